@@ -1,0 +1,79 @@
+"""The one decorator for compiled kernels.
+
+Numba's on-disk cache looks only at the file of the function it stores: after an edit of an inner
+kernel in another file the outer one would go on returning the old numbers. So the cache lives in a
+directory named after a hash of *all* kernel files. Every kernel therefore lives in a file whose
+name ends in ``kernels.py``; a test holds us to that.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import njit
+
+PACKAGE = Path(__file__).parent
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@cache
+def cache_directory() -> Path:
+    """Return a writable directory for compiled kernels, keyed by the hash of their sources."""
+    digest = hashlib.sha256()
+    for source in sorted(PACKAGE.rglob("*kernels.py")):
+        digest.update(source.read_bytes())
+    name = f"kernels-{digest.hexdigest()[:16]}"
+    for base in _cache_bases():
+        directory = base / name
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=directory):
+                return directory
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="surefoot-"))
+
+
+def _cache_bases() -> list[Path]:
+    """Where compiled kernels may live, best place first."""
+    bases = []
+    if chosen := os.environ.get("SUREFOOT_CACHE_DIR"):
+        bases.append(Path(chosen))
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        bases.append(Path(shared) / "surefoot")
+    try:
+        bases.append(Path.home() / ".cache" / "surefoot")
+    except RuntimeError:  # no home directory at all
+        pass
+    return bases
+
+
+def kernel(**options: Any) -> Callable[[F], F]:
+    """Compile a plain-array function with Numba, without the GIL and cached on disk.
+
+    Examples
+    --------
+    >>> @kernel()
+    ... def add_one(x):
+    ...     return x + 1
+    >>> add_one(2)
+    3
+    """
+
+    def decorate(function: F) -> F:
+        previous = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(cache_directory())
+        try:
+            compiled: F = njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:  # sources without a file (a zip, an interactive session)
+            compiled = njit(nogil=True, **options)(function)
+        finally:
+            numba.config.CACHE_DIR = previous
+        return compiled
+
+    return decorate

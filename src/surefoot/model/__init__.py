@@ -1,0 +1,1 @@
+"""The MDP: states, rows, successors."""

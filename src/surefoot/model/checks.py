@@ -1,0 +1,206 @@
+"""Validation at the door: each error names the place, the rule, what was found and what to do."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from surefoot.model.mdp import MDP
+
+SUM_TOLERANCE = 1e-7
+"""How far from 1 a row may sum, per successor it lists (decimals and float32 survive this)."""
+
+
+def freeze_fields(thing: Any) -> None:
+    """Replace every array of a frozen dataclass by a read-only, contiguous one of its own.
+
+    The caller's array is never locked or shared: a writeable one is copied.
+    """
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        if isinstance(value, np.ndarray) and (value.flags.writeable or not value.flags.c_contiguous):
+            own = np.array(value, order="C")
+            own.setflags(write=False)
+            object.__setattr__(thing, field.name, own)
+
+
+def as_float_array(name: str, value: Any) -> NDArray[np.float64]:
+    """Return a float64 array, or say which argument is not numeric."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"{name} must be an array of numbers: {problem}.") from None
+
+
+def as_ids(name: str, value: ArrayLike, count: int | None) -> NDArray[np.int64]:
+    """Return ids as int64, all in ``0..count-1``."""
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "iub" and not (
+        raw.dtype.kind == "f" and np.all(np.isfinite(raw)) and np.all(raw == np.floor(raw))
+    ):
+        raise ValueError(f"{name} ids must be whole numbers, got {_first_odd(raw)!r}.")
+    ids = raw.astype(np.int64)
+    wrong = np.flatnonzero((ids < 0) | (ids >= (np.inf if count is None else count)))
+    if len(wrong):
+        most = "" if count is None else f" to {count - 1}"
+        raise ValueError(f"unknown {name} {ids[wrong[0]]} (entry {wrong[0]}); ids go from 0{most}.")
+    return ids
+
+
+def _first_odd(raw: NDArray[Any]) -> Any:
+    if raw.dtype.kind == "f":
+        return raw[~(np.isfinite(raw) & (raw == np.floor(raw)))][0]
+    return raw.flat[0] if raw.size else raw
+
+
+def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
+    """Return how an error or a table calls a state or an action."""
+    return str(int(index)) if labels is None else repr(labels[index])
+
+
+def check_discount(discount: float) -> float:
+    """Return the discount as a float in [0, 1)."""
+    if not isinstance(discount, (int, float, np.floating, np.integer)) or not 0 <= discount < 1:
+        raise ValueError(
+            f"discount={discount!r}; it must be a number in [0, 1). An undiscounted problem needs "
+            "a discount just below 1."
+        )
+    return float(discount)
+
+
+def check_distribution(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
+    """Return a probability vector of the given length."""
+    vector = as_float_array(name, value)
+    if vector.shape != (length,):
+        raise ValueError(f"{name} has shape {vector.shape}; it must be ({length},).")
+    bad = np.flatnonzero(~((vector >= 0) & (vector <= 1 + SUM_TOLERANCE)))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {vector[bad[0]]}; probabilities lie in [0, 1].")
+    total = vector.sum()
+    if not abs(total - 1) <= SUM_TOLERANCE * max(1, np.count_nonzero(vector)):
+        raise ValueError(f"{name} sums to {total:.9g}; it must sum to 1.")
+    return vector
+
+
+def check_initial(initial: ArrayLike, num_states: int) -> NDArray[np.float64]:
+    """Return the initial distribution."""
+    return check_distribution("initial", initial, num_states)
+
+
+def check_rewards_shape(
+    rewards: ArrayLike, num_states: int, num_actions: int
+) -> NDArray[np.float64]:
+    """Return rewards as ``(S, A)`` or ``(S, A, S)``."""
+    table = as_float_array("rewards", rewards)
+    allowed = {(num_states, num_actions), (num_states, num_actions, num_states)}
+    if table.shape not in allowed:
+        raise ValueError(
+            f"rewards has shape {table.shape}; it must be (states, actions) = "
+            f"({num_states}, {num_actions}) or (states, actions, states) = "
+            f"({num_states}, {num_actions}, {num_states})."
+        )
+    return table
+
+
+def check_mdp(mdp: "MDP") -> None:
+    """Check everything a solver relies on."""
+    check_discount(mdp.discount)
+    check_initial(mdp.initial, mdp.num_states)
+    _check_labels("state_labels", mdp.state_labels, mdp.num_states)
+    _check_labels("action_labels", mdp.action_labels, mdp.num_actions)
+    _check_layout(mdp)
+    _check_probabilities(mdp)
+    bad = np.flatnonzero(~np.isfinite(mdp.reward))
+    if len(bad):
+        row = mdp.entry_row[bad[0]] if mdp.reward_per_entry else bad[0]
+        target = (
+            f", successor {mdp.state_name(mdp.successor[bad[0]])}" if mdp.reward_per_entry else ""
+        )
+        raise ValueError(
+            f"the reward of {row_name(mdp, row)}{target} is {mdp.reward[bad[0]]}; rewards must be "
+            f"finite ({len(bad)} of {len(mdp.reward)} fail)."
+        )
+
+
+def row_name(mdp: "MDP", row: int) -> str:
+    """Return "state 3, action 'repair'" for a row."""
+    state = mdp.state_name(mdp.row_state[row])
+    return f"state {state}, action {mdp.action_name(mdp.row_action[row])}"
+
+
+def _check_labels(name: str, labels: tuple[Hashable, ...] | None, count: int) -> None:
+    if labels is None:
+        return
+    if len(labels) != count:
+        raise ValueError(f"{name} has {len(labels)} labels for {count} ids.")
+    if len(set(labels)) != count:
+        seen: set[Hashable] = set()
+        twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
+        raise ValueError(f"{name} holds {twice!r} twice; labels must be distinct.")
+
+
+def _check_layout(mdp: "MDP") -> None:
+    without = np.flatnonzero(np.diff(mdp.state_start) == 0)
+    if len(without):
+        raise ValueError(
+            f"state {mdp.state_name(without[0])} has no actions ({len(without)} of "
+            f"{mdp.num_states} states). Give it a row; a terminal state is an absorbing state with "
+            "zero reward."
+        )
+    sizes = {
+        "row_start": (len(mdp.row_start), mdp.num_rows + 1),
+        "probability": (len(mdp.probability), mdp.num_entries),
+        "reward": (len(mdp.reward), mdp.num_entries if mdp.reward_per_entry else mdp.num_rows),
+    }
+    for name, (found, needed) in sizes.items():
+        if found != needed:
+            raise ValueError(f"{name} has length {found}; it must be {needed}.")
+    consistent = (
+        mdp.state_start[0] == 0
+        and mdp.state_start[-1] == mdp.num_rows
+        and mdp.row_start[0] == 0
+        and mdp.row_start[-1] == mdp.num_entries
+        and bool(np.all(np.diff(mdp.state_start) > 0))
+        and bool(np.all(np.diff(mdp.row_start) > 0))
+    )
+    if not consistent:
+        raise ValueError("state_start and row_start must rise from 0 to the number of rows/entries.")
+    for name, ids, count in (
+        ("row_action", mdp.row_action, mdp.num_actions),
+        ("successor", mdp.successor, mdp.num_states),
+    ):
+        if ids.min() < 0 or ids.max() >= count:
+            raise ValueError(f"{name} must lie in 0..{count - 1}, found {ids.min()}..{ids.max()}.")
+    _check_rising("row_action", mdp.row_action, mdp.state_start)
+    _check_rising("successor", mdp.successor, mdp.row_start)
+
+
+def _check_rising(name: str, ids: NDArray[Any], start: NDArray[np.int64]) -> None:
+    rises = np.diff(ids) > 0
+    rises[start[1:-1] - 1] = True
+    if not rises.all():
+        place = int(np.flatnonzero(~rises)[0])
+        raise ValueError(f"{name} must rise within each block; entries {place}, {place + 1} do not.")
+
+
+def _check_probabilities(mdp: "MDP") -> None:
+    p = mdp.probability
+    bad = np.flatnonzero(~((p >= 0) & (p <= 1 + SUM_TOLERANCE)))
+    if len(bad):
+        row = mdp.entry_row[bad[0]]
+        raise ValueError(
+            f"the probability of {row_name(mdp, row)}, successor "
+            f"{mdp.state_name(mdp.successor[bad[0]])} is {p[bad[0]]}; probabilities lie in [0, 1] "
+            f"({len(bad)} of {len(p)} fail)."
+        )
+    sums = np.add.reduceat(p, mdp.row_start[:-1])
+    off = np.flatnonzero(~(np.abs(sums - 1) <= SUM_TOLERANCE * np.diff(mdp.row_start)))
+    if len(off):
+        raise ValueError(
+            f"probabilities of {row_name(mdp, off[0])} sum to {sums[off[0]]:.9g}; a row must sum "
+            f"to 1 ({len(off)} of {mdp.num_rows} rows fail). Rescale the rows or add what is "
+            "missing."
+        )

@@ -1,0 +1,310 @@
+"""The Markov decision process: states, rows, successors.
+
+A *row* is one available state-action pair with the successors it can reach. Rows are stored one
+after another, sorted by state and then action, so that a block of states owns a contiguous block
+of rows and a contiguous block of entries.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.model import building, checks
+
+Label = Hashable
+"""What a state or an action may be called: usually a string or an integer."""
+
+
+class DenseArrays(NamedTuple):
+    """Dense transitions ``(S, A, S)`` and rewards ``(S, A)`` or ``(S, A, S)``."""
+
+    transitions: NDArray[np.float64]
+    rewards: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class MDP:
+    """A finite discounted Markov decision process, stored row by row.
+
+    The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
+    an absorbing state with zero reward. A row that lists one successor is deterministic.
+
+    Attributes
+    ----------
+    state_start
+        ``(S+1,)``; the rows of state ``s`` are ``state_start[s]:state_start[s+1]``.
+    row_action
+        ``(R,)``; the action of each row, increasing within a state.
+    row_start
+        ``(R+1,)``; the entries of row ``r`` are ``row_start[r]:row_start[r+1]``.
+    successor
+        ``(E,)``; the state each entry leads to, increasing within a row.
+    probability
+        ``(E,)``; the nominal probability of each entry; zero is allowed.
+    reward
+        ``(R,)`` for rewards r(s,a) or ``(E,)`` for rewards r(s,a,s').
+    discount
+        In [0, 1).
+    initial
+        ``(S,)``; the distribution of the first state.
+    num_actions
+        The number of distinct action ids (some may be missing in some states).
+    reward_per_entry
+        Whether rewards depend on the successor.
+    state_labels, action_labels
+        What people call them, in order of the ids; optional.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P = np.array([[[0.9, 0.1]], [[0.2, 0.8]]])
+    >>> mdp = MDP.from_arrays(P, np.array([[0.0], [1.0]]), discount=0.9)
+    >>> mdp
+    MDP(2 states, 1 action, 2 rows, 4 entries, discount 0.9)
+    """
+
+    state_start: NDArray[np.int64]
+    row_action: NDArray[np.int64]
+    row_start: NDArray[np.int64]
+    successor: NDArray[np.int32]
+    probability: NDArray[np.float64]
+    reward: NDArray[np.float64]
+    discount: float
+    initial: NDArray[np.float64]
+    num_actions: int
+    reward_per_entry: bool
+    state_labels: tuple[Label, ...] | None = None
+    action_labels: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checks.freeze_fields(self)
+        checks.check_mdp(self)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        transitions: Any,
+        rewards: ArrayLike,
+        *,
+        discount: float,
+        initial: ArrayLike | None = None,
+        support: ArrayLike | None = None,
+        state_labels: Sequence[Label] | None = None,
+        action_labels: Sequence[Label] | None = None,
+    ) -> "MDP":
+        """Build a model from dense arrays or from one SciPy sparse matrix per action.
+
+        Parameters
+        ----------
+        transitions
+            ``(S, A, S)`` probabilities, or a sequence of ``A`` sparse ``(S, S)`` matrices. A row of
+            zeros (with no support) means that the action is not available in that state.
+        rewards
+            ``(S, A)`` or ``(S, A, S)``.
+        discount
+            In [0, 1).
+        initial
+            Distribution of the first state; None means uniform.
+        support
+            ``(S, A, S)`` booleans: which successors are reachable; None means the non-zero entries.
+        state_labels, action_labels
+            Optional names, in order of the ids.
+
+        Examples
+        --------
+        >>> mdp = MDP.from_arrays([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.5)
+        >>> mdp.successor.tolist(), mdp.initial.tolist()
+        ([0, 1, 1], [0.5, 0.5])
+        """
+        if building.is_sparse_sequence(transitions):
+            parts = building.rows_from_sparse(transitions, rewards, support)
+        else:
+            parts = building.rows_from_dense(transitions, rewards, support)
+        return cls._assemble(parts, discount, initial, state_labels, action_labels)
+
+    @classmethod
+    def from_gymnasium(
+        cls,
+        table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
+        *,
+        discount: float,
+        initial: ArrayLike | None = None,
+    ) -> "MDP":
+        """Build a model from a Gymnasium toy-text table ``P[state][action]``.
+
+        Duplicate successors are summed (their rewards averaged by probability). A state that any
+        transition reaches with ``terminated=True`` becomes absorbing with zero reward.
+
+        Examples
+        --------
+        >>> table = {0: {0: [(0.5, 1, 1.0, True), (0.5, 0, 0.0, False)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
+        >>> MDP.from_gymnasium(table, discount=0.9).probability.tolist()
+        [0.5, 0.5, 1.0]
+        """
+        parts = building.rows_from_gymnasium(table)
+        return cls._assemble(parts, discount, initial, None, None)
+
+    @classmethod
+    def from_rows(
+        cls,
+        *,
+        state: ArrayLike,
+        action: ArrayLike,
+        successor: ArrayLike,
+        probability: ArrayLike,
+        reward: ArrayLike,
+        discount: float,
+        num_states: int | None = None,
+        num_actions: int | None = None,
+        initial: ArrayLike | None = None,
+        state_labels: Sequence[Label] | None = None,
+        action_labels: Sequence[Label] | None = None,
+    ) -> "MDP":
+        """Build a model from one entry per line: five parallel arrays in any order.
+
+        Examples
+        --------
+        >>> MDP.from_rows(state=[1, 0], action=[0, 0], successor=[1, 1], probability=[1, 1],
+        ...               reward=[0, 5], discount=0.9)
+        MDP(2 states, 1 action, 2 rows, 2 entries, discount 0.9)
+        """
+        parts = building.rows_from_entries(
+            state, action, successor, probability, reward, num_states, num_actions
+        )
+        return cls._assemble(parts, discount, initial, state_labels, action_labels)
+
+    @classmethod
+    def _assemble(
+        cls,
+        parts: building.Rows,
+        discount: float,
+        initial: ArrayLike | None,
+        state_labels: Sequence[Label] | None,
+        action_labels: Sequence[Label] | None,
+    ) -> "MDP":
+        num_states = len(parts.state_start) - 1
+        start = np.full(num_states, 1.0 / num_states) if initial is None else initial
+        return cls(
+            state_start=parts.state_start,
+            row_action=parts.row_action,
+            row_start=parts.row_start,
+            successor=parts.successor,
+            probability=parts.probability,
+            reward=parts.reward,
+            discount=checks.check_discount(discount),
+            initial=checks.check_initial(start, num_states),
+            num_actions=parts.num_actions,
+            reward_per_entry=parts.reward_per_entry,
+            state_labels=None if state_labels is None else tuple(state_labels),
+            action_labels=None if action_labels is None else tuple(action_labels),
+        )
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+        return len(self.state_start) - 1
+
+    @property
+    def num_rows(self) -> int:
+        """The number of available state-action pairs."""
+        return len(self.row_action)
+
+    @property
+    def num_entries(self) -> int:
+        """The number of reachable (state, action, successor) triples."""
+        return len(self.successor)
+
+    @cached_property
+    def row_state(self) -> NDArray[np.int64]:
+        """``(R,)``: the state of each row."""
+        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
+
+    @cached_property
+    def entry_row(self) -> NDArray[np.int64]:
+        """``(E,)``: the row of each entry."""
+        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
+
+    @cached_property
+    def available(self) -> NDArray[np.bool_]:
+        """``(S, A)``: which actions each state offers."""
+        offered = np.zeros((self.num_states, self.num_actions), dtype=np.bool_)
+        offered[self.row_state, self.row_action] = True
+        return offered
+
+    @cached_property
+    def uncertain_rows(self) -> NDArray[np.bool_]:
+        """``(R,)``: which rows list more than one successor."""
+        return np.diff(self.row_start) > 1
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        """``(S, A, S)``: which successors are reachable (dense: for small models)."""
+        reachable = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
+        reachable[self._dense_index()] = True
+        return reachable
+
+    def row_of(self, state: int, action: int) -> int:
+        """Return the row of a state-action pair.
+
+        Examples
+        --------
+        >>> mdp = MDP.from_arrays([[[1.0], [1.0]]], [[1.0, 2.0]], discount=0.5)
+        >>> mdp.row_of(0, 1)
+        1
+        """
+        first, last = self.state_start[state : state + 2]
+        row = first + np.searchsorted(self.row_action[first:last], action)
+        if row == last or self.row_action[row] != action:
+            raise ValueError(
+                f"action {self.action_name(action)} is not available in state "
+                f"{self.state_name(state)}."
+            )
+        return int(row)
+
+    def state_name(self, state: int) -> str:
+        """Return the label of a state, or its number where it has none."""
+        return checks.name_of(state, self.state_labels)
+
+    def action_name(self, action: int) -> str:
+        """Return the label of an action, or its number where it has none."""
+        return checks.name_of(action, self.action_labels)
+
+    def to_arrays(self) -> DenseArrays:
+        """Return dense transitions ``(S, A, S)`` and rewards shaped as they were given.
+
+        Rows that are not available and entries that are not reachable are zero.
+
+        Examples
+        --------
+        >>> mdp = MDP.from_arrays([[[1.0], [1.0]]], [[1.0, 2.0]], discount=0.5)
+        >>> mdp.to_arrays().rewards.tolist()
+        [[1.0, 2.0]]
+        """
+        shape = (self.num_states, self.num_actions, self.num_states)
+        transitions = np.zeros(shape)
+        transitions[self._dense_index()] = self.probability
+        if self.reward_per_entry:
+            rewards = np.zeros(shape)
+            rewards[self._dense_index()] = self.reward
+        else:
+            rewards = np.zeros(shape[:2])
+            rewards[self.row_state, self.row_action] = self.reward
+        return DenseArrays(transitions, rewards)
+
+    def _dense_index(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        rows = self.entry_row
+        return self.row_state[rows], self.row_action[rows], self.successor
+
+    def __repr__(self) -> str:
+        def count(number: int, noun: str) -> str:
+            return f"{number} {noun}{'' if number == 1 else 's'}"
+
+        entries = f"{self.num_entries} entr{'y' if self.num_entries == 1 else 'ies'}"
+        return (
+            f"MDP({count(self.num_states, 'state')}, {count(self.num_actions, 'action')}, "
+            f"{count(self.num_rows, 'row')}, {entries}, discount {self.discount:g})"
+        )

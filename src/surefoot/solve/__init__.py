@@ -1,0 +1,1 @@
+"""Robust Bellman equations, solved with sound numerical bounds."""
