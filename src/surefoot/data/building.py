@@ -1,0 +1,238 @@
+"""From dense arrays and models to counts, and from counts to a model."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.data.counting import Counts
+from surefoot.data.layout import pack
+from surefoot.data.rewards import RewardStatistics, as_given
+from surefoot.data.support import REWARD_FIELDS
+
+if TYPE_CHECKING:
+    from surefoot.model.mdp import MDP
+
+Label = Hashable
+Floats = NDArray[np.float64]
+
+
+def from_dense(
+    counts: ArrayLike,
+    rewards: Any,
+    support: ArrayLike | None,
+    starts: ArrayLike | None,
+    state_labels: Sequence[Label] | None,
+    action_labels: Sequence[Label] | None,
+) -> Counts:
+    """Turn ``(S, A, S)`` whole numbers into counts."""
+    dense = whole_numbers("counts", counts)
+    if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or dense.size == 0:
+        raise ValueError(f"counts has shape {dense.shape}; it must be (states, actions, states).")
+    listed = dense > 0
+    if support is not None:
+        listed = np.asarray(support).astype(np.bool_)
+        if listed.shape != dense.shape:
+            raise ValueError(f"support has shape {listed.shape}; it must be {dense.shape}.")
+        outside = np.argwhere((dense > 0) & ~listed)
+        if len(outside):
+            s, a, t = map(int, outside[0])
+            raise ValueError(
+                f"support excludes successor {t} of state {s}, action {a}, which was counted "
+                f"{dense[s, a, t]} times ({len(outside)} such entries). Enlarge the support."
+            )
+    state, action, successor = np.nonzero(listed)
+    rows = pack(state, action, successor, dense.shape[0], dense.shape[1])
+    built = Counts(
+        **rows._asdict(),
+        count=dense[listed],
+        num_actions=dense.shape[1],
+        state_labels=None if state_labels is None else tuple(state_labels),
+        action_labels=None if action_labels is None else tuple(action_labels),
+        starts=None if starts is None else whole_numbers("starts", starts),
+    )
+    if rewards is not None:
+        built = with_rewards(built, rewards)
+    if support is None:
+        return built
+    rowless = np.flatnonzero(np.diff(rows.state_start) == 0)
+    if len(rowless):
+        raise ValueError(
+            f"support lists no successor for state {rowless[0]} under any action ({len(rowless)} "
+            "such states). A terminal state is an absorbing state with zero reward: list itself."
+        )
+    return replace(built, declared=True)
+
+
+def whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    """Return non-negative whole numbers as int64, or say which one is not."""
+    raw = np.asarray(values)
+    if raw.dtype.kind not in "iubf":
+        raise ValueError(f"{name} must be whole numbers, got {raw.dtype}.")
+    bad = np.argwhere(~((raw >= 0) & (raw == np.floor(raw)) & (raw < 2.0**62)))
+    if len(bad):
+        place = tuple(map(int, bad[0]))
+        raise ValueError(
+            f"{name}{list(place)} is {raw[place]}; {name} are whole numbers, 0 or more."
+        )
+    return raw.astype(np.int64)
+
+
+def on_rows_of(mdp: "MDP", count: ArrayLike) -> Counts:
+    """Return declared counts on the rows, entries, labels and rewards of a model."""
+    given = np.asarray(count)
+    if given.shape != (mdp.num_entries,):
+        raise ValueError(f"count has shape {given.shape}; it must be ({mdp.num_entries},).")
+    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    statistics: dict[str, Any] = dict(
+        zip(REWARD_FIELDS, RewardStatistics.exactly(reward), strict=True)
+    )
+    return Counts(
+        state_start=mdp.state_start,
+        row_action=mdp.row_action,
+        row_start=mdp.row_start,
+        successor=mdp.successor,
+        count=given if given.dtype.kind == "f" else given.astype(np.int64),
+        num_actions=mdp.num_actions,
+        declared=True,
+        state_labels=mdp.state_labels,
+        action_labels=mdp.action_labels,
+        **statistics,
+    )
+
+
+def with_rewards(counts: Counts, rewards: Any) -> Counts:
+    """Return the counts with given rewards in place of those seen, where they are given."""
+    given = as_given(rewards)
+    if given.array is not None:
+        shape = (counts.num_states, counts.num_actions, counts.num_states)
+        if given.array.shape not in (shape, shape[:2]):
+            raise ValueError(
+                f"rewards has shape {given.array.shape}; it must be {shape[:2]} or {shape}."
+            )
+    entry = (counts.row_state[counts.entry_row], counts.row_action[counts.entry_row])
+    value = given.of(
+        *entry, counts.successor.astype(np.int64), counts.state_labels, counts.action_labels
+    )
+    known = ~np.isnan(value)
+    fields: dict[str, Any] = {}
+    for name, exact in zip(REWARD_FIELDS, RewardStatistics.exactly(value), strict=True):
+        old = getattr(counts, name)
+        fields[name] = np.where(known, exact, np.nan if old is None else old)
+    if counts.declared and np.isnan(fields["reward_mean"]).any():
+        place = int(np.flatnonzero(np.isnan(fields["reward_mean"]))[0])
+        from surefoot.data.layout import label_of, row_name
+
+        successor = label_of(counts.successor[place], counts.state_labels)
+        raise ValueError(
+            f"rewards give nothing for {row_name(counts, counts.entry_row[place])}, next state "
+            f"{successor!r}. Every reachable successor needs a reward."
+        )
+    return replace(counts, given=given, **fields)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InitialDistribution:
+    """The distribution of the first state, and where it came from.
+
+    Attributes
+    ----------
+    probability
+        ``(S,)``.
+    origin
+        A sentence part: "37 episode starts", "given" or "uniform over all states".
+    """
+
+    probability: Floats
+    origin: str
+
+
+def initial_distribution(counts: Counts, initial: Any = None) -> InitialDistribution:
+    """Return the first state's distribution: episode starts, uniform, or as given.
+
+    Examples
+    --------
+    >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], starts=[3, 1])
+    >>> initial_distribution(counts).origin
+    '4 episode starts'
+    """
+    if initial is None:
+        initial = "uniform" if counts.starts is None or not counts.starts.any() else "episodes"
+    if isinstance(initial, str) and initial == "uniform":
+        # The unseen and terminal states are ours, not the log's: no episode starts there.
+        acting = ~counts.is_terminal
+        if counts.unseen is not None:
+            acting[counts.unseen] = False
+        return InitialDistribution(
+            probability=acting / acting.sum(), origin="uniform over all states"
+        )
+    if isinstance(initial, str) and initial == "episodes":
+        if counts.starts is None or not counts.starts.any():
+            raise ValueError(
+                "initial='episodes' needs episode starts: read the log with episode= and step=, "
+                "or pass initial='uniform' or an array."
+            )
+        total = int(counts.starts.sum())
+        return InitialDistribution(
+            probability=counts.starts / total,
+            origin=f"{total:,} episode start{'' if total == 1 else 's'}",
+        )
+    if isinstance(initial, str):
+        raise ValueError(f"initial={initial!r}; it must be 'episodes', 'uniform' or an array.")
+    given = np.asarray(initial, dtype=np.float64)
+    if counts.unseen is not None and given.shape == (counts.num_states - 1,):
+        given = np.append(given, 0.0)
+    return InitialDistribution(probability=given, origin="given")
+
+
+def to_mdp(counts: Counts, discount: float, initial: Any, prior: ArrayLike | None) -> "MDP":
+    """Return the model of declared counts, entry for entry."""
+    from surefoot.model.mdp import MDP
+
+    if counts.reward_mean is None:
+        raise ValueError(
+            "these counts have no rewards: read the log with a reward column or pass rewards= "
+            "(an array, a mapping or a function)."
+        )
+    return MDP.from_rows(
+        state=counts.row_state[counts.entry_row],
+        action=counts.row_action[counts.entry_row],
+        successor=counts.successor,
+        probability=mean_probability(counts, prior),
+        reward=counts.reward_mean,
+        discount=discount,
+        num_states=counts.num_states,
+        num_actions=counts.num_actions,
+        initial=initial_distribution(counts, initial).probability,
+        state_labels=counts.state_labels,
+        action_labels=counts.action_labels,
+    )
+
+
+def mean_probability(counts: Counts, prior: ArrayLike | None) -> Floats:
+    """Return observed frequencies, or the means of Dirichlet posteriors; untried rows uniform."""
+    weight = counts.count + _prior_entries(counts, prior)
+    total = np.add.reduceat(weight, counts.row_start[:-1])
+    size = np.diff(counts.row_start)
+    untried = total[counts.entry_row] == 0
+    share = weight / np.where(total == 0, 1.0, total)[counts.entry_row]
+    return np.where(untried, 1.0 / size[counts.entry_row], share)
+
+
+def _prior_entries(counts: Counts, prior: ArrayLike | None) -> Floats:
+    if prior is None:
+        return np.zeros(counts.num_entries)
+    value = np.asarray(prior, dtype=np.float64)
+    shapes = {(): value, (counts.num_rows,): None, (counts.num_entries,): value}
+    if value.shape not in shapes:
+        raise ValueError(
+            f"prior has shape {value.shape}; it must be a number, ({counts.num_rows},) per row or "
+            f"({counts.num_entries},) per entry."
+        )
+    if not np.all((value >= 0) & np.isfinite(value)):
+        raise ValueError("prior must be finite and not negative.")
+    if value.ndim and value.shape != (counts.num_entries,):
+        value = value[counts.entry_row]
+    return np.broadcast_to(value, (counts.num_entries,))

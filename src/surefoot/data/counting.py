@@ -1,0 +1,320 @@
+"""Counts of transitions: what a log says, row by row.
+
+The layout is that of a model: a *row* is one state-action pair, its *entries* are the successors.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.data import layout, rewards, support
+from surefoot.data.layout import Ints
+
+if TYPE_CHECKING:
+    from surefoot.model.mdp import MDP
+
+Label = Hashable
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Counts:
+    """How often each action led from each state to each successor.
+
+    Attributes
+    ----------
+    state_start
+        ``(S+1,)``; the rows of state ``s`` are ``state_start[s]:state_start[s+1]``. A state that
+        was never acted in has none, unless the counts are declared.
+    row_action
+        ``(R,)``; the action of each row, increasing within a state.
+    row_start
+        ``(R+1,)``; the entries of row ``r`` are ``row_start[r]:row_start[r+1]``.
+    successor
+        ``(E,)``; the state each entry leads to, increasing within a row.
+    count
+        ``(E,)``; how often that happened.
+    num_actions
+        The number of distinct action ids.
+    declared
+        True when the entries are all the reachable ones (with zero counts), as in a model; False
+        when they are only what was observed.
+    state_labels, action_labels
+        What people call them, in order of the ids; optional.
+    reward_mean, reward_var, reward_min, reward_max
+        ``(E,)``; mean, sample variance and range of the rewards seen, NaN where never seen. In
+        declared counts the mean of every entry is filled. None without rewards.
+    reward_model
+        How sure the means are: ``"fixed"`` (exact), ``"normal"`` or ``"bounded"``.
+    reward_range
+        The range that ``"bounded"`` relies on, as given; None means the range seen.
+    given
+        Rewards known beforehand, which replace those seen.
+    starts
+        ``(S,)``; how many episodes started in each state; None when unknown.
+    terminal
+        ``(S,)``; states that end an episode: absorbing, without reward.
+    unseen
+        The id of the state that stands for all successors never observed, or None.
+    report
+        What the choice of support did, or None.
+
+    Examples
+    --------
+    >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]])
+    >>> counts
+    Counts(6 transitions, 2 states, 1 action, 2 rows visited, 3 entries observed)
+    >>> counts.to_mdp(discount=0.9, rewards=[[0.0], [1.0]]).probability.tolist()
+    [0.75, 0.25, 0.0, 1.0]
+    """
+
+    state_start: Ints
+    row_action: Ints
+    row_start: Ints
+    successor: NDArray[np.int32]
+    count: NDArray[Any]
+    num_actions: int
+    declared: bool = False
+    state_labels: tuple[Label, ...] | None = None
+    action_labels: tuple[Label, ...] | None = None
+    reward_mean: Floats | None = None
+    reward_var: Floats | None = None
+    reward_min: Floats | None = None
+    reward_max: Floats | None = None
+    reward_model: str = "fixed"
+    reward_range: tuple[float, float] | None = None
+    given: rewards.GivenRewards | None = None
+    starts: Ints | None = None
+    terminal: NDArray[np.bool_] | None = None
+    unseen: int | None = None
+    report: support.SupportReport | None = None
+
+    def __post_init__(self) -> None:
+        layout.freeze_fields(self)
+        layout.check_counts(self)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        counts: ArrayLike,
+        *,
+        rewards: Any = None,
+        support: ArrayLike | None = None,
+        starts: ArrayLike | None = None,
+        state_labels: Sequence[Label] | None = None,
+        action_labels: Sequence[Label] | None = None,
+    ) -> "Counts":
+        """Build counts from a dense ``(S, A, S)`` array of whole numbers.
+
+        Parameters
+        ----------
+        counts
+            How often each action led from each state to each successor.
+        rewards
+            ``(S, A)`` or ``(S, A, S)``, a mapping by labels or a function of labels; exact.
+        support
+            ``(S, A, S)`` booleans: the reachable successors. Given, the counts are declared.
+        starts
+            ``(S,)``: how many episodes started in each state.
+        state_labels, action_labels
+            Optional names, in order of the ids.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 0]], [[0, 2]]], support=np.ones((2, 1, 2)))
+        >>> counts.count.tolist()
+        [3, 0, 0, 2]
+        """
+        from surefoot.data import building
+
+        return building.from_dense(counts, rewards, support, starts, state_labels, action_labels)
+
+    @classmethod
+    def on_rows_of(cls, mdp: "MDP", count: ArrayLike) -> "Counts":
+        """Return declared counts on the rows, entries, labels and rewards of a model.
+
+        Examples
+        --------
+        >>> from surefoot.domains import riverswim
+        >>> mdp = riverswim().mdp
+        >>> Counts.on_rows_of(mdp, np.full(mdp.num_entries, 2)).visits.tolist()[:3]
+        [2, 4, 2]
+        """
+        from surefoot.data import building
+
+        return building.on_rows_of(mdp, count)
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+        return len(self.state_start) - 1
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows listed."""
+        return len(self.row_action)
+
+    @property
+    def num_entries(self) -> int:
+        """The number of (state, action, successor) triples listed."""
+        return len(self.successor)
+
+    @cached_property
+    def row_state(self) -> Ints:
+        """``(R,)``: the state of each row."""
+        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
+
+    @cached_property
+    def entry_row(self) -> Ints:
+        """``(E,)``: the row of each entry."""
+        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
+
+    @cached_property
+    def visits(self) -> NDArray[Any]:
+        """``(R,)``: how often each row was tried."""
+        if self.num_rows == 0:
+            return self.count[:0]
+        return np.add.reduceat(self.count, self.row_start[:-1])
+
+    @cached_property
+    def is_terminal(self) -> NDArray[np.bool_]:
+        """``(S,)``: which states end an episode."""
+        return np.zeros(self.num_states, np.bool_) if self.terminal is None else self.terminal
+
+    @cached_property
+    def lowest_per_entry(self) -> Floats:
+        """``(E,)``: the lowest reward each entry showed or is given; NaN where unknown."""
+        seen = np.full(self.num_entries, np.nan) if self.reward_min is None else self.reward_min
+        if self.given is None:
+            return seen
+        given = self.given.of(
+            self.row_state[self.entry_row], self.row_action[self.entry_row],
+            self.successor.astype(np.int64), self.state_labels, self.action_labels,
+        )  # fmt: skip
+        return np.where(np.isnan(given), seen, given)
+
+    @cached_property
+    def lowest_reward(self) -> float | None:
+        """The lowest reward a step can bring; a terminal state brings 0. None without rewards."""
+        bounds = [self.lowest_per_entry, self.reward_range or ()]
+        if self.given is not None:
+            bounds.append(self.given.values())
+        known = np.concatenate([np.asarray(bound, dtype=np.float64) for bound in bounds])
+        known = known[~np.isnan(known)]
+        if len(known) == 0:
+            return None
+        # Ending an episode brings 0 for ever: with positive rewards that is the worst there is.
+        return float(min(known.min(), 0.0) if self.is_terminal.any() else known.min())
+
+    def entry_keys(self, num_states: int) -> Ints:
+        """Return one increasing number per entry, comparable between layouts of the same ids."""
+        row = self.row_state * self.num_actions + self.row_action
+        return row[self.entry_row] * num_states + self.successor
+
+    def on_support(
+        self, support: Any = None, unvisited: str | None = None, min_visits: int = 0
+    ) -> "Counts":
+        """Return declared counts: the skeleton of a model, every reachable successor listed.
+
+        Parameters
+        ----------
+        support
+            ``"observed"``: the successors seen in the row itself. Every promise then assumes that
+            no other transition exists.
+            ``"action"``: all successors seen anywhere under the same action.
+            ``"all"``: every state.
+            ``"unseen"``: those seen in the row, and one state for all others, absorbing at the
+            lowest reward; the choice for large state spaces.
+            A path: a file with the columns state, action, next_state that lists them.
+            None: the default, or what these counts already declare.
+        unvisited
+            ``"drop"``: a state-action pair never tried is not offered to the policy (default).
+            ``"prior"``: it is offered, and its row is left to the prior.
+        min_visits
+            Rows tried fewer times are not offered either.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]])
+        >>> counts.on_support("observed").count.tolist()
+        [3, 1, 2]
+        >>> counts.on_support("action").count.tolist()
+        [3, 1, 0, 2]
+        """
+        from surefoot.data.support import place
+
+        return place(self, support, unvisited, min_visits)
+
+    def to_mdp(
+        self,
+        *,
+        discount: float,
+        initial: Any = None,
+        support: Any = None,
+        unvisited: str | None = None,
+        min_visits: int = 0,
+        prior: ArrayLike | None = None,
+        rewards: Any = None,
+    ) -> "MDP":
+        """Return the model these counts describe, on the entries of :meth:`on_support`.
+
+        Parameters
+        ----------
+        discount
+            In [0, 1).
+        initial
+            ``"episodes"``: where episodes started; ``"uniform"``; an array. None: episodes where
+            starts are known, else uniform.
+        support, unvisited, min_visits
+            As in :meth:`on_support`.
+        prior
+            Dirichlet parameters: a number, one per row or one per entry; probabilities are then
+            the posterior means. None: the observed frequencies, and a row never tried is uniform.
+        rewards
+            Given rewards, as in :meth:`with_rewards`.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [1.0]])
+        >>> counts.to_mdp(discount=0.9, prior=1.0, support="all").probability.tolist()[:2]
+        [0.6666666666666666, 0.3333333333333333]
+        """
+        from surefoot.data import building
+
+        source = self if rewards is None else self.with_rewards(rewards)
+        placed = source.on_support(support, unvisited, min_visits)
+        return building.to_mdp(placed, discount, initial, prior)
+
+    def with_rewards(self, rewards: Any) -> "Counts":
+        """Return the same counts with rewards known beforehand in place of those seen.
+
+        ``rewards`` is a mapping from ``(state, action)`` or ``(state, action, next_state)`` labels,
+        an array ``(S, A)`` or ``(S, A, S)`` in order of the ids, or a function of three labels.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], state_labels=("cold", "warm"))
+        >>> counts = counts.with_rewards(lambda s, a, t: 1.0 if t == "warm" else 0.0)
+        >>> counts.to_mdp(discount=0.9, support="observed").reward.tolist()
+        [0.0, 1.0, 1.0]
+        """
+        from surefoot.data import building
+
+        return building.with_rewards(self, rewards)
+
+    def __repr__(self) -> str:
+        def number(size: int, noun: str) -> str:
+            return f"{size:,} {noun}{'' if size == 1 else 's'}"
+
+        visited = int(np.count_nonzero(self.visits > 0))
+        kind = "reachable" if self.declared else "observed"
+        entries = f"{self.num_entries:,} entr{'y' if self.num_entries == 1 else 'ies'} {kind}"
+        return (
+            f"Counts({number(int(self.count.sum()), 'transition')}, "
+            f"{number(self.num_states, 'state')}, {number(self.num_actions, 'action')}, "
+            f"{number(visited, 'row')} visited, {entries})"
+        )
