@@ -44,6 +44,8 @@ def rows_from_dense(transitions: Any, rewards: ArrayLike, support: ArrayLike | N
         raise ValueError(f"transitions has shape {probabilities.shape}; there must be states.")
     table = checks.check_rewards_shape(rewards, num_states, num_actions)
     reachable = _support_mask(probabilities, support)
+    if not reachable.any():
+        raise ValueError("transitions are all zero: no state offers an action.")
     state, action, successor = np.nonzero(reachable)
     reward = table[state, action, successor] if table.ndim == 3 else None
     present = reachable.any(axis=2)
@@ -63,13 +65,14 @@ def _support_mask(
     probabilities: NDArray[np.float64], support: ArrayLike | None
 ) -> NDArray[np.bool_]:
     # "!= 0" keeps NaN and negative entries in, so that the checks behind find and name them.
-    nonzero = probabilities != 0
+    nonzero: NDArray[np.bool_] = probabilities != 0
     if support is None:
         return nonzero
     reachable = np.asarray(support)
     if reachable.shape != probabilities.shape:
         raise ValueError(
-            f"support has shape {reachable.shape}; it must match transitions, {probabilities.shape}."
+            f"support has shape {reachable.shape}; it must match transitions, "
+            f"{probabilities.shape}."
         )
     reachable = reachable.astype(np.bool_)
     outside = np.argwhere(nonzero & ~reachable)
@@ -100,7 +103,8 @@ def rows_from_sparse(
                 f"transitions of action {action} have shape {matrix.shape}; "
                 f"they must be ({num_states}, {num_states})."
             )
-        entries = sp.coo_array(matrix)
+        entries = sp.coo_array(matrix, copy=True)
+        entries.sum_duplicates()  # SciPy's own meaning of an entry stored twice
         parts.append((entries.row, np.full(entries.nnz, action), entries.col, entries.data))
     state, action_ids, successor, probability = (
         np.concatenate([part[i] for part in parts]) for i in range(4)
@@ -127,7 +131,7 @@ def rows_from_gymnasium(table: GymTable) -> Rows:
     if sorted(table) != list(range(num_states)):
         raise ValueError(f"the Gymnasium table must have states 0..{num_states - 1}.")
     num_actions = 1 + max((action for actions in table.values() for action in actions), default=-1)
-    terminal = {t for acts in table.values() for row in acts.values() for _, t, _, end in row if end}
+    terminal = _terminal_states(table)
     entries: dict[tuple[int, int, int], tuple[float, float]] = {}
     for state, actions in table.items():
         for action, row in actions.items():
@@ -145,6 +149,22 @@ def rows_from_gymnasium(table: GymTable) -> Rows:
         keys[:, 0], keys[:, 1], keys[:, 2], sums[:, 0], sums[:, 1] / sums[:, 0],
         num_states, num_actions,
     )  # fmt: skip
+
+
+def _terminal_states(table: GymTable) -> set[int]:
+    """Return the states that some possible transition ends in, and check every line on the way."""
+    terminal = set()
+    for state, actions in table.items():
+        for action, row in actions.items():
+            for line in row:
+                if len(line) != 4 or not 0 <= line[0] <= 1:
+                    raise ValueError(
+                        f"the Gymnasium table lists {line} for state {state}, action {action}; it "
+                        "must be (probability in [0, 1], successor, reward, terminated)."
+                    )
+                if line[0] > 0 and line[3]:
+                    terminal.add(line[1])
+    return terminal
 
 
 def rows_from_entries(

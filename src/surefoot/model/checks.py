@@ -14,6 +14,10 @@ SUM_TOLERANCE = 1e-7
 """How far from 1 a row may sum, per successor it lists (decimals and float32 survive this)."""
 
 
+LARGEST_ID = 2**31 - 1
+"""Successors are stored as 32-bit integers."""
+
+
 def freeze_fields(thing: Any) -> None:
     """Replace every array of a frozen dataclass by a read-only, contiguous one of its own.
 
@@ -21,7 +25,10 @@ def freeze_fields(thing: Any) -> None:
     """
     for field in fields(thing):
         value = getattr(thing, field.name)
-        if isinstance(value, np.ndarray) and (value.flags.writeable or not value.flags.c_contiguous):
+        if not isinstance(value, np.ndarray):
+            continue
+        # A read-only view may still change through the array it looks at: it is copied too.
+        if value.flags.writeable or value.base is not None or not value.flags.c_contiguous:
             own = np.array(value, order="C")
             own.setflags(write=False)
             object.__setattr__(thing, field.name, own)
@@ -42,6 +49,8 @@ def as_ids(name: str, value: ArrayLike, count: int | None) -> NDArray[np.int64]:
         raw.dtype.kind == "f" and np.all(np.isfinite(raw)) and np.all(raw == np.floor(raw))
     ):
         raise ValueError(f"{name} ids must be whole numbers, got {_first_odd(raw)!r}.")
+    if raw.size and raw.max() >= LARGEST_ID:
+        raise ValueError(f"{name} id {raw.max()} is too large; ids are numbered from 0.")
     ids = raw.astype(np.int64)
     wrong = np.flatnonzero((ids < 0) | (ids >= (np.inf if count is None else count)))
     if len(wrong):
@@ -58,7 +67,9 @@ def _first_odd(raw: NDArray[Any]) -> Any:
 
 def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
     """Return how an error or a table calls a state or an action."""
-    return str(int(index)) if labels is None else repr(labels[index])
+    if labels is None or not 0 <= index < len(labels):
+        return str(int(index))
+    return repr(labels[index])
 
 
 def check_discount(discount: float) -> float:
@@ -80,7 +91,7 @@ def check_distribution(name: str, value: ArrayLike, length: int) -> NDArray[np.f
     if len(bad):
         raise ValueError(f"{name}[{bad[0]}] is {vector[bad[0]]}; probabilities lie in [0, 1].")
     total = vector.sum()
-    if not abs(total - 1) <= SUM_TOLERANCE * max(1, np.count_nonzero(vector)):
+    if not abs(total - 1) <= SUM_TOLERANCE * max(1, int(np.count_nonzero(vector))):
         raise ValueError(f"{name} sums to {total:.9g}; it must sum to 1.")
     return vector
 
@@ -136,10 +147,21 @@ def _check_labels(name: str, labels: tuple[Hashable, ...] | None, count: int) ->
         return
     if len(labels) != count:
         raise ValueError(f"{name} has {len(labels)} labels for {count} ids.")
+    unhashable = [label for label in labels if not _is_hashable(label)]
+    if unhashable:
+        raise ValueError(f"{name} holds {unhashable[0]!r}; use text, numbers or tuples of these.")
     if len(set(labels)) != count:
         seen: set[Hashable] = set()
         twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
         raise ValueError(f"{name} holds {twice!r} twice; labels must be distinct.")
+
+
+def _is_hashable(label: Any) -> bool:
+    try:
+        hash(label)  # a tuple that holds a list is Hashable by type only
+    except TypeError:
+        return False
+    return True
 
 
 def _check_layout(mdp: "MDP") -> None:
@@ -167,7 +189,9 @@ def _check_layout(mdp: "MDP") -> None:
         and bool(np.all(np.diff(mdp.row_start) > 0))
     )
     if not consistent:
-        raise ValueError("state_start and row_start must rise from 0 to the number of rows/entries.")
+        raise ValueError(
+            "state_start must rise from 0 to the number of rows, and row_start to that of entries."
+        )
     for name, ids, count in (
         ("row_action", mdp.row_action, mdp.num_actions),
         ("successor", mdp.successor, mdp.num_states),
@@ -183,7 +207,7 @@ def _check_rising(name: str, ids: NDArray[Any], start: NDArray[np.int64]) -> Non
     rises[start[1:-1] - 1] = True
     if not rises.all():
         place = int(np.flatnonzero(~rises)[0])
-        raise ValueError(f"{name} must rise within each block; entries {place}, {place + 1} do not.")
+        raise ValueError(f"{name} must rise within each block; places {place}, {place + 1} do not.")
 
 
 def _check_probabilities(mdp: "MDP") -> None:

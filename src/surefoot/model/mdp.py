@@ -141,7 +141,10 @@ class MDP:
 
         Examples
         --------
-        >>> table = {0: {0: [(0.5, 1, 1.0, True), (0.5, 0, 0.0, False)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
+        >>> table = {
+        ...     0: {0: [(0.5, 1, 1.0, True), (0.5, 0, 0.0, False)]},
+        ...     1: {0: [(1.0, 1, 0.0, True)]},
+        ... }
         >>> MDP.from_gymnasium(table, discount=0.9).probability.tolist()
         [0.5, 0.5, 1.0]
         """
@@ -256,6 +259,8 @@ class MDP:
         >>> mdp.row_of(0, 1)
         1
         """
+        if not 0 <= state < self.num_states:
+            raise ValueError(f"unknown state {state}; ids go from 0 to {self.num_states - 1}.")
         first, last = self.state_start[state : state + 2]
         row = first + np.searchsorted(self.row_action[first:last], action)
         if row == last or self.row_action[row] != action:

@@ -1,0 +1,49 @@
+"""Writing files so that a reader never meets half of one."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
+    """Open a temporary file beside ``path`` that takes its place once it is complete.
+
+    If the block fails, the temporary file is removed and ``path`` is left as it was. ``options`` go
+    to ``open``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "a.txt", "w", encoding="utf-8") as file:
+    ...         _ = file.write("whole")
+    ...     Path(folder, "a.txt").read_text(encoding="utf-8")
+    'whole'
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist.")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    try:
+        with open(temporary, mode, **options) as file:  # noqa: PTH123  (mode and options vary)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(_usual_permissions(target))
+        Path(temporary).replace(target)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _usual_permissions(target: Path) -> int:
+    """Return the permissions of the file being replaced, or what a plain ``open`` would give."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)  # the only way to read it is to set it
+    os.umask(mask)
+    return 0o666 & ~mask
