@@ -1,0 +1,149 @@
+"""How a command runs: shared options, exit codes, any expected error in one line."""
+
+import functools
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from typing import Annotated, Any
+
+import typer
+
+from surefoot.console import Output
+
+
+class ExitCode(IntEnum):
+    """What the exit code of a command says."""
+
+    OK = 0
+    BAD_INPUT = 1
+    USAGE = 2
+    NOT_VERIFIED = 3
+    STOPPED_EARLY = 4
+    BUG = 70
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only: no progress.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def command(
+    group: typer.Typer, name: str | None = None, **options: Any
+) -> Callable[[Callable[..., ExitCode | None]], Callable[..., ExitCode]]:
+    """Add a command that takes the shared options too, and receives an `Output` first.
+
+    The function returns an exit code, or None for success. An error it raises for bad input
+    becomes one line.
+    """
+
+    def decorate(function: Callable[..., ExitCode | None]) -> Callable[..., ExitCode]:
+        @functools.wraps(function)
+        def run(
+            context: typer.Context, *, json: bool, quiet: bool, debug: bool, **given: Any
+        ) -> ExitCode:
+            before: Output = context.obj or Output()
+            output = replace(
+                before,
+                json=before.json or json,
+                quiet=before.quiet or quiet,
+                debug=before.debug or debug,
+            )
+            return guarded(output.debug, lambda: function(output, **given))
+
+        _set_signature(run, function)
+        group.command(name, **options)(run)
+        return run
+
+    return decorate
+
+
+def _set_signature(run: Callable[..., Any], function: Callable[..., Any]) -> None:
+    """Give ``run`` the parameters of ``function`` and the shared options: typer reads both."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = list(inspect.signature(function).parameters.values())[1:]  # without the Output
+    shared = {"json": Json, "quiet": Quiet, "debug": Debug}
+    parameters = [
+        inspect.Parameter(
+            "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        ),
+        *(parameter.replace(kind=keyword) for parameter in own),
+        *(inspect.Parameter(n, keyword, default=False, annotation=a) for n, a in shared.items()),
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def guarded(debug: bool, job: Callable[[], ExitCode | None]) -> ExitCode:
+    """Run a job and turn what goes wrong into one line and an exit code."""
+    try:
+        code = job()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _complain("interrupted.", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader went away. Python would complain once more when it closes the output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    except (ValueError, OSError, ImportError, MemoryError) as problem:
+        if debug:
+            traceback.print_exc()
+        return _complain(one_line(problem), ExitCode.BAD_INPUT)
+    except Exception:
+        traceback.print_exc()
+        return _complain("this is a bug; please report it with the lines above.", ExitCode.BUG)
+    return ExitCode.OK if code is None else code
+
+
+def _complain(message: str, code: ExitCode) -> ExitCode:
+    print(f"surefoot: {message}", file=sys.stderr)  # noqa: T201
+    return code
+
+
+def one_line(problem: BaseException) -> str:
+    r"""Return an error as one readable line.
+
+    Examples
+    --------
+    >>> one_line(ValueError("two\nlines"))
+    'two lines'
+    >>> one_line(PermissionError(13, "Permission denied", "log.csv"))
+    'log.csv: Permission denied'
+    """
+    if isinstance(problem, OSError) and problem.strerror:
+        place = f"{problem.filename}: " if problem.filename else ""
+        return f"{place}{problem.strerror}"
+    if isinstance(problem, MemoryError):
+        return "not enough memory."
+    return " ".join(str(problem).split()) or type(problem).__name__
+
+
+def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> ExitCode:
+    """Parse the arguments, run the command, return the exit code; a wrong option is one line."""
+    try:
+        code = app(arguments, prog_name="surefoot", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted.", ExitCode.INTERRUPTED)
+    except Exception as problem:
+        # What the parser raises has no public name in all versions of typer; its method has.
+        if not hasattr(problem, "format_message"):
+            raise
+        return _complain_about_usage(problem)
+    return ExitCode(code or 0)
+
+
+def _complain_about_usage(problem: Any) -> ExitCode:
+    message = problem.format_message()
+    if "\n" in message:  # no command given: the message is the whole help
+        print(message, file=sys.stderr)  # noqa: T201
+        return ExitCode.USAGE
+    context = getattr(problem, "ctx", None)
+    place = context.command_path if context else "surefoot"
+    return _complain(
+        f"{message}{'' if message[-1] in '.?' else '.'} See '{place} --help'.", ExitCode.USAGE
+    )

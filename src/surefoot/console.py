@@ -1,0 +1,144 @@
+"""What the user sees: results, tables, notes, progress.
+
+Results go to the standard output; progress and notes go to the standard error. Rich is imported
+only when something is printed, so that ``--help`` stays quick.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+
+@dataclass(frozen=True)
+class Output:
+    """How to talk to the user, as the shared options say.
+
+    Examples
+    --------
+    >>> Output(quiet=True).result({"answer": 42}, "The answer is 42.")
+    The answer is 42.
+    >>> Output(json=True).result({"answer": 42}, "The answer is 42.")
+    {
+      "answer": 42
+    }
+    """
+
+    json: bool = False
+    quiet: bool = False
+    debug: bool = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether to print nothing but the result."""
+        return self.json or self.quiet
+
+    def result(self, facts: Any, *lines: Any) -> None:
+        """Print the result: ``facts`` as JSON, or the lines (text or rich tables)."""
+        if self.json:
+            print(json.dumps(facts, indent=2, allow_nan=False))  # noqa: T201
+            return
+        console = _rich_console(sys.stdout)
+        with console.capture() as text:  # rich would end the program at a broken pipe
+            for line in lines:
+                console.print(line, soft_wrap=isinstance(line, str))
+        print(text.get(), end="")  # noqa: T201
+
+    def note(self, text: str) -> None:
+        """Tell something beside the result."""
+        if not self.silent:
+            print(text, file=sys.stderr)  # noqa: T201
+
+    @contextmanager
+    def stage(self, title: str, total: int | None = None) -> Iterator["Stage"]:
+        """Show that something is going on: a live line on a terminal, plain lines elsewhere."""
+        started = time.monotonic()
+        if self.silent:
+            yield Stage()
+        elif sys.stderr.isatty():
+            with _live(title, total) as stage:
+                yield stage
+        else:
+            self.note(f"{title} ...")
+            yield PlainStage(total)
+        self.note(f"{title}: {time.monotonic() - started:.1f} s")
+
+
+class Stage:
+    """One stage of a job that takes a while; this one shows nothing."""
+
+    def update(self, done: int, remark: str = "") -> None:
+        """Tell how far it is."""
+
+    def sweep(self, sweeps: int, error_bound: float) -> None:
+        """Tell how far a solver is (what `surefoot.solve` calls)."""
+        self.update(sweeps, f"sweep {sweeps}, error bound {error_bound:.2g}")
+
+
+class PlainStage(Stage):
+    """A line now and then, for logs and pipes."""
+
+    EVERY = 10.0
+    """Seconds between two lines."""
+
+    def __init__(self, total: int | None) -> None:
+        self.total = total
+        self.last = time.monotonic()
+
+    def update(self, done: int, remark: str = "") -> None:
+        """Print a line if the last one is old enough."""
+        now = time.monotonic()
+        if now - self.last >= self.EVERY:
+            self.last = now
+            share = f"{100 * done // self.total}%" if self.total else ""
+            print(" ", *(text for text in (share, remark) if text), file=sys.stderr)  # noqa: T201
+
+
+@contextmanager
+def _live(title: str, total: int | None) -> Iterator[Stage]:
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+    columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+    if total:
+        columns += [BarColumn(), TimeRemainingColumn()]
+    columns += [TextColumn("{task.fields[remark]}", markup=False)]
+    with Progress(*columns, console=_rich_console(sys.stderr), transient=True) as progress:
+        task = progress.add_task(title, total=total, remark="")
+
+        class Live(Stage):
+            def update(self, done: int, remark: str = "") -> None:
+                progress.update(task, completed=done, remark=remark)
+
+        yield Live()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Any:
+    """Return a table to print; columns of numbers are aligned to the right."""
+    from rich.table import Table
+
+    grid = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for i, name in enumerate(columns):
+        numeric = all(_is_number(row[i]) for row in rows)
+        grid.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        grid.add_row(*(str(cell) for cell in row))
+    return grid
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
+
+
+def _rich_console(file: TextIO) -> Any:
+    from rich.console import Console
+
+    # Labels may hold brackets, colons and digits: nothing in them is markup. A pipe has no width.
+    width = None if file.isatty() else 10_000
+    return Console(file=file, width=width, markup=False, highlight=False, emoji=False)

@@ -1,0 +1,45 @@
+"""The benchmark domains by name, for the command line and for studies."""
+
+import difflib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from surefoot.domains.domain import Domain
+from surefoot.domains.inventory import inventory
+from surefoot.domains.machine import machine_replacement
+from surefoot.domains.population import population_growth
+from surefoot.domains.riverswim import riverswim
+
+
+class Listed(NamedTuple):
+    """A domain in the catalogue: how to make it, and what it is about in one line."""
+
+    make: Callable[[], Domain]
+    about: str
+
+
+DOMAINS = {
+    "riverswim": Listed(riverswim, "swim against the current, or drift"),
+    "machine": Listed(machine_replacement, "run a wearing machine, or repair it in time"),
+    "population": Listed(population_growth, "keep a pest in check at a price"),
+    "inventory": Listed(inventory, "order stock against random demand"),
+}
+
+
+def make_domain(name: str) -> Domain:
+    """Return the domain of that name with its usual settings.
+
+    Examples
+    --------
+    >>> make_domain("machine").mdp
+    MDP(10 states, 2 actions, 20 rows, 45 entries, discount 0.95)
+    >>> make_domain("riverswin")
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no domain 'riverswin' (did you mean 'riverswim'?). Choose one of ...
+    """
+    if name not in DOMAINS:
+        near = difflib.get_close_matches(name, DOMAINS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"there is no domain {name!r}{hint}. Choose one of {', '.join(DOMAINS)}.")
+    return DOMAINS[name].make()

@@ -1,0 +1,216 @@
+"""The command line: results, exit codes, one line per error, quiet and JSON output."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import surefoot.cli
+import surefoot.demo
+from surefoot import command, console
+from surefoot.cli import app, main
+from surefoot.command import ExitCode
+from surefoot.console import Output
+from surefoot.domains.catalogue import DOMAINS
+from surefoot.model.files import read_mdp
+
+SOLVE = surefoot.demo.solve
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_demo_prints_certified_bounds(capsys):
+    code, out, err = run(capsys, "demo")
+    assert code == 0
+    assert "63080.09" in out  # the nominal return, rounded down
+    assert "left in 0-3, right in 4-5" in out
+    assert "\x1b" not in out + err  # not a terminal: no colours, no cursor movements
+    assert "RiverSwim, L1 budget 0.5: " in err
+
+
+def test_demo_as_json(capsys):
+    for arguments in (["--json", "demo"], ["demo", "--json"]):
+        code, out, err = run(capsys, *arguments)
+        facts = json.loads(out)
+        assert code == 0
+        assert err == ""
+        for row in facts["rows"]:
+            robust, nominal = row["robust_policy"], row["nominal_policy"]
+            assert robust["status"] == nominal["status"] == "CONVERGED"
+            assert nominal["return_lower"] <= robust["return_upper"]
+            assert robust["return_upper"] - robust["return_lower"] < 1e-5
+        first = facts["rows"][0]["robust_policy"]
+        assert first["return_lower"] == pytest.approx(63080.09, abs=0.01)
+
+
+@pytest.mark.parametrize("arguments", [["demo", "-q"], ["--quiet", "demo"]])
+def test_quiet_prints_only_the_result(capsys, arguments):
+    code, out, err = run(capsys, *arguments)
+    assert code == 0
+    assert err == ""
+    assert "63080.09" in out
+
+
+def test_stopping_early_has_its_own_exit_code(capsys, monkeypatch):
+    def hurried(*arguments, **options):
+        return SOLVE(*arguments, **options, max_iterations=1)
+
+    monkeypatch.setattr(surefoot.demo, "solve", hurried)
+    code, out, err = run(capsys, "demo")
+    assert code == ExitCode.STOPPED_EARLY == 4
+    assert "stopped at max_iterations" in err
+    assert "at least" in out  # the bounds hold all the same
+
+
+@pytest.mark.parametrize(
+    ("problem", "code", "line"),
+    [
+        (ValueError("delta is\nwrong"), 1, "surefoot: delta is wrong\n"),
+        (FileNotFoundError(2, "No such file", "log.csv"), 1, "surefoot: log.csv: No such file\n"),
+        (OSError(28, "No space left on device"), 1, "surefoot: No space left on device\n"),
+        (ImportError("minari is missing"), 1, "surefoot: minari is missing\n"),
+        (MemoryError(), 1, "surefoot: not enough memory.\n"),
+        (KeyboardInterrupt(), 130, "surefoot: interrupted.\n"),
+    ],
+)
+def test_expected_errors_are_one_line(capsys, monkeypatch, problem, code, line):
+    def fail(*_arguments, **_options):
+        raise problem
+
+    monkeypatch.setattr(surefoot.demo, "solve_demo", fail)
+    assert run(capsys, "demo", "-q") == (code, "", line)
+    _, _, err = run(capsys, "demo", "-q", "--debug")
+    assert err.endswith(line)
+    assert ("Traceback" in err) == (code == 1)
+
+
+def test_an_unexpected_error_is_called_a_bug(capsys, monkeypatch):
+    monkeypatch.setattr(surefoot.demo, "solve_demo", lambda *_a, **_k: 1 / 0)
+    code, _, err = run(capsys, "demo", "-q")
+    assert code == ExitCode.BUG
+    assert "ZeroDivisionError" in err
+    assert "this is a bug" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dmeo"], "surefoot: No such command 'dmeo'. Did you mean 'demo'? See 'surefoot --help'."),
+        (["demo", "--jsn"], "No such option: --jsn"),
+        (["demo", "now"], "unexpected extra argument"),
+        (["domains", "export"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_no_command_shows_the_help(capsys):
+    code, _, err = run(capsys)
+    assert code == 2
+    assert "Usage: surefoot" in err
+
+
+def test_version(capsys):
+    assert run(capsys, "--version") == (0, f"surefoot {surefoot.cli.__version__}\n", "")
+
+
+def test_every_command_takes_the_shared_options_and_has_help(capsys):
+    for arguments in (["demo"], ["domains", "list"], ["domains", "export"]):
+        code, out, _ = run(capsys, *arguments, "--help")
+        assert code == 0
+        assert all(option in out for option in ("--json", "--quiet", "--debug"))
+
+
+def test_domains_are_listed(capsys):
+    code, out, _ = run(capsys, "domains", "list")
+    assert code == 0
+    assert all(name in out for name in DOMAINS)
+    listed = json.loads(run(capsys, "domains", "list", "--json")[1])
+    assert [domain["name"] for domain in listed] == list(DOMAINS)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_a_domain_is_exported(capsys, tmp_path, ending):
+    path = tmp_path / f"machine.{ending}"
+    code, out, _ = run(capsys, "domains", "export", "machine", str(path))
+    assert code == 0
+    assert str(path) in out
+    truth = DOMAINS["machine"].make().mdp
+    assert read_mdp(path, discount=0.95).probability.tolist() == truth.probability.tolist()
+    code, _, err = run(capsys, "domains", "export", "machine", str(path))
+    assert code == 1
+    assert "exists already" in err
+    assert run(capsys, "domains", "export", "machine", str(path), "--force")[0] == 0
+
+
+def test_an_unknown_domain_gets_the_nearest_name(capsys, tmp_path):
+    code, _, err = run(capsys, "domains", "export", "machin", str(tmp_path / "m.csv"))
+    assert code == 1
+    assert "did you mean 'machine'?" in err
+
+
+def test_help_imports_nothing_heavy():
+    check = (
+        "import sys; from surefoot.cli import main; main(['--help'])\n"
+        "heavy = {'numpy', 'numba', 'duckdb', 'scipy', 'matplotlib', 'rich'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    code = "from surefoot.cli import main; import sys; sys.exit(main(['domains', 'list']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == ExitCode.BROKEN_PIPE
+
+
+def test_stages_print_plain_lines_now_and_then(capsys, monkeypatch):
+    monkeypatch.setattr(console.PlainStage, "EVERY", 0.0)
+    with Output().stage("Counting", total=4) as stage:
+        stage.update(1, "a quarter")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["Counting ...", "  25% a quarter"]
+    assert lines[2].startswith("Counting: ")
+
+
+def test_stages_are_live_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Output().stage("Counting [1]", total=4) as stage:
+        stage.update(1, "a quarter")
+    assert "Counting [1]" in capsys.readouterr().err
+
+
+def test_labels_are_never_markup(capsys):
+    Output().result(None, console.table(("label",), [("[bold]x[/bold] :smile:",)]))
+    assert "[bold]x[/bold] :smile:" in capsys.readouterr().out
+
+
+def test_a_command_may_have_its_own_options(capsys):
+    import typer
+
+    other = typer.Typer()
+    other.callback()(lambda: None)
+    seen = []
+
+    @command.command(other, "try")
+    def attempt(output: Output, times: int = 2) -> None:
+        """Try."""
+        seen.append((output.json, times))
+
+    assert command.run_app(other, ["try", "--times", "3", "--json"]) == ExitCode.OK
+    assert seen == [(True, 3)]
+    assert app is not other
