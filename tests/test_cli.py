@@ -214,3 +214,11 @@ def test_a_command_may_have_its_own_options(capsys):
     assert command.run_app(other, ["try", "--times", "3", "--json"]) == ExitCode.OK
     assert seen == [(True, 3)]
     assert app is not other
+
+
+def test_the_first_run_says_why_it_takes_longer(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("surefoot._compile.cache_directory", lambda: tmp_path)
+    assert "First run" in run(capsys, "demo")[2]
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "f.nbc").touch()
+    assert "First run" not in run(capsys, "demo")[2]

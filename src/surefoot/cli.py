@@ -144,8 +144,8 @@ def _announce_compiling(output: Output) -> None:
     """Explain why the first run takes longer than those after it."""
     from surefoot._compile import cache_directory
 
-    if not any(cache_directory().iterdir()):
-        output.note("First run: the kernels are being compiled, which takes a while, once.")
+    if not any(cache_directory().rglob("*.nbc")):  # what Numba calls compiled code
+        output.note("First run: the numerical kernels are compiled now, once (half a minute).")
 
 
 def _solution_facts(solution: "Solution") -> dict[str, Any]:
