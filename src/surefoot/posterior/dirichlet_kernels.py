@@ -27,8 +27,8 @@ from surefoot.posterior.ziggurat_kernels import (
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BLOCK_DRAWS = 256
-"""Draws that share one stream; changing this changes every draw."""
+BLOCK_DRAWS = 16
+"""Draws that share one stream. Changing this, or ``WORDS``, changes every draw."""
 LOGARITHMIC_BELOW = 0.1
 """A row with a larger shape than this underflows with probability below 1e-30."""
 
@@ -131,7 +131,7 @@ def dirichlet_draws(
 @kernel()
 def dirichlet_rows(
     shape: Floats, d: Floats, c: Floats, row_start: Ints, logarithmic: NDArray[np.bool_],
-    rows: Ints, columns: Ints, key0: int, key1: int, first: int, last: int, out: Floats,
+    rows: Ints, columns: Ints, key0: np.uint64, key1: np.uint64, first: int, last: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write draws ``first..last-1`` of several rows into ``out[0:last-first]``.
 
@@ -158,7 +158,7 @@ def dirichlet_rows(
 @kernel()
 def dirichlet_models(
     shapes: Floats, row_start: Ints, rows: Ints, columns: Ints,
-    key0: int, key1: int, first: int, out: Floats,
+    key0: np.uint64, key1: np.uint64, first: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write one draw of every row for each line of ``shapes``: a posterior of posteriors.
 

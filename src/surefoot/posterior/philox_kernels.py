@@ -43,7 +43,7 @@ def high_word(_context: Any, _a: Any, _b: Any) -> Any:
 
 
 @kernel()
-def open_stream(control: Words, key0: int, key1: int, row: int, block: int) -> None:
+def open_stream(control: Words, key0: np.uint64, key1: np.uint64, row: int, block: int) -> None:
     """Point ``control`` at the first word of a stream."""
     control[POSITION] = WORDS
     control[COUNTER] = 0

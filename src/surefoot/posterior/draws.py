@@ -1,0 +1,255 @@
+"""Any posterior given as draws: arrays, Markov chains, files of other samplers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.model import checks
+from surefoot.model.mdp import MDP
+from surefoot.posterior import arranging, inference, stan
+from surefoot.posterior.diagnostics import Diagnostics, diagnose
+from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
+from surefoot.posterior.rows import Floats, OnRows, RowLayout
+from surefoot.posterior.thinning import correlated, stride_to_independence
+
+MOST_RHAT = 1.05
+"""Chains that disagree more than this are refused."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PosteriorDraws(OnRows):
+    """A posterior known by its draws only, usually those of a Markov chain.
+
+    Make one with :meth:`from_arrays`, :meth:`from_inference` or :meth:`from_stan_csv`.
+
+    Order statistics need independent draws. So :meth:`sample` and :meth:`stream` use the chains
+    thinned to :attr:`num_draws`, and refuse to give more; chains with an r-hat above ``max_rhat``
+    are refused altogether. There are no fresh draws here: :meth:`split` them once, choose on one
+    part and certify on the other.
+
+    Attributes
+    ----------
+    layout
+        The rows and entries.
+    chains
+        ``(chains, draws, E)``; every row of every draw sums to 1.
+    independent
+        Whether the draws are independent by construction. It is believed unless they show
+        otherwise.
+    max_rhat
+        The largest r-hat that is accepted.
+    divergences
+        Divergent transitions of the sampler, where known.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> from surefoot.posterior.dirichlet import DirichletPosterior
+    >>> rng = np.random.default_rng(0)
+    >>> exact = DirichletPosterior(riverswim().simulate(20, rng))
+    >>> posterior = PosteriorDraws.from_arrays(
+    ...     exact.sample(400, rng), mdp=riverswim().mdp, independent=True)
+    >>> posterior.num_draws
+    400
+    """
+
+    layout: RowLayout
+    chains: Floats
+    independent: bool = False
+    max_rhat: float = MOST_RHAT
+    divergences: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.freeze_fields(self)
+        if self.chains.ndim != 3 or self.chains.shape[2] != self.layout.num_entries:
+            raise ValueError(
+                f"chains has shape {self.chains.shape}; it must be (chains, draws, "
+                f"{self.layout.num_entries})."
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        draws: ArrayLike,
+        *,
+        mdp: MDP | None = None,
+        independent: bool = False,
+        max_rhat: float = MOST_RHAT,
+        divergences: int | None = None,
+    ) -> "PosteriorDraws":
+        """Build from an array of draws.
+
+        Parameters
+        ----------
+        draws
+            Dense models ``(n, S, A, S)`` or chains of them ``(chains, n, S, A, S)``; with ``mdp``
+            also entries in its order, ``(n, E)`` or ``(chains, n, E)``.
+        mdp
+            The model they belong to. None: successors that are zero in every draw are not
+            reachable, rows that are zero altogether are not available.
+        independent, max_rhat, divergences
+            See the class.
+
+        Examples
+        --------
+        >>> draws = np.random.default_rng(0).dirichlet([3.0, 1.0], size=(100, 2, 1))
+        >>> PosteriorDraws.from_arrays(draws, independent=True).num_draws
+        100
+        """
+        layout, chains = arranging.arrange(draws, mdp)
+        return cls(
+            layout=layout, chains=chains, independent=independent, max_rhat=max_rhat,
+            divergences=divergences,
+        )  # fmt: skip
+
+    @classmethod
+    def from_inference(
+        cls, source: Any, *, variable: str, mdp: MDP | None = None, max_rhat: float = MOST_RHAT
+    ) -> "PosteriorDraws":
+        """Build from what a sampler returned.
+
+        ``source`` is an ArviZ InferenceData or DataTree (which PyMC returns too), an xarray
+        Dataset, a fitted NumPyro ``MCMC``, a PyMC ``MultiTrace`` or a mapping from names to arrays
+        ``(chains, draws, ...)``. ``variable`` names the transition probabilities, dense
+        ``(S, A, S)``, or ``(E,)`` in the entry order of ``mdp``.
+
+        Examples
+        --------
+        >>> draws = np.random.default_rng(0).dirichlet([3.0, 1.0], size=(4, 100, 2, 1))
+        >>> PosteriorDraws.from_inference({"P": draws}, variable="P").chains.shape
+        (4, 100, 4)
+        """
+        values, divergences = inference.chains_of(source, variable)
+        return cls.from_arrays(
+            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences
+        )
+
+    @classmethod
+    def from_stan_csv(
+        cls,
+        files: str | PathLike[str] | Sequence[str | PathLike[str]],
+        *,
+        variable: str,
+        mdp: MDP | None = None,
+        max_rhat: float = MOST_RHAT,
+    ) -> "PosteriorDraws":
+        """Build from the CSV files of Stan, one per chain; warm-up draws are left out."""
+        values, divergences = stan.read_chains(files, variable)
+        return cls.from_arrays(
+            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences
+        )
+
+    @property
+    def independent_rows(self) -> bool:
+        """Draws may share parameters: rows are not independent."""
+        return False
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """r-hat and effective sample sizes of the entries."""
+        names = [
+            f"{self.layout.row_name(row)}, successor {successor}"
+            for row, successor in zip(
+                self.layout.entry_row,
+                (checks.name_of(t, self.layout.state_labels) for t in self.layout.successor),
+                strict=True,
+            )
+        ]
+        return diagnose(self.chains, names, self.divergences)
+
+    @cached_property
+    def stride(self) -> int:
+        """Every how many draws of a chain one is kept; 1 for independent draws."""
+        total = self.chains.shape[0] * self.chains.shape[1]
+        if not self.independent and not self.diagnostics.rhat <= self.max_rhat:
+            raise ValueError(
+                f"the chains do not agree: r-hat is {self.diagnostics.rhat:.3f} "
+                f"({self.diagnostics.worst}), above max_rhat={self.max_rhat:g}, with an effective "
+                f"sample size of {self.diagnostics.ess:.0f} out of {total} draws. Run the sampler "
+                "longer."
+            )
+        if not self.independent:
+            return stride_to_independence(self.chains, self.diagnostics)
+        if correlated(self.chains):
+            raise ValueError(
+                "these draws were said to be independent, but successive ones are correlated: "
+                f"{total} draws have an effective sample size of {self.diagnostics.ess:.0f}. Leave "
+                "out independent=True and they will be thinned."
+            )
+        return 1
+
+    @cached_property
+    def _kept(self) -> Floats:
+        """The thinned draws of all chains, ``(num_draws, E)``."""
+        return self.chains[:, :: self.stride].reshape(-1, self.num_entries)
+
+    @property
+    def num_draws(self) -> int:
+        """How many draws are left after thinning to independence."""
+        return len(self._kept)
+
+    def mean(self) -> Floats:
+        """Return the mean of all draws, ``(E,)``; correlated draws serve a mean as well."""
+        average: Floats = self.chains.mean(axis=(0, 1))
+        return average
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` of the independent draws, ``(n, E)``, none twice."""
+        return self._kept[self._chosen(n, rng)]
+
+    def stream(
+        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
+        chosen = self._chosen(n, rng)
+        entries = self.layout.entries_of(self.layout.check_rows(rows))
+        size = max(1, BLOCK_VALUES // max(1, len(entries)))
+        return (
+            self._kept[np.ix_(chosen[first : first + size], entries)]
+            for first in range(0, len(chosen), size)
+        )
+
+    def split(
+        self, first: int, rng: np.random.Generator
+    ) -> tuple["PosteriorDraws", "PosteriorDraws"]:
+        """Return ``first`` of the independent draws and the rest: two parts without a common draw.
+
+        Examples
+        --------
+        >>> draws = np.random.default_rng(0).dirichlet([3.0, 1.0], size=(100, 2, 1))
+        >>> parts = PosteriorDraws.from_arrays(draws, independent=True).split(
+        ...     60, np.random.default_rng(1))
+        >>> [part.num_draws for part in parts]
+        [60, 40]
+        """
+        if not 0 < check_draws_wanted(first) < self.num_draws:
+            raise ValueError(f"first={first} must leave draws for both parts of {self.num_draws}.")
+        order = self._chosen(self.num_draws, rng)
+        one, two = (
+            PosteriorDraws(
+                layout=self.layout, chains=self._kept[part][None], independent=True,
+                max_rhat=self.max_rhat, divergences=self.divergences,
+            )
+            for part in (order[:first], order[first:])
+        )  # fmt: skip
+        return one, two
+
+    def _chosen(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        wanted = check_draws_wanted(n)
+        if wanted > self.num_draws:
+            total = self.chains.shape[0] * self.chains.shape[1]
+            raise ValueError(
+                f"n={wanted} independent draws wanted, but the {total} draws given are worth "
+                f"{self.num_draws} (effective sample size {self.diagnostics.ess:.0f}, thinned by "
+                f"{self.stride}). Run the sampler longer, or ask for fewer."
+            )
+        # One key per call, as in every posterior, whatever n is.
+        return np.random.default_rng(stream_key(rng)).permutation(self.num_draws)[:wanted]
+
+    def __repr__(self) -> str:
+        return f"PosteriorDraws({self.num_entries:,} entries; {self.diagnostics})"

@@ -1,0 +1,84 @@
+"""What a posterior over transition models is, however it came about."""
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.model.mdp import MDP
+
+Floats = NDArray[np.float64]
+
+BLOCK_VALUES = 2**20
+"""How many probabilities a streamed block holds at most, where the draws allow it (8 MB)."""
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """A distribution over transition models with fixed rows and successors.
+
+    A draw is one transition model: ``(E,)`` probabilities in the entry order of the model, each row
+    summing to 1.
+    """
+
+    @property
+    def num_entries(self) -> int:
+        """The number of reachable (state, action, successor) triples."""
+
+    @property
+    def row_start(self) -> NDArray[np.int64]:
+        """``(R+1,)``: the entries of row ``r`` are ``row_start[r]:row_start[r+1]``."""
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """``(S, A, S)``: which successors are reachable (dense: for small models)."""
+
+    @property
+    def independent_rows(self) -> bool:
+        """Whether the rows of one draw are independent of each other."""
+
+    @property
+    def num_draws(self) -> int | None:
+        """How many independent draws there are; None when there is no end to them.
+
+        Finitely many draws are never fresh twice: split them before choosing and certifying.
+        """
+
+    def mean(self) -> Floats:
+        """Return the posterior mean, ``(E,)``."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` independent draws, ``(n, E)``."""
+
+    def stream(
+        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield the draws of :meth:`sample` block by block, for all rows or for some.
+
+        A block is ``(b, entries of those rows)``, the rows in the order given.
+        """
+
+    def matches(self, mdp: MDP) -> bool:
+        """Tell whether a model has exactly the rows and entries of this posterior."""
+
+    def check_matches(self, mdp: MDP) -> None:
+        """Raise an error that says where a model and this posterior differ."""
+
+
+def check_draws_wanted(n: int) -> int:
+    """Return a number of draws, at least 1."""
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ValueError(f"n={n!r}; the number of draws must be a whole number, 1 or more.")
+    return int(n)
+
+
+def stream_key(rng: np.random.Generator) -> tuple[np.uint64, np.uint64]:
+    """Take one 128-bit key from a generator: equal states give equal draws."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "
+            "numpy.random.default_rng(seed)."
+        )
+    first, second = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+    return first, second

@@ -1,0 +1,166 @@
+"""The rows a posterior speaks about: the same entries, in the same order, as its model."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.model import checks
+from surefoot.model.mdp import MDP
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowLayout:
+    """Which rows there are and where their entries lie, as in :class:`~surefoot.MDP`.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> layout = RowLayout.of(riverswim().mdp)
+    >>> layout.num_rows, layout.num_entries
+    (12, 22)
+    """
+
+    state_start: Ints
+    row_action: Ints
+    row_start: Ints
+    successor: NDArray[np.int32]
+    num_actions: int
+    state_labels: tuple[Hashable, ...] | None = None
+    action_labels: tuple[Hashable, ...] | None = None
+
+    @classmethod
+    def of(cls, source: Any) -> "RowLayout":
+        """Return the layout of a model, of declared counts or of a posterior."""
+        if isinstance(source, RowLayout):
+            return source
+        if isinstance(getattr(source, "layout", None), RowLayout):
+            layout: RowLayout = source.layout
+            return layout
+        if not getattr(source, "declared", True):
+            source = source.on_support()
+        names = ("state_start", "row_action", "row_start", "successor", "num_actions")
+        fields = {name: getattr(source, name) for name in names}
+        return cls(**fields, state_labels=source.state_labels, action_labels=source.action_labels)
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+        return len(self.state_start) - 1
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return len(self.row_action)
+
+    @property
+    def num_entries(self) -> int:
+        """The number of (state, action, successor) triples."""
+        return len(self.successor)
+
+    @cached_property
+    def row_state(self) -> Ints:
+        """``(R,)``: the state of each row."""
+        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
+
+    @cached_property
+    def entry_row(self) -> Ints:
+        """``(E,)``: the row of each entry."""
+        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
+
+    @cached_property
+    def dense_index(self) -> tuple[Ints, Ints, Ints]:
+        """Where each entry lies in a dense ``(S, A, S)`` array."""
+        rows = self.entry_row
+        return self.row_state[rows], self.row_action[rows], self.successor.astype(np.int64)
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        """``(S, A, S)``: which successors are reachable (dense: for small models)."""
+        reachable = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
+        reachable[self.dense_index] = True
+        return reachable
+
+    def sum_rows(self, values: Floats) -> Floats:
+        """Return the sum over each row along the last axis."""
+        sums: Floats = np.add.reduceat(values, self.row_start[:-1], axis=-1)
+        return sums
+
+    def row_name(self, row: int) -> str:
+        """Return how an error calls a row."""
+        state = checks.name_of(self.row_state[row], self.state_labels)
+        return f"state {state}, action {checks.name_of(self.row_action[row], self.action_labels)}"
+
+    def check_rows(self, rows: ArrayLike | None) -> Ints:
+        """Return row numbers as an array; None means all of them."""
+        if rows is None:
+            return np.arange(self.num_rows)
+        chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_ or chosen.ndim != 1:
+            raise ValueError(
+                f"rows must be a list of row numbers, got {chosen.dtype} of shape {chosen.shape}."
+            )
+        return checks.as_ids("row", chosen, self.num_rows)
+
+    def entries_of(self, rows: Ints) -> Ints:
+        """Return the entries of some rows, one row after another."""
+        sizes = np.diff(self.row_start)[rows]
+        ends = np.cumsum(sizes)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+        entries: Ints = np.repeat(self.row_start[rows], sizes) + within
+        return entries
+
+    def mismatch(self, mdp: "MDP | RowLayout") -> str | None:
+        """Return in what a model differs from this layout, or None."""
+        for name in ("num_states", "num_rows", "num_entries"):
+            mine, other = getattr(self, name), getattr(mdp, name)
+            if mine != other:
+                return f"it has {mine} {name[4:]}, the model has {other}"
+        for name in ("state_start", "row_action", "row_start", "successor"):
+            mine, other = getattr(self, name), getattr(mdp, name)
+            differs = np.flatnonzero(mine != other)
+            if len(differs):
+                at = differs[0]
+                return f"{name}[{at}] is {mine[at]}, the model's is {other[at]}"
+        return None
+
+
+class OnRows:
+    """What every posterior knows from its layout."""
+
+    layout: RowLayout
+
+    @property
+    def num_entries(self) -> int:
+        """The number of reachable (state, action, successor) triples."""
+        return self.layout.num_entries
+
+    @property
+    def row_start(self) -> Ints:
+        """``(R+1,)``: the entries of row ``r`` are ``row_start[r]:row_start[r+1]``."""
+        return self.layout.row_start
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """``(S, A, S)``: which successors are reachable (dense: for small models)."""
+        return self.layout.support
+
+    def matches(self, mdp: MDP) -> bool:
+        """Tell whether a model has exactly the rows and entries of this posterior."""
+        return self.layout.mismatch(mdp) is None
+
+    def check_matches(self, mdp: MDP) -> None:
+        """Raise an error that says where a model and this posterior differ."""
+        difference = self.layout.mismatch(mdp)
+        if difference is not None:
+            raise ValueError(
+                f"the posterior and the model do not have the same rows: {difference}. Build both "
+                "from the same counts with the same support: placed = counts.on_support(...), then "
+                "placed.to_mdp(...) and DirichletPosterior(placed)."
+            )

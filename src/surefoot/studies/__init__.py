@@ -1,0 +1,1 @@
+"""Studies that back the defaults and the promises."""

@@ -1,0 +1,92 @@
+"""Which successors a row is given, and how much prior each gets: the pairs under comparison."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.counting import Counts
+from surefoot.posterior.dirichlet import prior_entries
+
+Floats = NDArray[np.float64]
+TRUE_SUPPORT = "true"
+"""Not a choice a log allows: the reference that knows every successor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A pair of support and prior.
+
+    Attributes
+    ----------
+    support
+        As in ``counts.on_support``, or ``"true"`` for the reference.
+    prior
+        How tables call it.
+    parameters
+        From declared counts to the Dirichlet prior of every entry.
+    """
+
+    support: str
+    prior: str
+    parameters: Callable[[Counts], Floats]
+
+
+def per_entry(support: str, value: float = 1.0) -> Choice:
+    """Return the choice of one parameter for every successor.
+
+    Examples
+    --------
+    >>> per_entry("action").prior
+    '1 each'
+    """
+    return Choice(
+        support=support,
+        prior=f"{value:g} each",
+        parameters=lambda counts: prior_entries(counts, value, value),
+    )
+
+
+def per_row(support: str, total: float = 1.0) -> Choice:
+    """Return the choice of one total per row, spread evenly over its successors.
+
+    Examples
+    --------
+    >>> per_row("action").prior
+    '1 in all'
+    """
+
+    def parameters(counts: Counts) -> Floats:
+        return (total / np.diff(counts.row_start))[counts.entry_row]
+
+    return Choice(support=support, prior=f"{total:g} in all", parameters=parameters)
+
+
+def with_unseen(mass: float) -> Choice:
+    """Return the choice of observed successors at 1 each and one unseen successor.
+
+    Examples
+    --------
+    >>> with_unseen(0.5).prior
+    '1 each, 0.5 unseen'
+    """
+    return Choice(
+        support="unseen",
+        prior=f"1 each, {mass:g} unseen",
+        parameters=lambda counts: prior_entries(counts, 1.0, mass),
+    )
+
+
+CHOICES = (
+    per_entry(TRUE_SUPPORT),
+    per_entry("observed"),
+    per_entry("action"),
+    per_row("action"),
+    per_entry("all"),
+    per_row("all"),
+    with_unseen(1.0),
+    with_unseen(0.5),
+    with_unseen(0.25),
+    with_unseen(0.125),
+)
