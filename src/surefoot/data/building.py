@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.data.counting import Counts
 from surefoot.data.layout import pack
 from surefoot.data.rewards import RewardStatistics, as_given
-from surefoot.data.support import REWARD_FIELDS
+from surefoot.data.support import REWARD_FIELDS, UNSEEN_PRIOR
 
 if TYPE_CHECKING:
     from surefoot.model.mdp import MDP
@@ -233,6 +233,9 @@ def _prior_entries(counts: Counts, prior: ArrayLike | None) -> Floats:
         )
     if not np.all((value >= 0) & np.isfinite(value)):
         raise ValueError("prior must be finite and not negative.")
-    if value.ndim and value.shape != (counts.num_entries,):
-        value = value[counts.entry_row]
-    return np.broadcast_to(value, (counts.num_entries,))
+    if value.ndim and value.shape == (counts.num_entries,):
+        return value
+    spread = value[counts.entry_row] if value.ndim else np.full(counts.num_entries, value)
+    if counts.unseen is not None:
+        spread[counts.successor == counts.unseen] = UNSEEN_PRIOR
+    return spread

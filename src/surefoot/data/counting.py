@@ -68,7 +68,7 @@ class Counts:
     >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]])
     >>> counts
     Counts(6 transitions, 2 states, 1 action, 2 rows visited, 3 entries observed)
-    >>> counts.to_mdp(discount=0.9, rewards=[[0.0], [1.0]]).probability.tolist()
+    >>> counts.to_mdp(discount=0.9, support="action", rewards=[[0.0], [1.0]]).probability.tolist()
     [0.75, 0.25, 0.0, 1.0]
     """
 
@@ -273,7 +273,8 @@ class Counts:
             As in :meth:`on_support`.
         prior
             Dirichlet parameters: a number, one per row or one per entry; probabilities are then
-            the posterior means. None: the observed frequencies, and a row never tried is uniform.
+            the posterior means (a number or one per row leaves the unseen successor its own
+            ``UNSEEN_PRIOR``). None: the observed frequencies, and a row never tried is uniform.
         rewards
             Given rewards, as in :meth:`with_rewards`.
 

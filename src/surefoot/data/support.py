@@ -16,8 +16,10 @@ from surefoot.data.layout import Ints, label_of, pack
 if TYPE_CHECKING:
     from surefoot.data.counting import Counts
 
-DEFAULT_SUPPORT = "action"
+DEFAULT_SUPPORT = "unseen"
 """The support used when none is chosen; picked by the coverage study on logs."""
+UNSEEN_PRIOR = 0.25
+"""Dirichlet parameter of the unseen successor; picked together with the support."""
 
 SUPPORTS = ("observed", "action", "all", "unseen")
 UNVISITED = ("drop", "prior")
