@@ -45,7 +45,7 @@ def test_documents_use_no_prompts(path):
 
 def test_the_readme_example_is_short():
     example = next(text for language, text in blocks(ROOT / "README.md") if language == "python")
-    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=short)

@@ -29,7 +29,5 @@ def riverswim(*, discount: float = 0.99) -> Domain:
     transitions[last, right, last - 1 :] = (0.7, 0.3)
     rewards[0, left, 0] = 5.0
     rewards[last, right, last] = 10000.0
-    mdp = MDP.from_arrays(
-        transitions, rewards, discount=discount, action_labels=("left", "right")
-    )
+    mdp = MDP.from_arrays(transitions, rewards, discount=discount, action_labels=("left", "right"))
     return Domain(name="riverswim", mdp=mdp)
