@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SUPPORT = "unseen"
 """The support used when none is chosen; picked by the coverage study on logs."""
-UNSEEN_PRIOR = 0.25
+UNSEEN_PRIOR = 0.5
 """Dirichlet parameter of the unseen successor; picked together with the support."""
 
 SUPPORTS = ("observed", "action", "all", "unseen")
