@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.data.counting import Counts
-from surefoot.data.layout import pack
-from surefoot.data.rewards import RewardStatistics, as_given
-from surefoot.data.support import REWARD_FIELDS, UNSEEN_PRIOR
+from surefoot.data.layout import label_of, pack, row_name
+from surefoot.data.rewards import RewardStatistics, as_given, range_per_action
+from surefoot.data.support import UNSEEN_PRIOR
 
 if TYPE_CHECKING:
     from surefoot.model.mdp import MDP
@@ -86,9 +86,7 @@ def on_rows_of(mdp: "MDP", count: ArrayLike) -> Counts:
     if given.shape != (mdp.num_entries,):
         raise ValueError(f"count has shape {given.shape}; it must be ({mdp.num_entries},).")
     reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
-    statistics: dict[str, Any] = dict(
-        zip(REWARD_FIELDS, RewardStatistics.exactly(reward), strict=True)
-    )
+    low, high = range_per_action(mdp.row_action[mdp.entry_row], reward, mdp.num_actions)
     return Counts(
         state_start=mdp.state_start,
         row_action=mdp.row_action,
@@ -99,38 +97,56 @@ def on_rows_of(mdp: "MDP", count: ArrayLike) -> Counts:
         declared=True,
         state_labels=mdp.state_labels,
         action_labels=mdp.action_labels,
-        **statistics,
+        reward_mean=reward,
+        reward_var=np.zeros(mdp.num_entries),
+        reward_low=low,
+        reward_high=high,
     )
 
 
 def with_rewards(counts: Counts, rewards: Any) -> Counts:
     """Return the counts with given rewards in place of those seen, where they are given."""
-    given = as_given(rewards)
+    from surefoot.data.declared import is_listing, read_rewards
+
+    given = read_rewards(rewards, counts) if is_listing(rewards) else as_given(rewards)
     if given.array is not None:
         shape = (counts.num_states, counts.num_actions, counts.num_states)
         if given.array.shape not in (shape, shape[:2]):
             raise ValueError(
                 f"rewards has shape {given.array.shape}; it must be {shape[:2]} or {shape}."
             )
-    entry = (counts.row_state[counts.entry_row], counts.row_action[counts.entry_row])
     value = given.of(
-        *entry, counts.successor.astype(np.int64), counts.state_labels, counts.action_labels
+        counts.entry_state, counts.entry_action, counts.successor.astype(np.int64),
+        counts.state_labels, counts.action_labels,
+    )  # fmt: skip
+    exact, known = RewardStatistics.exactly(value), ~np.isnan(value)
+    nothing = np.full(counts.num_entries, np.nan)
+    mean = np.where(
+        known, exact.mean, nothing if counts.reward_mean is None else counts.reward_mean
     )
-    known = ~np.isnan(value)
-    fields: dict[str, Any] = {}
-    for name, exact in zip(REWARD_FIELDS, RewardStatistics.exactly(value), strict=True):
-        old = getattr(counts, name)
-        fields[name] = np.where(known, exact, np.nan if old is None else old)
-    if counts.declared and np.isnan(fields["reward_mean"]).any():
-        place = int(np.flatnonzero(np.isnan(fields["reward_mean"]))[0])
-        from surefoot.data.layout import label_of, row_name
+    spread = np.where(
+        known, exact.variance, nothing if counts.reward_var is None else counts.reward_var
+    )
+    if counts.declared:
+        _check_filled(counts, mean)
+    low, high = range_per_action(counts.entry_action, value, counts.num_actions)
+    if not known.all():
+        # Some rewards are still those seen: their range counts too.
+        low = low if counts.reward_low is None else np.fmin(low, counts.reward_low)
+        high = high if counts.reward_high is None else np.fmax(high, counts.reward_high)
+    return replace(
+        counts, given=given, reward_mean=mean, reward_var=spread, reward_low=low, reward_high=high
+    )
 
-        successor = label_of(counts.successor[place], counts.state_labels)
+
+def _check_filled(counts: Counts, mean: Floats) -> None:
+    empty = np.flatnonzero(np.isnan(mean))
+    if len(empty):
+        successor = label_of(counts.successor[empty[0]], counts.state_labels)
         raise ValueError(
-            f"rewards give nothing for {row_name(counts, counts.entry_row[place])}, next state "
-            f"{successor!r}. Every reachable successor needs a reward."
+            f"rewards give nothing for {row_name(counts, counts.entry_row[empty[0]])}, next state "
+            f"{successor!r} ({len(empty)} such entries). Every reachable successor needs a reward."
         )
-    return replace(counts, given=given, **fields)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

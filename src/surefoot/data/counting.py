@@ -3,6 +3,7 @@
 The layout is that of a model: a *row* is one state-action pair, its *entries* are the successors.
 """
 
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.data import layout, rewards, support
+from surefoot.data import layout, rewards
 from surefoot.data.layout import Ints
 
 if TYPE_CHECKING:
+    from surefoot.data.checks import Check
+    from surefoot.data.log import Log
+    from surefoot.data.support import SupportReport
     from surefoot.model.mdp import MDP
 
 Label = Hashable
@@ -45,9 +49,12 @@ class Counts:
         when they are only what was observed.
     state_labels, action_labels
         What people call them, in order of the ids; optional.
-    reward_mean, reward_var, reward_min, reward_max
-        ``(E,)``; mean, sample variance and range of the rewards seen, NaN where never seen. In
-        declared counts the mean of every entry is filled. None without rewards.
+    reward_mean, reward_var
+        ``(E,)``; mean and sample variance of the rewards seen; NaN where never seen (the variance
+        also where seen once), variance 0 where rewards are given. In declared counts every mean is
+        filled. None without rewards.
+    reward_low, reward_high
+        ``(A,)``; the range of rewards seen under each action.
     reward_model
         How sure the means are: ``"fixed"`` (exact), ``"normal"`` or ``"bounded"``.
     reward_range
@@ -61,14 +68,17 @@ class Counts:
     unseen
         The id of the state that stands for all successors never observed, or None.
     report
-        What the choice of support did, or None.
+        What the choice of support did; None before there is one.
+    log
+        Where the counts came from; None for arrays.
 
     Examples
     --------
     >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]])
     >>> counts
     Counts(6 transitions, 2 states, 1 action, 2 rows visited, 3 entries observed)
-    >>> counts.to_mdp(discount=0.9, support="action", rewards=[[0.0], [1.0]]).probability.tolist()
+    >>> mdp = counts.to_mdp(discount=0.9, rewards=[[0.0], [1.0]], support="all")
+    >>> mdp.probability.tolist()
     [0.75, 0.25, 0.0, 1.0]
     """
 
@@ -83,15 +93,16 @@ class Counts:
     action_labels: tuple[Label, ...] | None = None
     reward_mean: Floats | None = None
     reward_var: Floats | None = None
-    reward_min: Floats | None = None
-    reward_max: Floats | None = None
+    reward_low: Floats | None = None
+    reward_high: Floats | None = None
     reward_model: str = "fixed"
     reward_range: tuple[float, float] | None = None
     given: rewards.GivenRewards | None = None
     starts: Ints | None = None
     terminal: NDArray[np.bool_] | None = None
     unseen: int | None = None
-    report: support.SupportReport | None = None
+    report: "SupportReport | None" = None
+    log: "Log | None" = None
 
     def __post_init__(self) -> None:
         layout.freeze_fields(self)
@@ -173,6 +184,16 @@ class Counts:
         """``(E,)``: the row of each entry."""
         return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
 
+    @property
+    def entry_state(self) -> Ints:
+        """``(E,)``: the state of each entry."""
+        return self.row_state[self.entry_row]
+
+    @property
+    def entry_action(self) -> Ints:
+        """``(E,)``: the action of each entry."""
+        return self.row_action[self.entry_row]
+
     @cached_property
     def visits(self) -> NDArray[Any]:
         """``(R,)``: how often each row was tried."""
@@ -185,35 +206,20 @@ class Counts:
         """``(S,)``: which states end an episode."""
         return np.zeros(self.num_states, np.bool_) if self.terminal is None else self.terminal
 
-    @cached_property
-    def lowest_per_entry(self) -> Floats:
-        """``(E,)``: the lowest reward each entry showed or is given; NaN where unknown."""
-        seen = np.full(self.num_entries, np.nan) if self.reward_min is None else self.reward_min
-        if self.given is None:
-            return seen
-        given = self.given.of(
-            self.row_state[self.entry_row], self.row_action[self.entry_row],
-            self.successor.astype(np.int64), self.state_labels, self.action_labels,
-        )  # fmt: skip
-        return np.where(np.isnan(given), seen, given)
+    @property
+    def has_rewards(self) -> bool:
+        """Whether rewards were seen or given."""
+        return self.reward_mean is not None
+
+    @property
+    def rewards_vary(self) -> bool:
+        """Whether some entry showed more than one reward."""
+        return self.reward_var is not None and bool(np.any(self.reward_var > 0))
 
     @cached_property
     def lowest_reward(self) -> float | None:
         """The lowest reward a step can bring; a terminal state brings 0. None without rewards."""
-        bounds = [self.lowest_per_entry, self.reward_range or ()]
-        if self.given is not None:
-            bounds.append(self.given.values())
-        known = np.concatenate([np.asarray(bound, dtype=np.float64) for bound in bounds])
-        known = known[~np.isnan(known)]
-        if len(known) == 0:
-            return None
-        # Ending an episode brings 0 for ever: with positive rewards that is the worst there is.
-        return float(min(known.min(), 0.0) if self.is_terminal.any() else known.min())
-
-    def entry_keys(self, num_states: int) -> Ints:
-        """Return one increasing number per entry, comparable between layouts of the same ids."""
-        row = self.row_state * self.num_actions + self.row_action
-        return row[self.entry_row] * num_states + self.successor
+        return rewards.lowest(self)
 
     def on_support(
         self, support: Any = None, unvisited: str | None = None, min_visits: int = 0
@@ -225,11 +231,12 @@ class Counts:
         support
             ``"observed"``: the successors seen in the row itself. Every promise then assumes that
             no other transition exists.
-            ``"action"``: all successors seen anywhere under the same action.
+            ``"action"``: all successors seen anywhere under the same action (and, where that is
+            only one, the unseen state below).
             ``"all"``: every state.
             ``"unseen"``: those seen in the row, and one state for all others, absorbing at the
             lowest reward; the choice for large state spaces.
-            A path: a file with the columns state, action, next_state that lists them.
+            A path or a table: the columns state, action, next_state list them.
             None: the default, or what these counts already declare.
         unvisited
             ``"drop"``: a state-action pair never tried is not offered to the policy (default).
@@ -294,7 +301,8 @@ class Counts:
         """Return the same counts with rewards known beforehand in place of those seen.
 
         ``rewards`` is a mapping from ``(state, action)`` or ``(state, action, next_state)`` labels,
-        an array ``(S, A)`` or ``(S, A, S)`` in order of the ids, or a function of three labels.
+        an array ``(S, A)`` or ``(S, A, S)`` in order of the ids, a function of three labels, or a
+        table or file with the columns state, action, reward and perhaps next_state.
 
         Examples
         --------
@@ -306,6 +314,51 @@ class Counts:
         from surefoot.data import building
 
         return building.with_rewards(self, rewards)
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Add new data to old: labels are aligned, counts and rewards put together."""
+        from surefoot.data.merging import add
+
+        return add(self, other)
+
+    @property
+    def checks(self) -> "tuple[Check, ...]":
+        """What the log says about the assumptions; empty for counts without a log."""
+        return () if self.log is None else self.log.checks
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of any promise made from these counts should know, in sentences."""
+        from surefoot.data.summary import warnings_of
+
+        return warnings_of(self)
+
+    def summary(self) -> str:
+        """Return what a person wants to know about the data before trusting a result.
+
+        Examples
+        --------
+        >>> print(Counts.from_arrays([[[3, 1]], [[0, 2]]]).summary())
+        6 transitions, given as an array
+        2 states, 1 action; 2 of 2 state-action pairs tried
+        ...
+        """
+        from surefoot.data.summary import summarize
+
+        return summarize(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one ``.npz`` file, without pickles."""
+        from surefoot.data.files import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Counts":
+        """Read what :meth:`save` wrote."""
+        from surefoot.data.files import load
+
+        return load(path)
 
     def __repr__(self) -> str:
         def number(size: int, noun: str) -> str:

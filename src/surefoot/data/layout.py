@@ -77,14 +77,18 @@ def check_counts(counts: Any) -> None:
             raise ValueError(f"{name} has {len(labels)} labels for {size} ids.")
         if labels is not None and len(set(labels)) != size:
             raise ValueError(f"{name} holds a label twice; labels must be distinct.")
-    for name in ("reward_mean", "reward_var", "reward_min", "reward_max"):
+    shapes = {
+        "reward_mean": counts.count.shape,
+        "reward_var": counts.count.shape,
+        "reward_low": (counts.num_actions,),
+        "reward_high": (counts.num_actions,),
+        "starts": (counts.num_states,),
+        "terminal": (counts.num_states,),
+    }
+    for name, shape in shapes.items():
         value = getattr(counts, name)
-        if value is not None and value.shape != counts.count.shape:
-            raise ValueError(f"{name} has shape {value.shape}; it must be {counts.count.shape}.")
-    for name in ("starts", "terminal"):
-        value = getattr(counts, name)
-        if value is not None and value.shape != (counts.num_states,):
-            raise ValueError(f"{name} has shape {value.shape}; it must be ({counts.num_states},).")
+        if value is not None and value.shape != shape:
+            raise ValueError(f"{name} has shape {value.shape}; it must be {shape}.")
 
 
 def _check_starts(counts: Any) -> None:

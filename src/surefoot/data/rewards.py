@@ -17,23 +17,24 @@ REWARD_MODELS = ("fixed", "normal", "bounded")
 
 
 class RewardStatistics(NamedTuple):
-    """Mean, sample variance, lowest and highest reward of each entry; NaN where never seen."""
+    """Mean and sample variance of each entry's rewards; NaN where they cannot be known.
+
+    The variance of rewards known beforehand is 0, that of an entry seen once is NaN.
+    """
 
     mean: Floats
     variance: Floats
-    lowest: Floats
-    highest: Floats
 
     @classmethod
     def exactly(cls, reward: Floats) -> "RewardStatistics":
-        """Return the statistics of rewards known without error."""
+        """Return the statistics of rewards known without error (NaN: not known)."""
         known = np.array(reward, dtype=np.float64)
-        return cls(known, np.where(np.isnan(known), np.nan, 0.0), known.copy(), known.copy())
+        return cls(known, np.where(np.isnan(known), np.nan, 0.0))
 
     @classmethod
     def unseen(cls, size: int) -> "RewardStatistics":
         """Return the statistics of entries that were never seen."""
-        return cls(*(np.full(size, np.nan) for _ in range(4)))
+        return cls(np.full(size, np.nan), np.full(size, np.nan))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +61,25 @@ class GivenRewards:
         if self.array is not None:
             return self.array.ravel()
         return np.array(list((self.table or {}).values()), dtype=np.float64)
+
+    def by_label(
+        self, state_labels: Sequence[Label] | None, action_labels: Sequence[Label] | None
+    ) -> dict[tuple[Label, ...], float]:
+        """Return the rewards as a table by label; a function has none."""
+        if self.array is None and self.table is None:
+            raise ValueError(
+                "given rewards that are different functions cannot be compared. Give the same "
+                "function, or tables, to both."
+            )
+        if self.array is None:
+            return dict(self.table or {})
+        table: dict[tuple[Label, ...], float] = {}
+        for place in np.argwhere(~np.isnan(self.array)):
+            state, *after = (label_of(i, state_labels) for i in (place[0], *place[2:]))
+            table[(state, label_of(place[1], action_labels), *after)] = float(
+                self.array[tuple(place)]
+            )
+        return table
 
     def of(
         self,
@@ -143,10 +163,60 @@ def _finite(key: Any, value: Any) -> float:
     return number
 
 
-def lowest_per_action(action: Ints, lowest: Floats, num_actions: int) -> Floats:
-    """Return the lowest reward seen under each action; the overall lowest for one never seen."""
-    result = np.full(num_actions, np.inf)
-    seen = ~np.isnan(lowest)
-    np.minimum.at(result, action[seen], lowest[seen])
-    overall = result.min(initial=np.inf)
-    return np.where(np.isfinite(result), result, overall)
+def range_per_action(action: Ints, reward: Floats, num_actions: int) -> tuple[Floats, Floats]:
+    """Return the lowest and highest reward of each action; NaN for one without any.
+
+    Examples
+    --------
+    >>> low, high = range_per_action(np.array([0, 0, 2]), np.array([1.0, 3.0, 5.0]), 3)
+    >>> low.tolist(), high.tolist()
+    ([1.0, nan, 5.0], [3.0, nan, 5.0])
+    """
+    low, high = np.full(num_actions, np.inf), np.full(num_actions, -np.inf)
+    known = ~np.isnan(reward)
+    np.minimum.at(low, action[known], reward[known])
+    np.maximum.at(high, action[known], reward[known])
+    return np.where(np.isinf(low), np.nan, low), np.where(np.isinf(high), np.nan, high)
+
+
+def pool(
+    group: Ints, count: NDArray[Any], statistics: RewardStatistics, size: int
+) -> RewardStatistics:
+    """Return the statistics of groups of entries put together (Chan, Golub and LeVeque 1979).
+
+    ``group`` numbers the group of each entry; entries without any count take no part.
+
+    Examples
+    --------
+    >>> parts = RewardStatistics(np.array([1.0, 4.0]), np.array([np.nan, 2.0]))
+    >>> whole = pool(np.array([0, 0]), np.array([1, 2]), parts, 1)
+    >>> whole.mean.tolist(), whole.variance.tolist()  # of 1, 3, 5
+    ([3.0], [4.0])
+    """
+    used = (count > 0) & ~np.isnan(statistics.mean)
+    group, count, mean = group[used], count[used].astype(np.float64), statistics.mean[used]
+    within = np.where(count > 1, statistics.variance[used] * (count - 1), 0.0)
+    total = np.bincount(group, count, size)
+    weighted = np.bincount(group, count * mean, size)
+    seen = total > 0
+    pooled = np.divide(weighted, total, out=np.full(size, np.nan), where=seen)
+    low, high = range_per_action(group, mean, size)
+    pooled = np.where(low == high, low, pooled)  # no rounding where all means agree
+    square = np.bincount(group, within + count * (mean - pooled[group]) ** 2, size)
+    variance = np.divide(square, total - 1, out=np.full(size, np.nan), where=total > 1)
+    return RewardStatistics(pooled, variance)
+
+
+def lowest(counts: Any) -> float | None:
+    """Return the lowest reward a step can bring, as far as anything is known.
+
+    Ending an episode brings 0 for ever: where rewards are positive that is the worst there is.
+    """
+    parts = [part for part in (counts.reward_low, counts.reward_range) if part is not None]
+    if counts.given is not None:
+        parts.append(counts.given.values())
+    values = np.array([value for part in parts for value in part], dtype=np.float64)
+    values = values[~np.isnan(values)]
+    if len(values) == 0:
+        return None
+    return float(min(values.min(), 0.0) if counts.is_terminal.any() else values.min())

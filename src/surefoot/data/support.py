@@ -5,13 +5,13 @@ have probability; a support that leaves them out makes every bound too high.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.data import rewards
-from surefoot.data.layout import Ints, label_of, pack
+from surefoot.data.layout import Ints, pack
 
 if TYPE_CHECKING:
     from surefoot.data.counting import Counts
@@ -34,7 +34,9 @@ class SupportReport:
 
     Attributes
     ----------
-    support, unvisited, min_visits
+    support
+        ``"observed"``, ``"action"``, ``"all"``, ``"unseen"``, or ``"listed"`` for a given one.
+    unvisited, min_visits
         The options used.
     unvisited_rows
         State-action pairs never tried: not offered (``"drop"``) or left to the prior.
@@ -43,7 +45,7 @@ class SupportReport:
     stuck_states
         States without any row left, made absorbing at the lowest reward.
     filled_rewards
-        Entries without a reward of their own, given the lowest seen under their action.
+        Entries without a reward of their own: they got the lowest seen under their action.
     lowest_reward
         The reward of stuck and unseen states; None where the log has no rewards.
     """
@@ -58,9 +60,20 @@ class SupportReport:
     lowest_reward: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Rows:
-    """Rows that will be offered, and who is who."""
+class Entries(NamedTuple):
+    """Parallel arrays of (state, action, successor) ids."""
+
+    state: Ints
+    action: Ints
+    successor: Ints
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Entries":
+        """Return the chosen entries."""
+        return Entries(*(column[chosen] for column in self))
+
+
+class _Rows(NamedTuple):
+    """The rows that will be offered, and how many were left out or never tried."""
 
     state: Ints
     action: Ints
@@ -74,17 +87,19 @@ def place(
     """Return declared counts: every reachable entry listed, every state with a row."""
     _check_options(counts, support, unvisited, min_visits)
     if counts.declared:
-        return _thinned(counts, unvisited, min_visits)
+        return _thinned(counts, max(int(min_visits), 1 if unvisited == "drop" else 0))
     chosen = DEFAULT_SUPPORT if support is None else support
     mode = unvisited or "drop"
-    listed = None
-    if chosen not in SUPPORTS if isinstance(chosen, str) else True:
-        from surefoot.data.declared import read_support
+    if isinstance(chosen, str) and chosen in SUPPORTS:
+        rows = _offered(counts, None, mode, min_visits)
+        entries = _inferred(counts, chosen, rows)
+        return _assemble(counts, entries, rows, chosen, mode, min_visits)
+    from surefoot.data.declared import read_support
 
-        counts, listed = read_support(chosen, counts)
-    rows = _offered_rows(counts, listed, mode, min_visits)
-    state, action, successor, has_unseen = _entries(counts, chosen, rows, listed)
-    return _assemble(counts, state, action, successor, has_unseen, rows, chosen, mode, min_visits)
+    counts, listed = read_support(chosen, counts)
+    rows = _offered(counts, listed, mode, min_visits)
+    entries = listed.where(_is_offered(counts, rows, listed))
+    return _assemble(counts, entries, rows, "listed", mode, min_visits)
 
 
 def _check_options(counts: "Counts", support: Any, unvisited: str | None, min_visits: int) -> None:
@@ -109,74 +124,59 @@ def _check_options(counts: "Counts", support: Any, unvisited: str | None, min_vi
         )
 
 
-def _offered_rows(
-    counts: "Counts", listed: tuple[Ints, Ints, Ints] | None, mode: str, min_visits: int
-) -> _Rows:
+def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: int) -> _Rows:
+    """Choose the rows a policy may use."""
     visits = counts.visits
     kept = visits >= max(1, min_visits)
-    acting = np.flatnonzero(~counts.is_terminal)
     possible = np.zeros((counts.num_states, counts.num_actions), dtype=np.bool_)
     if listed is None:
-        possible[acting] = True
+        possible[:] = True
     else:
-        possible[listed[0], listed[1]] = True
-        possible[counts.is_terminal] = False
+        possible[listed.state, listed.action] = True
+    possible[counts.is_terminal] = False
     tried = np.zeros_like(possible)
     tried[counts.row_state[visits > 0], counts.row_action[visits > 0]] = True
-    untried = int(np.count_nonzero(possible & ~tried))
+    state, action = counts.row_state[kept], counts.row_action[kept]
     if mode == "prior":
         state, action = np.nonzero(possible | tried)
-    else:
-        state, action = counts.row_state[kept], counts.row_action[kept]
     return _Rows(
         state=state.astype(np.int64),
         action=action.astype(np.int64),
-        unvisited=untried,
+        unvisited=int(np.count_nonzero(possible & ~tried)),
         thin=int(np.count_nonzero((visits > 0) & ~kept)),
     )
 
 
-def _entries(
-    counts: "Counts", chosen: Any, rows: _Rows, listed: tuple[Ints, Ints, Ints] | None
-) -> tuple[Ints, Ints, Ints, bool]:
-    """Return the (state, action, successor) of every entry of the offered rows, unsorted."""
+def _inferred(counts: "Counts", chosen: str, rows: _Rows) -> Entries:
+    """List the successors of the offered rows; the unseen state has the id after the last."""
     unseen = counts.num_states
-    if listed is not None:
-        offered = _is_offered(counts, rows, listed[0], listed[1])
-        return listed[0][offered], listed[1][offered], listed[2][offered], False
-    seen = counts.count > 0
-    state = counts.row_state[counts.entry_row][seen]
-    action = counts.row_action[counts.entry_row][seen]
-    successor = counts.successor[seen].astype(np.int64)
+    seen = Entries(
+        counts.entry_state, counts.entry_action, counts.successor.astype(np.int64)
+    ).where(counts.count > 0)
     if chosen in ("observed", "unseen"):
-        offered = _is_offered(counts, rows, state, action)
-        parts = [(state[offered], action[offered], successor[offered])]
-        if chosen == "unseen":
-            parts.append((rows.state, rows.action, np.full(len(rows.state), unseen)))
-        return *(np.concatenate(column) for column in zip(*parts, strict=True)), chosen == "unseen"
+        own = seen.where(_is_offered(counts, rows, seen))
+        if chosen == "observed":
+            return own
+        extra = Entries(rows.state, rows.action, np.full(len(rows.state), unseen))
+        return Entries(*(np.concatenate(pair) for pair in zip(own, extra, strict=True)))
     if chosen == "all":
         targets = [np.arange(counts.num_states)] * counts.num_actions
     else:
-        targets = [np.unique(successor[action == a]) for a in range(counts.num_actions)]
+        targets = [np.unique(seen.successor[seen.action == a]) for a in range(counts.num_actions)]
         # One successor seen under an action is no proof that there is no other.
-        targets = [np.append(t, unseen) if len(t) == 1 else t for t in targets]
+        targets = [np.append(t, unseen) if len(t) < 2 else t for t in targets]
     sizes = np.array([len(t) for t in targets])[rows.action]
     _check_size(int(sizes.sum()), chosen)
-    spread = (
-        np.concatenate([targets[a] for a in rows.action]) if len(rows.action) else successor[:0]
-    )
-    return (
-        np.repeat(rows.state, sizes),
-        np.repeat(rows.action, sizes),
-        spread.astype(np.int64),
-        bool(len(spread)) and int(spread.max()) == unseen,
+    spread = [targets[action] for action in rows.action] or [seen.successor[:0]]
+    return Entries(
+        np.repeat(rows.state, sizes), np.repeat(rows.action, sizes), np.concatenate(spread)
     )
 
 
-def _is_offered(counts: "Counts", rows: _Rows, state: Ints, action: Ints) -> NDArray[np.bool_]:
+def _is_offered(counts: "Counts", rows: _Rows, entries: Entries) -> NDArray[np.bool_]:
     offered = np.zeros((counts.num_states, counts.num_actions), dtype=np.bool_)
     offered[rows.state, rows.action] = True
-    return offered[state, action]
+    return offered[entries.state, entries.action]
 
 
 def _check_size(entries: int, chosen: str) -> None:
@@ -189,125 +189,120 @@ def _check_size(entries: int, chosen: str) -> None:
 
 
 def _assemble(
-    counts: "Counts", state: Ints, action: Ints, successor: Ints, has_unseen: bool, rows: _Rows,
-    chosen: Any, mode: str, min_visits: int,
-) -> "Counts":  # fmt: skip
+    counts: "Counts", entries: Entries, rows: _Rows, support: str, mode: str, min_visits: int
+) -> "Counts":
+    """Put counts and rewards on the entries; states without rows become absorbing."""
+    has_unseen = bool(np.any(entries.successor == counts.num_states))
     num_states = counts.num_states + has_unseen
+    terminal = np.concatenate((counts.is_terminal, np.zeros(int(has_unseen), np.bool_)))
     rowless = np.ones(num_states, dtype=np.bool_)
     rowless[rows.state] = False
     loops = np.flatnonzero(rowless)
-    terminal = np.concatenate((counts.is_terminal, np.zeros(int(has_unseen), np.bool_)))
-    stuck = loops[~terminal[loops]]
-    state = np.concatenate((state, loops))
-    action = np.concatenate((action, np.zeros(len(loops), dtype=np.int64)))
-    successor = np.concatenate((successor, loops))
-    order = np.lexsort((successor, action, state))
-    state, action, successor = state[order], action[order], successor[order]
-    is_loop = rowless[state]
-    key = (state * counts.num_actions + action) * num_states + successor
-    old = counts.entry_keys(num_states)
-    at = np.searchsorted(key, old)
-    found = (at < len(key)) & (key[np.minimum(at, len(key) - 1)] == old)
-    count = np.zeros(len(key), dtype=counts.count.dtype)
-    count[at[found]] = counts.count[found]
-    fields: dict[str, Any] = {}
-    lowest = counts.lowest_reward
-    filled = 0
-    if counts.reward_mean is not None or counts.given is not None:
-        statistics, filled = _rewards(
-            counts, state, action, successor, is_loop, terminal, at, found
-        )
-        fields = dict(zip(REWARD_FIELDS, statistics, strict=True))
+    listed = Entries(
+        np.concatenate((entries.state, loops)),
+        np.concatenate((entries.action, np.zeros(len(loops), dtype=np.int64))),
+        np.concatenate((entries.successor, loops)),
+    )
+    order = np.lexsort(listed[::-1])
+    listed = Entries(*(column[order] for column in listed))
+    at, found = _positions(counts, listed, num_states)
+    count = np.zeros(len(order), dtype=counts.count.dtype)
+    count[at] = counts.count[found]
+    fields, filled = _rewards(counts, listed, rowless, terminal, at, found)
     labels = counts.state_labels
     if has_unseen and labels is not None:
-        labels = (*labels, _free_label(UNSEEN_LABEL, labels))
-    packed = pack(state, action, successor, num_states, counts.num_actions)
+        labels = (*labels, free_label(UNSEEN_LABEL, labels))
     return replace(
         counts,
-        **packed._asdict(),
-        count=count,
+        **pack(*listed, num_states, counts.num_actions)._asdict(),
         **fields,
+        count=count,
         state_labels=labels,
-        terminal=terminal,
+        terminal=terminal if terminal.any() else None,
         starts=None if counts.starts is None else np.pad(counts.starts, (0, int(has_unseen))),
         declared=True,
-        unseen=counts.num_states if has_unseen else None,
+        unseen=counts.num_states if has_unseen else counts.unseen,
         report=SupportReport(
-            support=chosen if isinstance(chosen, str) and chosen in SUPPORTS else "file",
+            support=support,
             unvisited=mode,
             min_visits=int(min_visits),
             unvisited_rows=rows.unvisited,
             thin_rows=rows.thin,
-            stuck_states=len(stuck) - has_unseen,
+            stuck_states=int(np.count_nonzero(~terminal[loops])) - has_unseen,
             filled_rewards=filled,
-            lowest_reward=lowest,
+            lowest_reward=counts.lowest_reward,
         ),
     )
 
 
-REWARD_FIELDS = ("reward_mean", "reward_var", "reward_min", "reward_max")
+def _positions(
+    counts: "Counts", listed: Entries, num_states: int
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return where the old entries that are still listed now lie, and which ones those are."""
+
+    def key(entries: Entries) -> Ints:
+        return (entries.state * counts.num_actions + entries.action) * num_states + (
+            entries.successor
+        )
+
+    new = key(listed)
+    old = key(Entries(counts.entry_state, counts.entry_action, counts.successor.astype(np.int64)))
+    at = np.minimum(np.searchsorted(new, old), len(new) - 1)
+    found = new[at] == old
+    return at[found], found
 
 
 def _rewards(
-    counts: "Counts", state: Ints, action: Ints, successor: Ints,
-    is_loop: NDArray[np.bool_], terminal: NDArray[np.bool_], at: Ints, found: NDArray[np.bool_],
-) -> tuple[rewards.RewardStatistics, int]:  # fmt: skip
-    """Seen rewards, then given ones, then the lowest of the action; loops get the lowest or 0."""
-    statistics = rewards.RewardStatistics.unseen(len(state))
-    if counts.reward_mean is not None:
-        for name, target in zip(REWARD_FIELDS, statistics, strict=True):
-            target[at[found]] = getattr(counts, name)[found]
-    if counts.given is not None:
-        ordinary = np.flatnonzero(~is_loop & (successor < counts.num_states))
-        value = counts.given.of(
-            state[ordinary], action[ordinary], successor[ordinary],
-            counts.state_labels, counts.action_labels,
-        )  # fmt: skip
-        known = ordinary[~np.isnan(value)]
-        exact = rewards.RewardStatistics.exactly(value[~np.isnan(value)])
-        for target, source in zip(statistics, exact, strict=True):
-            target[known] = source
+    counts: "Counts", listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
+    at: Ints, found: NDArray[np.bool_],
+) -> tuple[dict[str, Any], int]:  # fmt: skip
+    """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all."""
+    if counts.reward_mean is None or counts.reward_var is None or counts.reward_low is None:
+        return {}, 0
     floor = counts.lowest_reward
     if floor is None:
-        raise ValueError("the reward table holds nothing about the transitions of this log.")
-    per_action = rewards.lowest_per_action(
-        counts.row_action[counts.entry_row], counts.lowest_per_entry, counts.num_actions
-    )
-    empty = np.isnan(statistics.mean) & ~is_loop
-    statistics.mean[empty] = np.minimum(per_action[action[empty]], np.inf)
-    statistics.mean[empty & (successor >= counts.num_states)] = floor
-    statistics.mean[is_loop] = np.where(terminal[state[is_loop]], 0.0, floor)
-    return statistics, int(np.count_nonzero(empty))
+        raise ValueError("the given rewards say nothing about the transitions of this log.")
+    mean, variance = rewards.RewardStatistics.unseen(len(listed.state))
+    mean[at], variance[at] = counts.reward_mean[found], counts.reward_var[found]
+    loop = rowless[listed.state]
+    foreign = listed.successor >= counts.num_states
+    if counts.given is not None:
+        asked = np.flatnonzero(np.isnan(mean) & ~loop & ~foreign)
+        value = counts.given.of(
+            listed.state[asked], listed.action[asked], listed.successor[asked],
+            counts.state_labels, counts.action_labels,
+        )  # fmt: skip
+        known = ~np.isnan(value)
+        mean[asked[known]], variance[asked[known]] = value[known], 0.0
+    empty = np.isnan(mean) & ~loop
+    lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
+    mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
+    mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
+    return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty))
 
 
-def _free_label(wanted: str, labels: tuple[Any, ...]) -> str:
+def free_label(wanted: str, labels: tuple[Any, ...]) -> str:
+    """Return the wanted label, with stars where the log itself uses it."""
     while wanted in labels:
         wanted += "*"
     return wanted
 
 
-def _thinned(counts: "Counts", unvisited: str | None, min_visits: int) -> "Counts":
-    """Drop rows of declared counts on request; untouched when nothing was asked."""
-    wanted = max(min_visits, 1 if unvisited == "drop" else 0)
-    # Rows of terminal and unseen states have no visits by nature; they are never dropped.
-    passive = counts.is_terminal.copy()
+def _thinned(counts: "Counts", fewest: int) -> "Counts":
+    """Drop rows of declared counts on request; the absorbing ones stay."""
+    absorbing = counts.is_terminal.copy()
     if counts.unseen is not None:
-        passive[counts.unseen] = True
-    kept = (counts.visits >= wanted) | passive[counts.row_state]
-    if wanted == 0 or kept.all():
+        absorbing[counts.unseen] = True
+    passive = absorbing[counts.row_state]
+    kept = (counts.visits >= fewest) | passive
+    if kept.all():
         return counts
-    undeclared = replace(counts, declared=False)
-    entries = np.flatnonzero(~passive[counts.row_state[counts.entry_row]])
-    listed = (
-        counts.row_state[counts.entry_row][entries],
-        counts.row_action[counts.entry_row][entries],
-        counts.successor[entries].astype(np.int64),
+    rows = _Rows(
+        state=counts.row_state[kept],
+        action=counts.row_action[kept],
+        unvisited=int(np.count_nonzero((counts.visits == 0) & ~passive)),
+        thin=int(np.count_nonzero((counts.visits > 0) & ~kept)),
     )
-    rows = _offered_rows(undeclared, listed, "drop", min_visits)
-    state, action, successor, _ = _entries(undeclared, "declared", rows, listed)
-    return _assemble(undeclared, state, action, successor, False, rows, "file", "drop", min_visits)
-
-
-def describe(counts: "Counts", state: int) -> str:
-    """Return how an error names a state."""
-    return repr(label_of(state, counts.state_labels))
+    entries = Entries(counts.entry_state, counts.entry_action, counts.successor.astype(np.int64))
+    support = "listed" if counts.report is None else counts.report.support
+    return _assemble(counts, entries.where(kept[counts.entry_row]), rows, support, "drop", fewest)

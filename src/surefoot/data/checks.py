@@ -1,0 +1,294 @@
+"""Does the log fit the model: no memory beyond the state, no drift in time.
+
+Both questions are asked of every row (state-action pair) with enough data, by Pearson's chi-square
+test of independence: between the previous and the next state, and between the half of the log and
+the next state. Rare categories are put together so that every expected count is at least 5.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from surefoot.data.columns import Layout
+from surefoot.data.grouping import CUT, GAP, names, transitions
+from surefoot.data.sources import Connection, session
+
+ALARM = 0.01
+"""A corrected p-value below this becomes a warning."""
+EXPECTED = 5.0
+"""The least expected count of a cell (Cochran 1954)."""
+MOST_ROWS = 2_000_000
+"""Larger logs are checked for memory on a sample of this size."""
+BLOCK = 1024
+"""Long episodes are sampled in blocks of this many steps."""
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One assumption, looked at.
+
+    Attributes
+    ----------
+    name
+        ``"memory"`` (Markov property), ``"drift"`` or ``"old and new data"``.
+    p_value
+        Corrected for the rows and the checks tried; None where it could not be looked at.
+    tried
+        The number of rows with enough data.
+    sentence
+        What was found, for people.
+    """
+
+    name: str
+    p_value: float | None
+    tried: int
+    sentence: str
+
+    @property
+    def warns(self) -> bool:
+        """Whether the assumption looks wrong."""
+        return self.p_value is not None and self.p_value < ALARM
+
+
+class Evidence(NamedTuple):
+    """The outcome of one test over all rows."""
+
+    p_value: float
+    tried: int
+    worst_row: int
+    worst_p: float
+
+
+def independence(row: Codes, before: Codes, after: Codes, count: NDArray[Any]) -> Evidence:
+    """Test, in every row, whether ``after`` is independent of ``before``.
+
+    The p-value is twice the smaller of two: all rows together (sum of chi-squares), and the worst
+    single row times the number of rows. Rows without two frequent categories on both sides are
+    not tried.
+
+    Examples
+    --------
+    >>> row, before, after = np.zeros((3, 4), dtype=int)
+    >>> before[2:], after[1::2] = 1, 1
+    >>> independence(row, before, after, np.array([50, 0, 0, 50])).p_value < 1e-9
+    True
+    >>> independence(row, before, after, np.array([25, 25, 25, 25])).p_value
+    1.0
+    """
+    used = count > 0
+    row, before, after, count = row[used], before[used], after[used], count[used]
+    before = _lumped(row, before, count)
+    after = _lumped(row, after, count)
+    _, cell = np.unique(np.stack((row, before, after)), axis=1, return_inverse=True)
+    _, left = np.unique(np.stack((row, before)), axis=1, return_inverse=True)
+    _, right = np.unique(np.stack((row, after)), axis=1, return_inverse=True)
+    first = np.unique(cell.ravel(), return_index=True)[1]
+    observed = np.bincount(cell.ravel(), count)
+    margins = np.bincount(left.ravel(), count)[left.ravel()[first]]
+    margins = margins * np.bincount(right.ravel(), count)[right.ravel()[first]]
+    rows = int(row.max(initial=-1)) + 1
+    total = np.bincount(row, count, rows)
+    cells = np.bincount(row[first], observed**2 / margins, rows)
+    statistic = np.maximum(total * (cells - 1), 0.0)
+    freedom = (_categories(row, before, rows) - 1) * (_categories(row, after, rows) - 1)
+    tried = np.flatnonzero(freedom > 0)
+    if len(tried) == 0:
+        return Evidence(1.0, 0, -1, 1.0)
+    p_rows = np.asarray(stats.chi2.sf(statistic[tried], freedom[tried]))
+    together = float(stats.chi2.sf(statistic[tried].sum(), freedom[tried].sum()))
+    worst = int(np.argmin(p_rows))
+    p_value = min(1.0, 2 * min(together, len(tried) * float(p_rows[worst])))
+    return Evidence(p_value, len(tried), int(tried[worst]), float(p_rows[worst]))
+
+
+def _categories(row: Codes, values: Codes, rows: int) -> NDArray[np.int64]:
+    pairs = np.unique(np.stack((row, values)), axis=1)
+    return np.bincount(pairs[0], minlength=rows)
+
+
+def _lumped(row: Codes, values: Codes, count: NDArray[Any]) -> Codes:
+    """Put rare values of each row together: what stays has sqrt(5 N) of the row's N or more.
+
+    The product of two such margins over N is at least 5. Only margins are looked at, so the test
+    stays valid. A remainder that is itself too rare joins the rarest value that stayed.
+    """
+    pairs, where = np.unique(np.stack((row, values)), axis=1, return_inverse=True)
+    where = where.ravel()
+    margin = np.bincount(where, count)
+    owner = pairs[0]
+    needed = np.sqrt(EXPECTED * np.bincount(row, count))
+    rare = margin < needed[owner]
+    code = np.where(rare, -1, np.arange(len(margin)))
+    remainder = np.bincount(owner, margin * rare, len(needed))
+    # The rarest value that stays, row by row: a stable order by owner, then by margin.
+    order = np.lexsort((margin, owner))
+    stays = order[~rare[order]]
+    owners, first = np.unique(owner[stays], return_index=True)
+    rarest = np.full(len(needed), -1)
+    rarest[owners] = stays[first]
+    joins = rare & (remainder[owner] < needed[owner])
+    code[joins] = rarest[owner[joins]]
+    return code[where]
+
+
+def compare(row: Codes, side: Codes, after: Codes, count: NDArray[Any]) -> tuple[Check, ...]:
+    """Test whether next states differ between old (0) and new (1) data, row by row."""
+    evidence = independence(row, side, after, count)
+    if evidence.tried == 0:
+        return ()
+    differ = evidence.p_value < ALARM
+    verdict = (
+        "Next states differ between the old and the new data"
+        if differ
+        else "No difference between the old and the new data"
+    )
+    sentence = f"{verdict} (p = {evidence.p_value:.2g}, {_rows(evidence.tried)})."
+    check = Check(
+        name="old and new data", p_value=evidence.p_value, tried=evidence.tried, sentence=sentence
+    )
+    return (check,)
+
+
+def not_possible(reason: str) -> tuple[Check, ...]:
+    """Return checks that could not be made, saying why."""
+    return tuple(
+        Check(name=name, p_value=None, tried=0, sentence=f"{what} was not checked: {reason}.")
+        for name, what in (("memory", "Memory beyond the state"), ("drift", "Drift in time"))
+    )
+
+
+def check_assumptions(layout: Layout, *, drop_missing: bool, rows: int) -> tuple[Check, ...]:
+    """Look for memory and drift in a log, from SQL aggregates."""
+    if layout.columns.count is not None:
+        return not_possible("the log is aggregated and has no order")
+    with session(layout.source) as connection:
+        ordered = layout.columns.episode is not None and layout.columns.step is not None
+        attempts = 2 if ordered else 1
+        drift = _drift(connection, layout, drop_missing, rows, attempts)
+        if ordered:
+            return _memory(connection, layout, drop_missing, rows, attempts), drift
+        return not_possible("that needs episode= and step=")[0], drift
+
+
+def _hashed(columns: list[str]) -> str:
+    return f"hash({', '.join(columns)})"
+
+
+def _row_hash(layout: Layout) -> str:
+    return _hashed(names(layout, "s") + names(layout, "a"))
+
+
+def _counted(layout: Layout, drop_missing: bool, *, rows: bool) -> str:
+    moves = transitions(layout, drop_missing=drop_missing, rows=rows)
+    # With missing="drop", rows before a gap were left out: what follows them is not their next.
+    skipped = f"{CUT}, {GAP}" if drop_missing else f"{CUT}"
+    return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({skipped})"
+
+
+def _drift(
+    connection: Connection, layout: Layout, drop_missing: bool, rows: int, attempts: int
+) -> Check:
+    moves = _counted(layout, drop_missing, rows=True)
+    found = connection.execute(
+        f'SELECT {_row_hash(layout)} AS pair, "row number" > {rows // 2} AS side, '
+        f"{_hashed([*names(layout, 't'), 'z'])} AS after, count(*) AS n FROM ({moves}) GROUP BY ALL"
+    ).fetchnumpy()
+    pairs, pair = np.unique(np.asarray(found["pair"]), return_inverse=True)
+    _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
+    side = np.asarray(found["side"]).astype(np.int64)
+    evidence = independence(pair, side, after, np.asarray(found["n"]))
+    p_value = min(1.0, attempts * evidence.p_value)
+    if evidence.tried == 0:
+        text = "Drift in time was not checked: no state-action pair was tried often enough."
+        return Check(name="drift", p_value=None, tried=0, sentence=text)
+    if p_value >= ALARM:
+        verdict = "No drift between the first and the second half of the log"
+        extra = ""
+    else:
+        verdict = "Next states differ between the first and the second half of the log"
+        extra = _worst(connection, layout, int(pairs[evidence.worst_row])) + (
+            "; one model for the whole log may be wrong"
+        )
+    return Check(
+        name="drift",
+        p_value=p_value,
+        tried=evidence.tried,
+        sentence=f"{verdict} (p = {p_value:.2g}, {_rows(evidence.tried)}){extra}.",
+    )
+
+
+def _memory(
+    connection: Connection, layout: Layout, drop_missing: bool, rows: int, attempts: int
+) -> Check:
+    moves, sample = _sampled(connection, layout, drop_missing, rows)
+    before = ", ".join(f"lag({name}) OVER w AS p{i}" for i, name in enumerate(names(layout, "s")))
+    previous = [f"p{i}" for i in range(len(layout.state_kinds))]
+    found = connection.execute(
+        f"SELECT {_row_hash(layout)} AS pair, {_hashed(previous)} AS before, "
+        f"{_hashed([*names(layout, 't'), 'z'])} AS after, count(*) AS n FROM ("
+        f"SELECT *, {before} FROM ({moves}) WINDOW w AS (PARTITION BY e, block ORDER BY k)) "
+        f"WHERE p0 IS NOT NULL GROUP BY ALL"
+    ).fetchnumpy()
+    pairs, pair = np.unique(np.asarray(found["pair"]), return_inverse=True)
+    _, past = np.unique(np.asarray(found["before"]), return_inverse=True)
+    _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
+    evidence = independence(pair, past, after, np.asarray(found["n"]))
+    p_value = min(1.0, attempts * evidence.p_value)
+    if evidence.tried == 0:
+        text = "Memory beyond the state was not checked: no state-action pair was tried enough."
+        return Check(name="memory", p_value=None, tried=0, sentence=text)
+    if p_value >= ALARM:
+        verdict = "The next state does not visibly depend on the previous one"
+        extra = ""
+    else:
+        verdict = "The next state depends on the previous one, given state and action"
+        extra = _worst(connection, layout, int(pairs[evidence.worst_row])) + (
+            "; the state may lack something that matters"
+        )
+    return Check(
+        name="memory",
+        p_value=p_value,
+        tried=evidence.tried,
+        sentence=f"{verdict} (p = {p_value:.2g}, {_rows(evidence.tried)}{sample}){extra}.",
+    )
+
+
+def _rows(tried: int) -> str:
+    return f"{tried:,} state-action pair{'' if tried == 1 else 's'} tried"
+
+
+def _sampled(
+    connection: Connection, layout: Layout, drop_missing: bool, rows: int
+) -> tuple[str, str]:
+    """Return the SQL of whole episodes, or blocks of steps, up to about two million rows."""
+    moves = _counted(layout, drop_missing, rows=False)
+    if rows <= MOST_ROWS:
+        return f"SELECT *, 0 AS block FROM ({moves})", ""
+    share = -(-rows // MOST_ROWS)
+    episodes = connection.execute(f"SELECT approx_count_distinct(e) FROM ({moves})").fetchall()[0][
+        0
+    ]
+    note = f", on a sample of 1 in {share} rows"
+    if episodes >= 20 * share:
+        return f"SELECT *, 0 AS block FROM ({moves}) WHERE hash(e) % {share} = 0", note
+    if layout.steps_are_numbers:
+        blocks = f"SELECT *, floor(k / {BLOCK}) AS block FROM ({moves})"
+        return f"SELECT * FROM ({blocks}) WHERE hash(e, block) % {share} = 0", note
+    return f"SELECT *, 0 AS block FROM ({moves}) LIMIT {MOST_ROWS}", ", on the first rows"
+
+
+def _worst(connection: Connection, layout: Layout, pair: int) -> str:
+    """Name the row that shows it most."""
+    states, actions = names(layout, "s"), names(layout, "a")
+    found = connection.execute(
+        f"SELECT {', '.join(states + actions)} FROM ({layout.select()}) "
+        f"WHERE {_row_hash(layout)} = {pair} LIMIT 1"
+    ).fetchall()[0]
+    state, action = found[: len(states)], found[len(states) :]
+    shown = [part[0] if len(part) == 1 else part for part in (state, action)]
+    return f", most clearly in state {shown[0]!r} under action {shown[1]!r}"

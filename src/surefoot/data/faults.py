@@ -1,0 +1,217 @@
+"""What can be wrong with a log: seen among the groups, then traced to its place."""
+
+from typing import Any, NoReturn
+
+from surefoot.data import places
+from surefoot.data.columns import Layout
+from surefoot.data.grouping import (
+    AFTER_END,
+    CUT,
+    GAP,
+    LEFT_OUT,
+    MOVE,
+    REPEATED,
+    flagged,
+    missing,
+    one_pass,
+    transitions,
+)
+from surefoot.data.sources import Connection
+
+DROP = "Fill it in, or leave such rows out with missing='drop'."
+LARGEST = 9e15
+"""Counts up to this are exact as floating-point numbers."""
+
+
+def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
+    """Raise on anything that must not be counted; mark gaps between steps where dropping is asked.
+
+    Groups are few, so looking at them costs nothing; only a fault makes a second scan.
+    """
+    if not _value(connection, "SELECT count(*) FROM groups"):
+        what = "no complete row" if drop_missing else "no rows"
+        raise ValueError(f"{layout.source.name}: the log has {what}, so there is nothing to count.")
+    if not drop_missing:
+        _check_missing(connection, layout)
+    _check_counts(connection, layout)
+    _check_rewards(connection, layout)
+    if layout.derived:
+        _check_episodes(connection, layout, drop_missing)
+    if not _value(connection, f"SELECT count(*) FROM groups WHERE flag IN ({MOVE}, {GAP})"):
+        raise ValueError(
+            f"{layout.source.name}: no row has a following row in its episode, so there is no "
+            "transition. Check the episode and step columns."
+        )
+
+
+def _check_missing(connection: Connection, layout: Layout) -> None:
+    for column, condition in missing(layout).items():
+        if column == layout.columns.reward or column == layout.columns.count:
+            continue  # measured, not grouped by
+        if column in (layout.columns.episode, layout.columns.step):
+            lines = _value(
+                connection, f"SELECT count(*) FROM ({layout.select()}) WHERE {condition}"
+            )
+        else:
+            lines = _value(
+                connection,
+                f"SELECT sum(lines) FROM groups WHERE ({condition}) AND flag <> {CUT}",
+            )
+        if lines:
+            _raise_missing(connection, layout, column, condition, int(lines))
+
+
+def _raise_missing(
+    connection: Connection, layout: Layout, column: str, condition: str, lines: int
+) -> NoReturn:
+    fails = f" ({lines:,} rows fail)" if lines > 1 else ""
+    if layout.derived and column not in (layout.columns.episode, layout.columns.step):
+        place, _ = _first_followed(connection, layout, f"({condition}) AND flag <> {CUT}")
+        raise ValueError(f"{place}: {column} is missing{fails}. {DROP}")
+    if layout.columns.terminal is None:
+        condition = condition.replace("AND NOT coalesce(z, false)", "")
+    place, value = places.first_row(
+        connection, layout, condition,
+        "spelled_end" if column == layout.columns.terminal else "NULL",
+    )  # fmt: skip
+    if value is not None:
+        raise ValueError(
+            f"{place}: {column} is {value!r}{fails}; it must be true or false (or 1 or 0). Correct "
+            "the row."
+        )
+    empty = "empty" if layout.source.kind == "csv" else "missing"
+    raise ValueError(f"{place}: {column} is {empty}{fails}. {DROP}")
+
+
+def _first_followed(connection: Connection, layout: Layout, condition: str) -> tuple[str, Any]:
+    """Return the episode and step of the first row that meets a condition on following rows."""
+    rows = transitions(layout, drop_missing=False)
+    found = connection.execute(
+        f"SELECT e, k FROM ({rows}) WHERE {condition} ORDER BY e, k LIMIT 1"
+    ).fetchall()
+    episode, step = found[0]
+    shown = int(step) if isinstance(step, float) and step.is_integer() else step
+    return f"{layout.source.name}, episode {episode!r}, step {shown}", step
+
+
+def _check_counts(connection: Connection, layout: Layout) -> None:
+    column = layout.columns.count
+    if column is None:
+        return
+    if _value(connection, f"SELECT count(*) FROM groups WHERE counted < lines AND flag <> {CUT}"):
+        lines = _value(connection, "SELECT sum(lines - counted) FROM groups")
+        _raise_missing(connection, layout, column, "n IS NULL", int(lines))
+    for found, condition, rule in (
+        ("fewest < 0", "n < 0", "counts cannot be negative"),
+        ("NOT whole", "n <> floor(n)", "counts are whole numbers"),
+        (f"NOT n < {LARGEST}", f"NOT n < {LARGEST}", "counts must stay below 9e15"),
+    ):
+        if _value(connection, f"SELECT count(*) FROM groups WHERE {found}"):
+            place, value = places.first_row(connection, layout, condition, "n")
+            shown = "too large in total" if value is None else f"{value:g}"
+            raise ValueError(f"{place}: {column} is {shown}; {rule}. Correct the row.")
+
+
+def _check_rewards(connection: Connection, layout: Layout) -> None:
+    column = layout.columns.reward
+    if column is None:
+        return
+    table = "groups" if one_pass(layout) else "reward_ranges"
+    where = f" WHERE flag <> {CUT}" if table == "groups" else ""
+    lines, rewarded, lowest, highest = connection.execute(
+        f"SELECT sum(lines), sum(rewarded), min(lowest), max(highest) FROM {table}{where}"
+    ).fetchall()[0]
+    if rewarded < lines:
+        _raise_missing(connection, layout, column, "r IS NULL", int(lines - rewarded))
+    if highest != highest or lowest != lowest:
+        place, _ = places.first_row(connection, layout, "isnan(r)", "r")
+        raise ValueError(f"{place}: {column} is NaN; rewards must be finite numbers. {DROP}")
+    if highest == float("inf") or lowest == float("-inf"):
+        place, value = places.first_row(connection, layout, "isinf(r)", "r")
+        raise ValueError(
+            f"{place}: {column} is {value}; rewards must be finite numbers. Correct the row."
+        )
+    if _value(connection, "SELECT count(*) FROM groups WHERE NOT isfinite(variance)"):
+        raise ValueError(
+            f"{layout.source.name}: {column} reaches {max(-lowest, highest):g}, too large to be "
+            "averaged. Rescale the rewards."
+        )
+
+
+def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) -> None:
+    """Following rows make sense only if steps are distinct, unbroken, and stop at the end."""
+    flags = dict(connection.execute("SELECT flag, sum(lines) FROM groups GROUP BY flag").fetchall())
+    if AFTER_END in flags:
+        place, _ = _first_followed(connection, layout, f"flag = {AFTER_END}")
+        raise ValueError(
+            f"{place}: {layout.columns.terminal} is set, but the episode goes on "
+            f"({int(flags[AFTER_END]):,} such rows). Start a new episode after a terminal step."
+        )
+    if REPEATED in flags:
+        place, _ = _first_followed(connection, layout, f"flag = {REPEATED}")
+        raise ValueError(
+            f"{place}: the step occurs twice ({int(flags[REPEATED]):,} such rows), so the order of "
+            "rows is unknown. Number the steps of each episode."
+        )
+    unit_steps = _value(connection, f"SELECT count(*) FROM groups WHERE flag = {MOVE} AND NOT z")
+    if GAP not in flags or not unit_steps:
+        return
+    if drop_missing:
+        connection.execute(f"UPDATE groups SET flag = {LEFT_OUT} WHERE flag = {GAP}")
+        return
+    place, _ = _first_followed(connection, layout, f"flag = {GAP}")
+    raise ValueError(
+        f"{place}: the next step is missing ({int(flags[GAP]):,} such gaps), so the next state is "
+        "unknown. Add the rows, number the steps 0, 1, 2, ... if none is missing, or leave such "
+        "rows out with missing='drop'."
+    )
+
+
+def count_dropped(connection: Connection, layout: Layout) -> dict[str, int]:
+    """Return how many rows were left out on request, by what they lacked first."""
+    dropped: dict[str, int] = {}
+    lacks = missing(layout)
+    if layout.derived:
+        for column, name in ((layout.columns.episode, "e"), (layout.columns.step, "k")):
+            before = "" if name == "e" else " AND e IS NOT NULL"
+            query = f"SELECT count(*) FROM ({layout.select()}) WHERE {name} IS NULL{before}"
+            dropped[str(column)] = int(_value(connection, query))
+    cases = " ".join(f"WHEN {test} THEN {i}" for i, test in enumerate(lacks.values()))
+    rows = flagged(layout, placed_only=True)
+    found = connection.execute(
+        f"SELECT CASE {cases} END AS why, count(*) FROM ({rows}) WHERE flag <> {CUT} GROUP BY why"
+    ).fetchall()
+    columns = list(lacks)
+    for why, lines in found:
+        if why is not None:
+            dropped[columns[why]] = dropped.get(columns[why], 0) + int(lines)
+    return {column: lines for column, lines in dropped.items() if lines}
+
+
+def check_whole(connection: Connection, layout: Layout, what: str, key: str) -> None:
+    """Raise where a label is a decimal number: continuous observations are not states."""
+    found = connection.execute(
+        f"SELECT {key} FROM {what}_labels WHERE {key} <> floor({key}) OR abs({key}) > {LARGEST} "
+        f"ORDER BY {key} LIMIT 1"
+    ).fetchall()
+    if found:
+        columns = layout.columns.state if what == "state" else layout.columns.action
+        column = columns[int(key[1:])]
+        raise ValueError(
+            f"{layout.source.name}: column {column!r} (or its next state) holds {found[0][0]}; "
+            f"{what}s are whole numbers or text. Continuous observations need discretize first."
+        )
+
+
+def check_range(connection: Connection, layout: Layout, what: str, key: str) -> None:
+    """Raise where a label does not fit into 64 bits."""
+    if _value(
+        connection, f"SELECT count(*) FROM {what}_labels WHERE TRY_CAST({key} AS BIGINT) IS NULL"
+    ):
+        raise ValueError(
+            f"{layout.source.name}: {what}s are whole numbers beyond 64 bits. Make them text."
+        )
+
+
+def _value(connection: Connection, query: str) -> Any:
+    return connection.execute(query).fetchall()[0][0]

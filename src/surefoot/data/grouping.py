@@ -1,0 +1,156 @@
+"""The SQL that counts a log: one pass over its rows, everything after works on the groups."""
+
+from surefoot.data import places
+from surefoot.data.columns import Layout
+from surefoot.data.sources import Connection
+
+MOVE, CUT, AFTER_END, REPEATED, GAP, LEFT_OUT = range(6)
+"""What a row is: a transition, the end of a cut episode, or something that cannot be counted."""
+
+
+def names(layout: Layout, letter: str) -> list[str]:
+    """Return s0, s1, ... (or a, t) for the components of a state (an action, a next state)."""
+    size = len(layout.action_kinds if letter == "a" else layout.state_kinds)
+    return [f"{letter}{i}" for i in range(size)]
+
+
+def keys(layout: Layout) -> list[str]:
+    """Return what rows are grouped by."""
+    return [*names(layout, "s"), *names(layout, "a"), *names(layout, "t"), "z", "flag"]
+
+
+def transitions(layout: Layout, *, drop_missing: bool, rows: bool = False) -> str:
+    """Return the SQL of the log with its next states: s, a, t, z (terminal), flag, r, n, e, k."""
+    listed = flagged(layout, placed_only=drop_missing, rows=rows)
+    if not drop_missing:
+        return listed
+    complete = " AND ".join(f"NOT ({condition})" for condition in missing(layout).values())
+    return f"SELECT * FROM ({listed}) WHERE flag = {CUT} OR ({complete})"
+
+
+def flagged(layout: Layout, *, placed_only: bool, rows: bool = False) -> str:
+    """Return the SQL of all rows with their next state and flag.
+
+    ``placed_only`` leaves out rows without episode or step before rows are put in order; ``rows``
+    adds their place in the log.
+    """
+    ended = "" if layout.columns.terminal is not None else ", false AS z"
+    listed = f"SELECT *{ended} FROM ({layout.select(rows=rows)})"
+    if layout.derived:
+        return _followed(layout, listed, placed_only)
+    return f"SELECT *, {MOVE} AS flag FROM ({listed})"
+
+
+def _followed(layout: Layout, rows: str, placed_only: bool) -> str:
+    """Take each next state from the following row of the episode."""
+    known = " WHERE e IS NOT NULL AND k IS NOT NULL" if placed_only else ""
+    pairs = zip(names(layout, "s"), names(layout, "t"), strict=True)
+    following = ", ".join(f"lead({s}) OVER w AS {t}" for s, t in pairs)
+    # Steps may be times, which rise by any amount; only whole steps of 1 can have gaps.
+    gap = f"WHEN after - k <> 1 THEN {GAP} " if layout.steps_are_numbers else ""
+    return (
+        f"SELECT * EXCLUDE (after, last), CASE WHEN last AND NOT z THEN {CUT} "
+        f"WHEN NOT last AND z THEN {AFTER_END} WHEN after = k THEN {REPEATED} {gap}"
+        f"ELSE {MOVE} END AS flag FROM (SELECT *, {following}, lead(k) OVER w AS after, "
+        f"lead(1) OVER w IS NULL AS last FROM ({rows}){known} "
+        f"WINDOW w AS (PARTITION BY e ORDER BY k))"
+    )
+
+
+def missing(layout: Layout) -> dict[str, str]:
+    """Return, by the name of the column, the SQL condition that a transition lacks it."""
+    columns = layout.columns
+    lacks = {
+        column: f"{name} IS NULL"
+        for letter, names_of in (("s", columns.state), ("a", columns.action))
+        for column, name in zip(names_of, names(layout, letter), strict=True)
+    }
+    for column, name in (("episode", "e"), ("step", "k"), ("count", "n")):
+        if (given := getattr(columns, column)) is not None:
+            lacks[given] = f"{name} IS NULL"
+    if columns.terminal is not None:
+        lacks[columns.terminal] = "z IS NULL"
+    after = columns.next_state or tuple(f"the next {name}" for name in columns.state)
+    for column, name in zip(after, names(layout, "t"), strict=True):
+        lacks[column] = f"{name} IS NULL AND NOT coalesce(z, false)"
+    if columns.reward is not None:
+        lacks[columns.reward] = "r IS NULL OR isnan(r)"
+    return lacks
+
+
+def one_pass(layout: Layout) -> bool:
+    """Tell whether the range of rewards is measured together with the counts.
+
+    A range per group costs a third of the whole count. A range per action is a cheap second scan
+    of two columns, unless the rows themselves are dear (a CSV, following rows, weights).
+    """
+    return layout.source.kind == "csv" or layout.derived or layout.columns.count is not None
+
+
+def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
+    """Create the table ``groups``, one line per (state, action, next state, terminal, flag)."""
+    measures = ["count(*) AS lines"]
+    where = ""
+    if layout.columns.count is None:
+        measures += ["count(*) AS n"]
+    else:
+        where = " WHERE n <> 0 OR n IS NULL"
+        measures += [
+            "sum(n) AS n", "min(n) AS fewest", "bool_and(n = floor(n)) AS whole",
+            "count(n) AS counted",
+        ]  # fmt: skip
+    if layout.columns.reward is not None:
+        measures += _reward_measures(layout)
+    places.execute(
+        connection,
+        layout,
+        f"CREATE TEMP TABLE groups AS SELECT {', '.join(keys(layout) + measures)} "
+        f"FROM ({transitions(layout, drop_missing=drop_missing)}){where} GROUP BY ALL",
+    )
+    if layout.columns.reward is not None:
+        if layout.columns.count is not None:
+            _weighted_variance(connection, layout, drop_missing)
+        if not one_pass(layout):
+            _reward_ranges(connection, layout, drop_missing)
+
+
+def _reward_measures(layout: Layout) -> list[str]:
+    weighted = layout.columns.count is not None
+    measures = [
+        "sum(n * r) / sum(n) AS mean" if weighted else "avg(r) AS mean",
+        "NULL::DOUBLE AS variance" if weighted else "var_samp(r) AS variance",
+    ]
+    if one_pass(layout):
+        measures += ["count(r) AS rewarded", "min(r) AS lowest", "max(r) AS highest"]
+    return measures
+
+
+def _weighted_variance(connection: Connection, layout: Layout, drop_missing: bool) -> None:
+    """Fill the variance of weighted rows in a second scan, around the mean (no cancellation)."""
+
+    def same(left: str, right: str) -> str:
+        return " AND ".join(f"{left}.{k} IS NOT DISTINCT FROM {right}.{k}" for k in keys(layout))
+
+    rows = transitions(layout, drop_missing=drop_missing)
+    listed = ", ".join(f"l.{key}" for key in keys(layout))
+    places.execute(
+        connection,
+        layout,
+        f"UPDATE groups AS g SET variance = d.square / (g.n - 1) FROM (SELECT {listed}, "
+        f"sum(l.n * (l.r - m.mean) * (l.r - m.mean)) AS square FROM ({rows}) AS l "
+        f"JOIN groups AS m ON {same('l', 'm')} GROUP BY ALL) AS d "
+        f"WHERE {same('g', 'd')} AND g.n > 1",
+    )
+    connection.execute("UPDATE groups SET variance = 0 WHERE lowest = highest AND n > 1")
+
+
+def _reward_ranges(connection: Connection, layout: Layout, drop_missing: bool) -> None:
+    """Create the table ``reward_ranges``, one line per action."""
+    rows = transitions(layout, drop_missing=drop_missing)
+    places.execute(
+        connection,
+        layout,
+        f"CREATE TEMP TABLE reward_ranges AS SELECT {', '.join(names(layout, 'a'))}, "
+        f"count(*) AS lines, count(r) AS rewarded, min(r) AS lowest, max(r) AS highest "
+        f"FROM ({rows}) GROUP BY ALL",
+    )

@@ -1,0 +1,106 @@
+"""Where counts came from: files, rows, episodes, what was left out, and the checks."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from surefoot.data import checks
+from surefoot.data.columns import Layout
+
+CHECK_AT_ONCE = 64_000_000
+"""Files up to this many bytes are checked while they are read; larger ones when first asked."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pending:
+    """A log that is still to be checked, and how it looked when it was counted."""
+
+    layout: Layout
+    drop_missing: bool
+    rows: int
+    stamp: tuple[tuple[str, int, int], ...]
+
+    @classmethod
+    def of(cls, layout: Layout, *, drop_missing: bool, rows: int) -> "Pending":
+        """Note size and time of the files, to notice when they change."""
+        return cls(layout=layout, drop_missing=drop_missing, rows=rows, stamp=_stamp(layout))
+
+    def run(self) -> tuple[checks.Check, ...]:
+        """Check the assumptions, if the log is still what was counted."""
+        try:
+            unchanged = _stamp(self.layout) == self.stamp
+        except OSError:
+            unchanged = False
+        if not unchanged:
+            return checks.not_possible("the log has changed or moved since it was read")
+        return checks.check_assumptions(self.layout, drop_missing=self.drop_missing, rows=self.rows)
+
+
+def _stamp(layout: Layout) -> tuple[tuple[str, int, int], ...]:
+    return tuple(
+        (str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in layout.source.files
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Log:
+    """What is known about a log beyond its counts.
+
+    Attributes
+    ----------
+    names
+        The files or tables read.
+    rows
+        Rows read, whatever became of them.
+    episodes
+        Episodes seen; None where the log does not tell them apart.
+    cut
+        Rows that only showed the last state of an episode that was cut off.
+    zero_rows
+        Rows of an aggregated log with count 0.
+    dropped
+        Rows left out on request, by what they lacked.
+    notes
+        Sentences for the summary.
+    columns
+        The names of the state, action and next-state columns.
+    """
+
+    names: tuple[str, ...]
+    rows: int
+    episodes: int | None = None
+    cut: int = 0
+    zero_rows: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    columns: tuple[tuple[str, ...], ...] = (("state",), ("action",), ("next_state",))
+    checked: tuple[checks.Check, ...] | None = None
+    pending: Pending | None = None
+
+    @cached_property
+    def checks(self) -> tuple[checks.Check, ...]:
+        """What the log says about the assumptions; a large log is looked at now."""
+        if self.checked is not None:
+            return self.checked
+        return () if self.pending is None else self.pending.run()
+
+    def settled(self) -> "Log":
+        """Return the same log with its checks done and no tie to the files."""
+        return replace(self, checked=self.checks, pending=None)
+
+    def __add__(self, other: "Log") -> "Log":
+        """Return both logs as one."""
+        known = None not in (self.episodes, other.episodes)
+        dropped = dict(self.dropped)
+        for what, rows in other.dropped.items():
+            dropped[what] = dropped.get(what, 0) + rows
+        return Log(
+            names=self.names + other.names,
+            rows=self.rows + other.rows,
+            episodes=(self.episodes or 0) + (other.episodes or 0) if known else None,
+            cut=self.cut + other.cut,
+            zero_rows=self.zero_rows + other.zero_rows,
+            dropped=dropped,
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            columns=self.columns,
+            checked=self.checks + other.checks,
+        )

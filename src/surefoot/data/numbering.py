@@ -1,0 +1,135 @@
+"""Labels to ids: what states and actions are called, in order, and the groups by id."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data import faults
+from surefoot.data.columns import Layout
+from surefoot.data.grouping import CUT, GAP, MOVE, names, one_pass
+from surefoot.data.sources import Connection
+
+CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"
+"""How a whole number is written; '007', '+7' and '7.0' are not, and stay text."""
+
+
+def number_labels(
+    connection: Connection, layout: Layout, what: str, *, text_labels: bool
+) -> tuple[Any, ...]:
+    """Create the table ``state_ids`` or ``action_ids`` and return the labels in order."""
+    keys = names(layout, what[0])
+    kinds = layout.state_kinds if what == "state" else layout.action_kinds
+    listed = ", ".join(keys)
+    sources = [f"SELECT {listed} FROM groups WHERE flag IN ({MOVE}, {GAP})"]
+    if what == "state":
+        after = ", ".join(f"{t} AS {s}" for s, t in zip(keys, names(layout, "t"), strict=True))
+        sources.append(f"SELECT {after} FROM groups WHERE t0 IS NOT NULL AND flag <> {CUT}")
+        if has_starts(layout):
+            sources.append(f"SELECT {listed} FROM starts")
+    connection.execute(
+        f"CREATE TEMP TABLE {what}_labels AS SELECT DISTINCT {listed} "
+        f"FROM ({' UNION ALL '.join(sources)})"
+    )
+    shown = ", ".join(
+        _label_sql(connection, layout, what, key, kind, text_labels)
+        for key, kind in zip(keys, kinds, strict=True)
+    )
+    connection.execute(
+        f"CREATE TEMP TABLE {what}_ids AS SELECT {listed}, "
+        f"row_number() OVER (ORDER BY {shown}) - 1 AS id FROM {what}_labels"
+    )
+    found = connection.execute(f"SELECT {shown} FROM {what}_labels ORDER BY {shown}").fetchall()
+    return tuple(row[0] for row in found) if len(keys) == 1 else tuple(found)
+
+
+def _label_sql(
+    connection: Connection, layout: Layout, what: str, key: str, kind: str, text_labels: bool
+) -> str:
+    """Return the SQL of one component of a label: a whole number, or the exact text."""
+    if kind == "float":
+        faults.check_whole(connection, layout, what, key)
+        return f"{key}::BIGINT"
+    if kind == "integer":
+        faults.check_range(connection, layout, what, key)
+        return f"{key}::BIGINT"
+    if layout.source.kind != "csv" or text_labels:
+        return key
+    query = f"SELECT bool_and(regexp_full_match({key}, '{CANONICAL_INTEGER}')) FROM {what}_labels"
+    return f"{key}::BIGINT" if connection.execute(query).fetchall()[0][0] else key
+
+
+def has_starts(layout: Layout) -> bool:
+    """Tell whether the log says where episodes start."""
+    return layout.columns.episode is not None and layout.columns.step is not None
+
+
+def collect_starts(connection: Connection, layout: Layout) -> None:
+    """Create the table ``starts``: how many episodes began in each state."""
+    if not has_starts(layout):
+        return
+    packed = ", ".join(f"{name} := {name}" for name in names(layout, "s"))
+    parts = ", ".join(f"start.{name} AS {name}" for name in names(layout, "s"))
+    known = " AND ".join(f"{name} IS NOT NULL" for name in names(layout, "s"))
+    connection.execute(
+        f"CREATE TEMP TABLE starts AS SELECT *, count(*) AS n FROM (SELECT {parts} FROM ("
+        f"SELECT arg_min(struct_pack({packed}), k) AS start FROM ({layout.select()}) "
+        f"WHERE e IS NOT NULL AND k IS NOT NULL GROUP BY e)) WHERE {known} GROUP BY ALL"
+    )
+
+
+def fetch_starts(
+    connection: Connection, layout: Layout, num_states: int
+) -> NDArray[np.int64] | None:
+    """Return how many episodes began in each state, by id."""
+    if not has_starts(layout):
+        return None
+    same = " AND ".join(f"b.{name} = s.{name}" for name in names(layout, "s"))
+    found = connection.execute(
+        f"SELECT s.id, b.n FROM starts AS b JOIN state_ids AS s ON {same}"
+    ).fetchnumpy()
+    starts = np.zeros(num_states, dtype=np.int64)
+    starts[np.asarray(found["id"])] = np.asarray(found["n"])
+    return starts
+
+
+def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[Any]]:
+    """Return the counted groups by id, sorted: s, a, t (-1: an unnamed end), z, n, mean, ..."""
+    rewarded = layout.columns.reward is not None
+    measures = ["g.n::BIGINT AS n"] + (["g.mean", "g.variance"] if rewarded else [])
+    if rewarded and one_pass(layout):
+        measures += ["g.lowest", "g.highest"]
+
+    def same(letter: str, table: str) -> str:
+        own = names(layout, "a" if letter == "a" else "s")
+        return " AND ".join(f"g.{letter}{i} = {table}.{name}" for i, name in enumerate(own))
+
+    found = connection.execute(
+        f"SELECT s.id AS s, a.id AS a, coalesce(t.id, -1) AS t, g.z, {', '.join(measures)} "
+        f"FROM groups AS g JOIN state_ids AS s ON {same('s', 's')} "
+        f"JOIN action_ids AS a ON {same('a', 'a')} "
+        f"LEFT JOIN state_ids AS t ON {same('t', 't')} "
+        f"WHERE g.flag IN ({MOVE}, {GAP}) ORDER BY 1, 2, 3, 4"
+    ).fetchnumpy()
+    return {
+        name: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else np.asarray(column)
+        for name, column in found.items()
+    }
+
+
+def fetch_ranges(
+    connection: Connection, layout: Layout, entries: dict[str, NDArray[Any]], num_actions: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lowest and the highest reward seen under each action."""
+    lowest, highest = np.full(num_actions, np.inf), np.full(num_actions, -np.inf)
+    if one_pass(layout):
+        np.minimum.at(lowest, entries["a"], entries["lowest"])
+        np.maximum.at(highest, entries["a"], entries["highest"])
+        return lowest, highest
+    same = " AND ".join(f"r.{name} = a.{name}" for name in names(layout, "a"))
+    found = connection.execute(
+        f"SELECT a.id, r.lowest, r.highest FROM reward_ranges AS r JOIN action_ids AS a ON {same}"
+    ).fetchnumpy()
+    lowest[np.asarray(found["id"])] = np.asarray(found["lowest"])
+    highest[np.asarray(found["id"])] = np.asarray(found["highest"])
+    return lowest, highest

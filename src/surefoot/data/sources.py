@@ -1,0 +1,299 @@
+"""Where a log lies: CSV and Parquet files, folders and globs of them, tables in memory."""
+
+import csv
+import gzip
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, TextIO
+
+import duckdb
+
+from surefoot.data import tables
+
+Connection = duckdb.DuckDBPyConnection
+
+MEMORY_LIMIT = "800MB"
+"""What DuckDB may keep in memory; beyond that it writes to a temporary folder."""
+
+SUFFIXES = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+DELIMITERS = (",", "\t", ";", "|")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvPart:
+    """CSV files that share one header."""
+
+    files: tuple[Path, ...]
+    header: tuple[str, ...]
+    delimiter: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Source:
+    """A log that DuckDB can scan, any number of times.
+
+    Attributes
+    ----------
+    kind
+        ``"csv"``, ``"parquet"`` or ``"memory"``.
+    name
+        What messages call it.
+    files
+        The files, in order; empty for a table in memory.
+    parts
+        The same files grouped by header (CSV).
+    types
+        The DuckDB type of each column; ``"VARCHAR"`` for all columns of a CSV.
+    table
+        The table in memory, as DuckDB takes it.
+    """
+
+    kind: str
+    name: str
+    types: Mapping[str, str]
+    files: tuple[Path, ...] = ()
+    parts: tuple[CsvPart, ...] = ()
+    table: Any = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk; 0 for a table in memory."""
+        return sum(path.stat().st_size for path in self.files)
+
+    def only(self, path: Path) -> "Source":
+        """Return the source cut down to one of its files."""
+        parts = tuple(
+            CsvPart(files=(path,), header=part.header, delimiter=part.delimiter)
+            for part in self.parts
+            if path in part.files
+        )
+        return Source(kind=self.kind, name=str(path), types=self.types, files=(path,), parts=parts)
+
+
+@contextmanager
+def session(source: Source | None = None) -> Iterator[Connection]:
+    """Open a private DuckDB that spills to a temporary folder; a table in memory is ``log``."""
+    with (
+        tempfile.TemporaryDirectory(prefix="surefoot-", ignore_cleanup_errors=True) as spill,
+        duckdb.connect(
+            config={
+                "memory_limit": MEMORY_LIMIT,
+                "temp_directory": spill,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "python_enable_replacements": False,
+            }
+        ) as connection,
+    ):
+        if source is not None and source.table is not None:
+            connection.register("log", source.table)
+        yield connection
+
+
+def find(source: Any, wanted: Collection[str]) -> Source:
+    """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
+    if isinstance(source, (str, os.PathLike)):
+        return _from_files(_listed(os.fspath(source)), str(source))
+    return _from_memory(source, wanted)
+
+
+def scan(source: Source, types: Mapping[str, str], *, rows: bool = False) -> str:
+    """Return the SQL of a table with these columns, read from the source.
+
+    Parameters
+    ----------
+    types
+        The columns wanted, and the DuckDB type that a CSV column is read as.
+    rows
+        Add the row's position (from 1) as ``"row number"``, in the order of the log.
+    """
+    number = ', row_number() OVER () AS "row number"' if rows else ""
+    columns = ", ".join(quote_name(name) for name in types)
+    if source.kind == "memory":
+        return f"SELECT {columns}{number} FROM log"
+    if source.kind == "parquet":
+        flag = ""
+        if rows and len(source.files) == 1:  # the file knows; numbering by hand is serial
+            number, flag = ', file_row_number + 1 AS "row number"', ", file_row_number=true"
+        files = _file_list(source.files)
+        return (
+            f"SELECT {columns}{number} FROM read_parquet({files}, union_by_name=true, "
+            f"hive_partitioning=false{flag})"
+        )
+    union = " UNION ALL ".join(
+        f"SELECT {columns} FROM {_read_csv(part, types)}" for part in source.parts
+    )
+    return f"SELECT *{number} FROM ({union})" if rows else union
+
+
+def _read_csv(part: CsvPart, types: Mapping[str, str]) -> str:
+    listed = ", ".join(
+        f"{quote_text(name)}: {quote_text(types.get(name, 'VARCHAR'))}" for name in part.header
+    )
+    # Nothing is guessed: a sniffed header or type would turn '007' into 7, or a label into NULL.
+    return (
+        f"read_csv({_file_list(part.files)}, header=true, auto_detect=false, "
+        f"delim={quote_text(part.delimiter)}, quote='\"', escape='\"', nullstr='', "
+        f"allow_quoted_nulls=false, strict_mode=true, null_padding=false, columns={{{listed}}})"
+    )
+
+
+def quote_name(name: str) -> str:
+    """Return a column name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Return text as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _file_list(files: tuple[Path, ...]) -> str:
+    # Square brackets and stars in a plain file name must not act as a glob.
+    return "[" + ", ".join(quote_text(_literal(path)) for path in files) + "]"
+
+
+def _literal(path: Path) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def _listed(place: str) -> tuple[Path, ...]:
+    path = Path(place)
+    if path.is_dir():
+        found = [p for p in sorted(path.rglob("*")) if p.is_file() and _kind(p) is not None]
+        if not found:
+            raise FileNotFoundError(
+                f"{place}: the folder holds no log. Logs end in {', '.join(SUFFIXES)}."
+            )
+        return tuple(found)
+    if path.exists():
+        return (path,)
+    if has_magic(place):
+        # Path.glob refuses absolute patterns, which users write.
+        matches = sorted(glob(place, recursive=True))  # noqa: PTH207
+        found = [path for path in map(Path, matches) if path.is_file()]
+        if found:
+            return tuple(found)
+        raise FileNotFoundError(f"{place}: no file matches.")
+    raise FileNotFoundError(f"{place}: there is no such file or folder.")
+
+
+def _kind(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _from_files(files: tuple[Path, ...], name: str) -> Source:
+    kinds = {path: _kind(path) for path in files}
+    for path, kind in kinds.items():
+        if kind is None:
+            raise ValueError(
+                f"{path}: unknown kind of file. Logs end in {', '.join(SUFFIXES)}; tables in "
+                "memory (pandas, polars, Arrow, a dict of arrays) are taken as they are."
+            )
+    if len(set(kinds.values())) > 1:
+        odd = {kind: path for path, kind in reversed(kinds.items())}
+        raise ValueError(
+            f"{name}: holds both CSV ({odd['csv'].name}) and Parquet ({odd['parquet'].name}). Pass "
+            "a glob that picks one kind, and add the two counts."
+        )
+    if kinds[files[0]] == "parquet":
+        return Source(kind="parquet", name=name, files=files, types=_parquet_types(files))
+    parts = _csv_parts(files)
+    columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
+    return Source(
+        kind="csv", name=name, files=files, parts=parts, types=dict.fromkeys(columns, "VARCHAR")
+    )
+
+
+def _parquet_types(files: tuple[Path, ...]) -> dict[str, str]:
+    """Return the type of every column that all files have; a type that changes is an error."""
+    types: dict[str, str] = {}
+    with session() as connection:
+        for i, path in enumerate(files):
+            if path.stat().st_size == 0:
+                raise ValueError(f"{path}: the file is empty. Write the log again.")
+            table = f"read_parquet({_file_list((path,))}, hive_partitioning=false)"
+            try:
+                here = {
+                    row[0]: str(row[1])
+                    for row in connection.execute(f"DESCRIBE FROM {table}").fetchall()
+                }
+            except duckdb.Error as problem:
+                reason = str(problem).splitlines()[0]
+                raise ValueError(f"{path}: not a readable Parquet file ({reason}).") from None
+            for column, kind in here.items():
+                if column in types and tables.family(types[column]) != tables.family(kind):
+                    raise ValueError(
+                        f"{path}: column {column!r} has type {kind}, but {types[column]} in "
+                        f"{files[0]}. One column needs one type in all files: convert it first."
+                    )
+            types = here if i == 0 else {c: k for c, k in types.items() if c in here}
+    return types
+
+
+def _csv_parts(files: tuple[Path, ...]) -> tuple[CsvPart, ...]:
+    groups: dict[tuple[tuple[str, ...], str], list[Path]] = {}
+    for path in files:
+        groups.setdefault(_read_header(path), []).append(path)
+    return tuple(
+        CsvPart(files=tuple(paths), header=header, delimiter=delimiter)
+        for (header, delimiter), paths in groups.items()
+    )
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a CSV, compressed or not, for the few lines that Python reads itself."""
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _read_header(path: Path) -> tuple[tuple[str, ...], str]:
+    """Return the header and the delimiter: tab in a .tsv, else the one that splits it most."""
+    try:
+        with open_text(path) as lines:
+            first = next(iter(csv.reader(lines, delimiter="\x1f")), None)
+            lines.seek(0)
+            text = lines.readline()
+            if first is None or not text.strip():
+                raise ValueError(
+                    f"{path}: the file is empty. The first line must name the columns."
+                )
+            tab = ".tsv" in path.name.lower()
+            best = "\t" if tab else max(DELIMITERS, key=lambda d: len(_fields(text, d)))
+            lines.seek(0)
+            header = tuple(next(csv.reader(lines, delimiter=best)))
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as problem:
+        raise ValueError(f"{path}: the file is not readable text ({problem}).") from None
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path}, line 1: column {twice!r} is named twice. Rename one of them.")
+    return header, best
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])
+
+
+def _from_memory(table: Any, wanted: Collection[str]) -> Source:
+    prepared, names, title = tables.prepare(table, wanted)
+    types = dict.fromkeys(names, "not read")
+    if any(name in wanted for name in names):
+        with session() as connection:
+            connection.register("log", prepared)
+            described = connection.execute("DESCRIBE log").fetchall()
+        types |= {row[0]: str(row[1]) for row in described}
+    return Source(kind="memory", name=title, types=types, table=prepared)

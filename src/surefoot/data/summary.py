@@ -1,0 +1,148 @@
+"""What a person wants to know about the data before trusting a result."""
+
+from typing import Any
+
+import numpy as np
+
+from surefoot.data.building import initial_distribution
+from surefoot.data.counting import Counts
+from surefoot.data.layout import row_name
+
+OBSERVED_ONLY = "assuming no transition outside those observed"
+"""What every promise must say when the support is what was observed."""
+
+RAREST = 3
+"""How many of the rarest rows are named."""
+
+
+def summarize(counts: Counts) -> str:
+    """Return the summary as lines of text."""
+    lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts)]
+    lines.append(f"first state: {initial_distribution(counts).origin}")
+    lines += _support(counts)
+    lines += [f"check: {check.sentence}" for check in counts.checks if not check.warns]
+    lines += [f"warning: {sentence}" for sentence in counts.warnings]
+    return "\n".join(lines)
+
+
+def warnings_of(counts: Counts) -> tuple[str, ...]:
+    """Return the sentences that travel with every promise made from these counts."""
+    found = [check.sentence for check in counts.checks if check.warns]
+    if counts.log is not None:
+        found += [
+            f"{rows:,} rows without {what} were left out on request."
+            for what, rows in counts.log.dropped.items()
+        ]
+        found += counts.log.notes
+    report = counts.report
+    if report is not None and report.support == "observed":
+        found.append(f"Every promise is made {OBSERVED_ONLY}.")
+    if report is not None and report.stuck_states:
+        found.append(
+            f"{_number(report.stuck_states, 'state')} without a usable action: absorbing at the "
+            f"lowest reward{_amount(report.lowest_reward)}."
+        )
+    return tuple(found)
+
+
+def _number(size: float, noun: str) -> str:
+    return f"{size:,} {noun}{'' if size == 1 else 's'}"
+
+
+def _amount(reward: float | None) -> str:
+    return "" if reward is None else f" ({reward:g})"
+
+
+def _origin(counts: Counts) -> list[str]:
+    log = counts.log
+    transitions = _number(_plain(counts.count.sum()), "transition")
+    if log is None:
+        return [f"{transitions}, given as an array"]
+    lines = [f"{', '.join(log.names)}: {_number(log.rows, 'row')}, {transitions}"]
+    if log.episodes is not None:
+        cut = f"; {_number(log.cut, 'row')} only ended a cut-off episode" if log.cut else ""
+        lines.append(f"{_number(log.episodes, 'episode')}{cut}")
+    if log.zero_rows:
+        lines.append(f"{_number(log.zero_rows, 'row')} with count 0")
+    return lines
+
+
+def _plain(value: Any) -> int | float:
+    number = float(value)
+    return int(number) if number.is_integer() else number
+
+
+def _size(counts: Counts) -> list[str]:
+    special = int(np.count_nonzero(counts.is_terminal))
+    acting = counts.num_states - special - (counts.unseen is not None)
+    tried = int(np.count_nonzero(counts.visits > 0))
+    terminal = f" and {special:,} terminal" if special else ""
+    lines = [
+        f"{_number(acting, 'state')}{terminal}, {_number(counts.num_actions, 'action')}; "
+        f"{tried:,} of {acting * counts.num_actions:,} state-action pairs tried"
+    ]
+    if not counts.declared:
+        idle = np.diff(counts.state_start) == 0
+        idle = int(np.count_nonzero(idle & ~counts.is_terminal))
+        if idle:
+            lines.append(f"{_number(idle, 'state')} entered but never acted in")
+    return lines
+
+
+def _visits(counts: Counts) -> list[str]:
+    tried = np.flatnonzero(counts.visits > 0)
+    if len(tried) == 0:
+        return ["no state-action pair was tried"]
+    visits = counts.visits[tried]
+    quartiles = " / ".join(f"{_plain(q):,}" for q in np.percentile(visits, [25, 50, 75]))
+    order = np.argsort(visits, kind="stable")[:RAREST]
+    rarest = "; ".join(f"{row_name(counts, tried[i])}: {_plain(visits[i]):,}" for i in order)
+    return [
+        f"tries per pair: least {_plain(visits.min()):,}, quartiles {quartiles}, most "
+        f"{_plain(visits.max()):,}",
+        f"rarest: {rarest}",
+    ]
+
+
+def _rewards(counts: Counts) -> list[str]:
+    if counts.reward_low is None or counts.reward_high is None:
+        return ["no rewards"]
+    low, high = np.nanmin(counts.reward_low), np.nanmax(counts.reward_high)
+    lines = [f"rewards from {low:g} to {high:g}" + (", given" if counts.given is not None else "")]
+    varied = 0 if counts.reward_var is None else int(np.count_nonzero(counts.reward_var > 0))
+    if varied:
+        how = {
+            "fixed": "their means are taken as exact",
+            "normal": "their means are uncertain (normal model)",
+            "bounded": "their means are uncertain (bounded model)",
+        }[counts.reward_model]
+        lines.append(f"{_number(varied, 'transition')} show more than one reward; {how}")
+    return lines
+
+
+def _support(counts: Counts) -> list[str]:
+    report = counts.report
+    if report is None:
+        return []
+    names = {
+        "observed": "those observed in the row",
+        "action": "those observed anywhere under the action",
+        "all": "all states",
+        "unseen": "those observed in the row, and one unseen state",
+        "listed": "as listed",
+    }
+    lines = [f"successors of a row: {names[report.support]}"]
+    if report.unvisited_rows:
+        fate = "not offered" if report.unvisited == "drop" else "left to the prior"
+        lines.append(f"{_number(report.unvisited_rows, 'pair')} never tried: {fate}")
+    if report.thin_rows:
+        lines.append(
+            f"{_number(report.thin_rows, 'pair')} tried fewer than {report.min_visits} times: not "
+            "offered"
+        )
+    if report.filled_rewards:
+        lines.append(
+            f"{_number(report.filled_rewards, 'possible transition')} never seen: at the lowest "
+            "reward of the action"
+        )
+    return lines

@@ -1,0 +1,137 @@
+"""One pass over a log, as arrays: the step between SQL and counts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data import faults, grouping, numbering
+from surefoot.data.columns import Layout
+from surefoot.data.sources import Connection, session
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tally:
+    """What a log holds, by id.
+
+    Attributes
+    ----------
+    state, action, successor
+        ``(E,)`` ids, sorted; a successor of -1 is an end without a named state.
+    ends
+        ``(E,)``: whether these transitions were terminal.
+    count, mean, variance
+        ``(E,)``: how many, and mean and sample variance of their rewards (NaN for one reward).
+    lowest, highest
+        ``(A,)``: the range of rewards under each action.
+    state_labels, action_labels
+        In order of the ids.
+    starts
+        ``(S,)`` episode starts, or None.
+    rows, episodes, cut, zero_rows
+        Rows read, episodes, rows that only end a cut episode, rows with count 0.
+    dropped
+        Rows left out on request, by the column they lacked.
+    """
+
+    state: NDArray[np.int64]
+    action: NDArray[np.int64]
+    successor: NDArray[np.int64]
+    ends: NDArray[np.bool_]
+    count: NDArray[np.int64]
+    mean: Floats | None
+    variance: Floats | None
+    lowest: Floats | None
+    highest: Floats | None
+    state_labels: tuple[Any, ...]
+    action_labels: tuple[Any, ...]
+    starts: NDArray[np.int64] | None
+    rows: int
+    episodes: int | None
+    cut: int
+    zero_rows: int
+    dropped: dict[str, int]
+
+
+def tally(layout: Layout, *, drop_missing: bool, text_labels: bool) -> Tally:
+    """Count a log: group its rows, look for faults among the groups, number the labels."""
+    with session(layout.source) as connection:
+        grouping.group(connection, layout, drop_missing=drop_missing)
+        faults.check_groups(connection, layout, drop_missing=drop_missing)
+        numbering.collect_starts(connection, layout)
+        states = numbering.number_labels(connection, layout, "state", text_labels=text_labels)
+        actions = numbering.number_labels(connection, layout, "action", text_labels=text_labels)
+        entries = numbering.fetch_entries(connection, layout)
+        rewarded = layout.columns.reward is not None
+        ranges = (
+            numbering.fetch_ranges(connection, layout, entries, len(actions))
+            if rewarded
+            else (None, None)
+        )
+        dropped, gaps = {}, 0
+        if drop_missing:
+            dropped = faults.count_dropped(connection, layout)
+            gaps = _lines(connection, grouping.LEFT_OUT)
+        zero_rows = _zero_rows(connection, layout)
+        return Tally(
+            state=entries["s"],
+            action=entries["a"],
+            successor=entries["t"],
+            ends=entries["z"].astype(np.bool_),
+            count=entries["n"],
+            mean=_without_noise(entries) if rewarded else None,
+            variance=np.where(entries["n"] > 1, entries["variance"], np.nan) if rewarded else None,
+            lowest=ranges[0],
+            highest=ranges[1],
+            state_labels=states,
+            action_labels=actions,
+            starts=numbering.fetch_starts(connection, layout, len(states)),
+            rows=_lines(connection) + zero_rows + sum(dropped.values()),
+            episodes=_episodes(connection, layout),
+            cut=_lines(connection, grouping.CUT),
+            zero_rows=zero_rows,
+            dropped=dropped | ({"a following step": gaps} if gaps else {}),
+        )
+
+
+def _lines(connection: Connection, flag: int | None = None) -> int:
+    where = "" if flag is None else f" WHERE flag = {flag}"
+    return int(
+        connection.execute(f"SELECT coalesce(sum(lines), 0) FROM groups{where}").fetchall()[0][0]
+    )
+
+
+def _zero_rows(connection: Connection, layout: Layout) -> int:
+    if layout.columns.count is None:
+        return 0
+    query = f"SELECT count(*) FROM ({layout.select()}) WHERE n = 0"
+    return int(connection.execute(query).fetchall()[0][0])
+
+
+def _episodes(connection: Connection, layout: Layout) -> int | None:
+    if layout.columns.episode is None:
+        return None
+    if numbering.has_starts(layout):
+        query = "SELECT coalesce(sum(n), 0) FROM starts"
+    else:
+        query = f"SELECT count(DISTINCT e) FROM ({layout.select()})"
+    return int(connection.execute(query).fetchall()[0][0])
+
+
+def _without_noise(entries: dict[str, NDArray[Any]]) -> Floats:
+    """Return the means, without the last-digit noise of a sum where all rewards were equal."""
+    mean = entries["mean"].astype(np.float64)
+    if "lowest" in entries:
+        return np.where(entries["lowest"] == entries["highest"], entries["lowest"], mean)
+    constant = (entries["n"] > 1) & (entries["variance"] == 0) & (mean != 0)
+    places = np.full(len(mean), -1)
+    places[constant] = 14 - np.floor(np.log10(np.abs(mean[constant])))
+    for digits in range(23):  # powers of ten are exact up to 10**22
+        here = np.flatnonzero(places == digits)
+        rounded = np.round(mean[here], digits)
+        close = np.abs(rounded - mean[here]) <= 4 * np.spacing(np.abs(mean[here]))
+        mean[here[close]] = rounded[close]
+    return mean

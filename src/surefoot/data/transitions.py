@@ -1,0 +1,236 @@
+"""From a log of transitions to counts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from surefoot.data.aligning import TERMINAL_LABEL
+from surefoot.data.columns import Columns, Layout, as_names, choose, lay_out, next_names
+from surefoot.data.counting import Counts
+from surefoot.data.layout import Ints, pack
+from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
+from surefoot.data.rewards import REWARD_MODELS, RewardStatistics, pool
+from surefoot.data.sources import find
+from surefoot.data.support import free_label
+from surefoot.data.tally import Tally, tally
+
+DEFAULT_REWARD_MODEL = "bounded"
+"""How mean rewards are treated where one transition shows several: the cautious model."""
+
+Names = str | Sequence[str]
+
+
+def read_transitions(
+    source: Any,
+    *,
+    state: Names = "state",
+    action: Names = "action",
+    next_state: Names | None = "next_state",
+    reward: Any = "reward",
+    episode: str | None = None,
+    step: str | None = None,
+    terminal: str | None = None,
+    count: str | None = None,
+    missing: Literal["error", "drop"] = "error",
+    rewards: Literal["fixed", "normal", "bounded"] | None = None,
+    reward_range: tuple[float, float] | None = None,
+    labels: Literal["auto", "text"] = "auto",
+) -> Counts:
+    """Read a log and count its transitions.
+
+    Parameters
+    ----------
+    source
+        A CSV (.csv, .tsv, also .gz) or Parquet file, a folder or glob of them, a pandas, polars or
+        Arrow table, or a dict of NumPy arrays. DuckDB reads and counts it, out of core.
+    state, action, next_state
+        Column names; several columns may form a state (and then ``next_`` before each name is
+        where the next state is looked for). Without a next-state column the following row of the
+        episode supplies it: pass ``episode`` and ``step``.
+    reward
+        A column name; None for no rewards; or given rewards, as in :meth:`Counts.with_rewards`.
+    episode, step
+        Which rows belong together, and in which order. They tell where episodes start and allow
+        the check for memory.
+    terminal
+        A column that is true (1) where the episode ended by itself. Such transitions lead to an
+        absorbing state without reward. A cut-off episode is not terminal.
+    count
+        How many transitions each row of an aggregated log stands for.
+    missing
+        ``"error"``, or ``"drop"``: rows that lack a value are left out, counted and shown.
+    rewards
+        How sure mean rewards are: ``"fixed"``, ``"normal"`` or ``"bounded"``. None: fixed where no
+        transition shows two different rewards, else bounded.
+    reward_range
+        The lowest and highest reward possible, for ``"bounded"``; None: the range seen.
+    labels
+        ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
+        gives integers, any other exact text. ``"text"``: always text.
+
+    Returns
+    -------
+    Counts
+        Row-sparse counts with labels, rewards, episode starts and the history of the log.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = {"state": ["up", "up", "down"], "action": np.zeros(3, int),
+    ...        "reward": np.array([1.0, 0.0, 0.0]), "next_state": ["up", "down", "up"]}
+    >>> counts = read_transitions(log)
+    >>> counts
+    Counts(3 transitions, 2 states, 1 action, 2 rows visited, 3 entries observed)
+    >>> counts.state_labels
+    ('down', 'up')
+    """
+    _check_switches(missing, rewards, reward_range, labels)
+    column = reward if isinstance(reward, str) else None
+    wanted = {*as_names("state", state), *as_names("action", action)}
+    wanted |= {*(next_names(state, next_state) or ())}
+    wanted |= {name for name in (column, episode, step, terminal, count) if name is not None}
+    found = find(source, wanted)
+    columns = choose(
+        list(found.types), found.name, state=state, action=action, next_state=next_state,
+        reward=column, episode=episode, step=step, terminal=terminal, count=count,
+    )  # fmt: skip
+    layout = lay_out(found, columns)
+    drop = missing == "drop"
+    seen = tally(layout, drop_missing=drop, text_labels=labels == "text")
+    counts = replace(_assemble(seen), log=_history(layout, columns, seen, drop))
+    if counts.num_states < 2:
+        raise ValueError(
+            f"{found.name}: there is one state only ({counts.state_labels[0]!r}), so actions have "  # type: ignore[index]
+            f"nowhere to lead. Check the column {columns.state[0]!r}."
+        )
+    if reward is not None and column is None:
+        counts = counts.with_rewards(reward)
+    return _with_model(counts, rewards, reward_range)
+
+
+def _check_switches(
+    missing: Any, rewards: Any, reward_range: tuple[float, float] | None, labels: Any
+) -> None:
+    for name, value, allowed in (
+        ("missing", missing, ("error", "drop")),
+        ("rewards", rewards, (*REWARD_MODELS, None)),
+        ("labels", labels, ("auto", "text")),
+    ):
+        if value not in allowed:
+            listed = ", ".join(map(repr, allowed))
+            raise ValueError(f"{name}={value!r}; it must be one of {listed}.")
+    if reward_range is not None and not (
+        len(reward_range) == 2
+        and np.all(np.isfinite(reward_range))
+        and reward_range[0] <= reward_range[1]
+    ):
+        raise ValueError(f"reward_range={reward_range!r}; it must be (lowest, highest).")
+
+
+def _with_model(
+    counts: Counts, model: str | None, reward_range: tuple[float, float] | None
+) -> Counts:
+    """Record how sure the mean rewards are, and check a given range."""
+    if not counts.has_rewards:
+        return counts
+    chosen = model or (DEFAULT_REWARD_MODEL if counts.rewards_vary else "fixed")
+    if reward_range is not None and counts.reward_low is not None:
+        low, high = float(np.nanmin(counts.reward_low)), float(np.nanmax(counts.reward_high))  # type: ignore[arg-type]
+        if low < reward_range[0] or high > reward_range[1]:
+            raise ValueError(
+                f"reward_range={reward_range!r}, but the log holds rewards from {low:g} to "
+                f"{high:g}. Widen the range."
+            )
+    bounds = None if reward_range is None else (float(reward_range[0]), float(reward_range[1]))
+    return replace(counts, reward_model=chosen, reward_range=bounds)
+
+
+def _history(layout: Layout, columns: Columns, seen: Tally, drop: bool) -> Log:
+    pending = Pending.of(layout, drop_missing=drop, rows=seen.rows)
+    source = layout.source
+    log = Log(
+        names=(source.name,),
+        rows=seen.rows,
+        episodes=seen.episodes,
+        cut=seen.cut,
+        zero_rows=seen.zero_rows,
+        dropped=seen.dropped,
+        notes=_notes(layout, seen),
+        columns=(columns.state, columns.action, columns.next_state or ()),
+        pending=pending,
+    )
+    # A small log costs nothing to look at again; a table in memory must not be kept alive.
+    return log.settled() if source.size <= CHECK_AT_ONCE else log
+
+
+def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
+    notes = []
+    for what, labels in (("state", seen.state_labels), ("action", seen.action_labels)):
+        text = [label for label in labels if isinstance(label, str)]
+        odd = [label for label in text if not _is_integer(label)]
+        if layout.source.kind == "csv" and 0 < len(odd) <= len(text) // 10:
+            notes.append(
+                f"{len(text) - len(odd):,} {what}s are whole numbers and {len(odd):,} are not "
+                f"(such as {odd[0]!r}); all were kept as text. Check the {what} column if that is "
+                "a mistake."
+            )
+    return tuple(notes)
+
+
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.lstrip("-").isdigit()
+
+
+def _assemble(seen: Tally) -> Counts:
+    """Give terminal transitions an absorbing state, and pack the entries into rows."""
+    successor, state_labels, terminal = _place_ends(seen)
+    num_states, num_actions = len(state_labels), len(seen.action_labels)
+    key = (seen.state * num_actions + seen.action) * num_states + successor
+    distinct, first, entry = np.unique(key, return_index=True, return_inverse=True)
+    size = len(distinct)
+    fields: dict[str, Any] = {}
+    if seen.mean is not None and seen.variance is not None:
+        pooled = pool(entry, seen.count, RewardStatistics(seen.mean, seen.variance), size)
+        fields = {
+            "reward_mean": pooled.mean, "reward_var": pooled.variance,
+            "reward_low": seen.lowest, "reward_high": seen.highest,
+        }  # fmt: skip
+    count = np.zeros(size, dtype=np.int64)
+    np.add.at(count, entry, seen.count)
+    rows = pack(seen.state[first], seen.action[first], successor[first], num_states, num_actions)
+    starts = seen.starts
+    if starts is not None:
+        starts = np.pad(starts, (0, num_states - len(starts)))
+    return Counts(
+        **rows._asdict(),
+        **fields,
+        count=count,
+        num_actions=num_actions,
+        state_labels=state_labels,
+        action_labels=seen.action_labels,
+        starts=starts,
+        terminal=terminal if terminal.any() else None,
+    )
+
+
+def _place_ends(seen: Tally) -> tuple[Ints, tuple[Any, ...], Any]:
+    """Return successors, labels and which states are terminal.
+
+    A state that is only ever entered by terminal transitions, and never acted in, is terminal
+    itself and keeps its name. An end in any other state (or without a name) goes to one extra
+    terminal state: the state itself lives on in other episodes.
+    """
+    size = len(seen.state_labels)
+    ended = np.zeros(size, dtype=np.bool_)
+    ended[seen.successor[seen.ends & (seen.successor >= 0)]] = True
+    ended[seen.state] = False
+    ended[seen.successor[~seen.ends]] = False
+    if seen.starts is not None:
+        ended[seen.starts > 0] = False
+    extra = seen.ends & ((seen.successor < 0) | ~ended[seen.successor])
+    if not extra.any():
+        return seen.successor, seen.state_labels, ended
+    labels = (*seen.state_labels, free_label(TERMINAL_LABEL, seen.state_labels))
+    return np.where(extra, size, seen.successor), labels, np.append(ended, True)
