@@ -174,9 +174,12 @@ def effective_size(chains: Floats) -> Floats:
     pairs = correlation[:even].reshape(even // 2, 2, -1).sum(axis=1)
     positive = np.logical_and.accumulate(pairs > 0, axis=0)
     monotone = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
+    # The even lag behind the last pair still counts where it is positive (antithetic chains).
+    behind = np.minimum(2 * positive.sum(axis=0), length - 1)
+    next_even = np.maximum(np.take_along_axis(correlation, behind[None], axis=0)[0], 0.0)
     total = num_chains * length
     # An antithetic chain is worth more than its draws; the estimate of that is capped.
-    time = np.maximum(-1.0 + 2.0 * monotone.sum(axis=0), 1.0 / np.log10(total))
+    time = np.maximum(-1.0 + 2.0 * monotone.sum(axis=0) + next_even, 1.0 / np.log10(total))
     size: Floats = np.where(constant, total, total / time)
     return size
 

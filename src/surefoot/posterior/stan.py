@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 SETTING = re.compile(r"^#\s*(\w+)\s*=\s*(\S+)")
-COLUMN = re.compile(r"^(?P<name>.+?)(?:\.(?P<dots>\d+(?:\.\d+)*)|\[(?P<commas>\d+(?:,\d+)*)\])?$")
+COLUMN = re.compile(r"^(?P<name>.+?)(?P<indices>(?:\.\d+)*)$")
 
 
 class StanFile(NamedTuple):
@@ -86,7 +86,7 @@ def _saved_warmup(settings: dict[str, str]) -> int:
 
 
 def _variable(file: StanFile, variable: str, path: Path) -> Floats:
-    """Collect the columns ``variable.i.j.k`` (or ``variable[i,j,k]``) into an array."""
+    """Collect the columns ``variable.i.j.k`` into an array."""
     places: dict[tuple[int, ...], int] = {}
     names = set()
     for column, title in enumerate(file.header):
@@ -95,9 +95,7 @@ def _variable(file: StanFile, variable: str, path: Path) -> Floats:
         if not name.endswith("__"):
             names.add(name)
         if match and name == variable:
-            numbers = match["dots"] or match["commas"]
-            indices = re.split(r"[.,]", numbers) if numbers else []
-            places[tuple(int(i) - 1 for i in indices)] = column
+            places[tuple(int(i) - 1 for i in match["indices"].split(".")[1:])] = column
     if not places:
         listed = ", ".join(sorted(names)) or "none"
         raise ValueError(f"{path}: there is no variable {variable!r}; there are: {listed}.")

@@ -1,0 +1,191 @@
+"""The population-growth model with uncertain growth parameters.
+
+One law serves the sampler (JAX) and the draws (NumPy): the functions take the array module.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr as numpy_ndtr
+
+from surefoot.data.counting import Counts
+from surefoot.posterior.hierarchical import HierarchicalPosterior, Key, Parameters
+from surefoot.posterior.mcmc import Sampling, require, run_nuts, show
+from surefoot.posterior.rows import Floats, Ints, RowLayout
+
+LEAST_SHARE = 0.99
+"""A model whose successors hold less of a row's mass than this is refused."""
+FLOOR = 1e-12
+"""Added to probabilities before the logarithm, for parameters that forbid what was seen."""
+
+
+class GrowthPrior(NamedTuple):
+    """Medians and deviations of the logarithms of the growth parameters, log-normal a priori."""
+
+    untreated: tuple[float, float] = (1.5, 0.5)
+    treated: tuple[float, float] = (0.5, 0.75)
+    curve: tuple[float, float] = (0.5, 0.75)
+    deviation: tuple[float, float] = (0.5, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PopulationRows:
+    """Population growth: mean ``untreated`` without treatment, else ``treated + curve x^2``.
+
+    ``x = (size - capacity/2) / (capacity/2)``, so that the domain's own parameters are 2, 0.2 and
+    1. ``deviation`` holds one standard deviation per action. Arrivals are known.
+
+    Attributes
+    ----------
+    layout
+        The rows and entries; states are population sizes, action 0 is no treatment.
+    arrivals_mean, arrivals_sd
+        Of the Normal that adds to the population each step.
+    """
+
+    layout: RowLayout
+    arrivals_mean: float = 3.0
+    arrivals_sd: float = 1.5
+
+    @property
+    def capacity(self) -> int:
+        """The largest population."""
+        return self.layout.num_states - 1
+
+    def law(self, parameters: Any, xp: Any = np, ndtr: Any = numpy_ndtr) -> Any:
+        """Return ``(..., R, S)``: the law of the next population for each row."""
+        size, action = self.layout.row_state, self.layout.row_action
+        middle = self.capacity / 2
+        bend = ((size - middle) / middle) ** 2
+        treated = parameters["treated"][..., None] + parameters["curve"][..., None] * bend
+        mean = xp.where(action == 0, parameters["untreated"][..., None], treated)
+        deviation = parameters["deviation"][..., action]
+        return self._grown(mean, deviation, xp, ndtr) @ self._arrivals()
+
+    def _grown(self, mean: Any, deviation: Any, xp: Any, ndtr: Any) -> Any:
+        """Return ``(..., R, S)``: the population after growth, before arrivals."""
+        size = self.layout.row_state[:, None]
+        steps = np.arange(self.capacity)
+        spread = size * (self.capacity - size)
+        # Whole numbers, so that "x <= k is reached at growth 0" is exact; halves go to even.
+        doubled = 2 * self.capacity * steps + self.capacity - 2 * size**2
+        reached = (doubled > 0) | ((doubled == 0) & (steps % 2 == 0))
+        growth = doubled / np.where(spread == 0, 1, 2 * spread)
+        at = (growth - mean[..., None]) / deviation[..., None]
+        below = xp.where(reached, ndtr(at), 0.0)
+        edge = xp.zeros_like(below[..., :1])
+        mass = xp.diff(xp.concatenate((edge, below, edge + 1.0), axis=-1))
+        stays = np.arange(self.capacity + 1) == size
+        return xp.where(spread == 0, stays, xp.maximum(mass, 0.0))
+
+    def _arrivals(self) -> Floats:
+        """Return ``(S, S)``: from the grown population to the next state."""
+        upper = np.arange(self.capacity) + 0.5
+        below = numpy_ndtr((upper - self.arrivals_mean) / self.arrivals_sd)
+        law = np.diff(below, prepend=0.0, append=1.0)
+        matrix = np.zeros((self.capacity + 1, self.capacity + 1))
+        for grown in range(self.capacity + 1):
+            matrix[grown, grown:] = law[: self.capacity + 1 - grown]
+            matrix[grown, -1] += law[self.capacity + 1 - grown :].sum()
+        return matrix
+
+    def expected(self, parameters: Parameters) -> Floats:
+        """Return ``(b, E)``: the model of each parameter draw, rescaled on the successors."""
+        law: Floats = self.law(parameters)[:, self.layout.entry_row, self.layout.successor]
+        share = self.layout.sum_rows(law)
+        if not share.min() >= LEAST_SHARE:
+            row = int(np.unravel_index(np.argmin(share), share.shape)[-1])
+            raise ValueError(
+                f"the successors of {self.layout.row_name(row)} hold only {share.min():.3g} of its "
+                "probability under some fitted parameters. Fit on counts that list more successors "
+                "(population_growth(drop_below=0))."
+            )
+        return law / share[:, self.layout.entry_row]
+
+    def draw(self, parameters: Parameters, _key: Key, _first: int, rows: Ints, /) -> Floats:
+        """Return ``(b, entries of the rows)``: parameters leave nothing to chance."""
+        return self.expected(parameters)[:, self.layout.entries_of(rows)]
+
+
+def fit_population(
+    counts: Counts,
+    *,
+    rng: np.random.Generator,
+    prior: GrowthPrior | None = None,
+    draws: int = 1000,
+    warmup: int = 1000,
+    chains: int = 4,
+    progress: bool = True,
+) -> HierarchicalPosterior:
+    """Fit the growth parameters of the population domain to counts, with NumPyro.
+
+    Parameters
+    ----------
+    counts
+        Declared counts whose states are the population sizes 0, 1, ... and whose action 0 is no
+        treatment, such as those of ``population_growth(drop_below=0).simulate(...)``. Successors
+        left out of them are impossible; fitted parameters that disagree are refused.
+    rng
+        Seeds the sampler.
+    prior
+        Log-normal priors of the growth parameters.
+    draws, warmup, chains, progress
+        As in :func:`fit_pooled`.
+
+    Examples
+    --------
+    >>> from surefoot.domains import population_growth
+    >>> rng = np.random.default_rng(0)
+    >>> counts = population_growth(drop_below=0).simulate(2, rng)
+    >>> posterior = fit_population(counts, rng=rng, draws=10, warmup=30, chains=1, progress=False)
+    >>> sorted(posterior.parameters)  # use the default number of draws
+    ['curve', 'deviation', 'treated', 'untreated']
+    """
+    sampling = Sampling(draws=draws, warmup=warmup, chains=chains, progress=progress)
+    if not counts.declared:
+        raise ValueError(
+            "counts must list every possible successor here: the growth law says what can happen, "
+            "not the log. Use population_growth(drop_below=0).simulate(...), or "
+            "Counts.from_arrays(..., support=...)."
+        )
+    layout = RowLayout.of(counts)
+    model = PopulationRows(layout=layout)
+    result = run_nuts(_program(model, counts, prior or GrowthPrior()), sampling, rng)
+    posterior = HierarchicalPosterior(
+        layout=layout,
+        parameters=result.parameters,
+        model=model,
+        divergences=result.divergences,
+    )
+    if progress:
+        show(f"population growth: {posterior.diagnostics}")
+    return posterior
+
+
+def _program(model: PopulationRows, counts: Counts, prior: GrowthPrior) -> Any:
+    """Return the NumPyro program: exact likelihood of the transitions."""
+    jax, numpyro, dist = require("jax"), require("numpyro"), require("numpyro.distributions")
+    jnp, ndtr = jax.numpy, require("jax.scipy.special").ndtr
+    layout = model.layout
+    seen = np.flatnonzero(counts.count > 0)
+    row, successor, count = layout.entry_row[seen], layout.successor[seen], counts.count[seen]
+    possible = np.zeros((layout.num_rows, layout.num_states))
+    possible[layout.entry_row, layout.successor] = 1.0
+
+    def around(median_and_deviation: tuple[float, float]) -> Any:
+        median, deviation = median_and_deviation
+        return dist.LogNormal(np.log(median), deviation)
+
+    def program() -> None:
+        parameters = {
+            name: numpyro.sample(name, around(getattr(prior, name)))
+            for name in ("untreated", "treated", "curve")
+        }
+        spreads = around(prior.deviation).expand([layout.num_actions]).to_event(1)
+        parameters["deviation"] = numpyro.sample("deviation", spreads)
+        law = model.law(parameters, jnp, ndtr)
+        chance = law[row, successor] / (law * possible).sum(axis=-1)[row]
+        numpyro.factor("transitions", (count * jnp.log(chance + FLOOR)).sum())
+
+    return program

@@ -1,0 +1,169 @@
+"""Posteriors whose rows share parameters: each parameter draw gives one transition model."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.posterior import dirichlet_kernels as kernels
+from surefoot.posterior.diagnostics import Diagnostics, diagnose
+from surefoot.posterior.draws import MOST_RHAT
+from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
+from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
+from surefoot.posterior.thinning import stride_to_independence
+
+Parameters = Mapping[str, Floats]
+Key = tuple[np.uint64, np.uint64]
+
+
+class RowModel(Protocol):
+    """How parameter draws become transition models; arrays have the draws in front."""
+
+    def expected(self, parameters: Parameters) -> Floats:
+        """Return ``(b, E)``: the mean model given each parameter draw."""
+
+    def draw(self, parameters: Parameters, key: Key, first: int, rows: Ints, /) -> Floats:
+        """Return ``(b, entries of the rows)``: one model for each parameter draw."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HierarchicalPosterior(OnRows):
+    """A posterior over shared parameters and, through them, over transition models.
+
+    Made by :func:`fit_pooled` and :func:`fit_population`. The Markov chains of the parameters are
+    thinned to independence before they are used, and refused when their r-hat is above
+    ``max_rhat``; there are :attr:`num_draws` of them.
+
+    Attributes
+    ----------
+    layout
+        The rows and entries.
+    parameters
+        Draws by name, ``(chains, draws, ...)``.
+    model
+        How a parameter draw becomes a transition model.
+    divergences
+        Divergent transitions of the sampler.
+    max_rhat
+        The largest r-hat that is accepted.
+    """
+
+    layout: RowLayout
+    parameters: Parameters
+    model: RowModel
+    divergences: int = 0
+    max_rhat: float = MOST_RHAT
+
+    @property
+    def independent_rows(self) -> bool:
+        """Rows share parameters."""
+        return False
+
+    @cached_property
+    def _flat(self) -> tuple[Floats, list[str]]:
+        """All parameters side by side, ``(chains, draws, quantities)``, and their names."""
+        columns, names = [], []
+        for name, value in self.parameters.items():
+            flat = value.reshape(*value.shape[:2], -1)
+            columns.append(flat)
+            names += [name if value.ndim == 2 else f"{name}[{i}]" for i in range(flat.shape[2])]
+        return np.concatenate(columns, axis=2), names
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """r-hat and effective sample sizes of the parameters."""
+        return diagnose(*self._flat, self.divergences)
+
+    @cached_property
+    def stride(self) -> int:
+        """Every how many parameter draws of a chain one is kept."""
+        if not self.diagnostics.rhat <= self.max_rhat:
+            raise ValueError(
+                f"the chains do not agree: r-hat is {self.diagnostics.rhat:.3f} "
+                f"({self.diagnostics.worst}), above max_rhat={self.max_rhat:g}, with an effective "
+                f"sample size of {self.diagnostics.ess:.0f}. Fit again with more draws and warm-up."
+            )
+        return stride_to_independence(self._flat[0], self.diagnostics)
+
+    @cached_property
+    def _kept(self) -> dict[str, Floats]:
+        return {
+            name: value[:, :: self.stride].reshape(-1, *value.shape[2:])
+            for name, value in self.parameters.items()
+        }
+
+    @property
+    def num_draws(self) -> int:
+        """How many parameter draws are left after thinning to independence."""
+        return len(next(iter(self._kept.values())))
+
+    def mean(self) -> Floats:
+        """Return the posterior mean, ``(E,)``, averaged over all parameter draws."""
+        flat = {
+            name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.items()
+        }
+        total = len(next(iter(flat.values())))
+        mean = np.zeros(self.num_entries)
+        for part in _parts(np.arange(total), self.num_entries):
+            mean += self.model.expected(_take(flat, part)).sum(axis=0)
+        return mean / total
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` independent draws, ``(n, E)``, each from a parameter draw of its own."""
+        return np.concatenate(list(self.stream(n, rng)))
+
+    def stream(
+        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
+        wanted = check_draws_wanted(n)
+        chosen_rows = self.layout.check_rows(rows)
+        if wanted > self.num_draws:
+            raise ValueError(
+                f"n={wanted} independent draws wanted, but the fit gave {self.num_draws} "
+                f"(effective sample size {self.diagnostics.ess:.0f}, thinned by {self.stride}). "
+                "Fit with more draws, or ask for fewer."
+            )
+        key = stream_key(rng)
+        order = np.random.default_rng(key).permutation(self.num_draws)[:wanted]
+        return (
+            self.model.draw(_take(self._kept, part), key, first, chosen_rows)
+            for first, part in _numbered(_parts(order, self.num_entries))
+        )
+
+    def __repr__(self) -> str:
+        name = type(self.model).__name__
+        return f"HierarchicalPosterior({name}, {self.num_entries:,} entries; {self.diagnostics})"
+
+
+def _take(parameters: Parameters, chosen: NDArray[Any]) -> dict[str, Floats]:
+    return {name: value[chosen] for name, value in parameters.items()}
+
+
+def _parts(order: NDArray[Any], width: int) -> Iterator[NDArray[Any]]:
+    size = max(1, BLOCK_VALUES // max(1, width))
+    return (order[first : first + size] for first in range(0, len(order), size))
+
+
+def _numbered(parts: Iterator[NDArray[Any]]) -> Iterator[tuple[int, NDArray[Any]]]:
+    first = 0
+    for part in parts:
+        yield first, part
+        first += len(part)
+
+
+def draw_dirichlet_models(
+    shapes: Floats, layout: RowLayout, key: Key, first: int, rows: Ints
+) -> Floats:
+    """Return one model for each line of Dirichlet parameters ``(b, E)``.
+
+    Line ``i`` has random streams of its own, keyed by the draw's number ``first + i``.
+    """
+    sizes = np.diff(layout.row_start)[rows]
+    columns = np.cumsum(sizes) - sizes
+    out = np.empty((len(shapes), int(sizes.sum())))
+    kernels.dirichlet_models(shapes, layout.row_start, rows, columns, *key, first, out)
+    return out

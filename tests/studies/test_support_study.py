@@ -1,0 +1,105 @@
+"""The study behind the default support: its parts, and its verdict in small."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from surefoot.data.support import DEFAULT_SUPPORT, UNSEEN_PRIOR
+from surefoot.domains import inventory, machine_replacement, riverswim
+from surefoot.studies import support
+from surefoot.studies.return_kernels import policy_returns
+from surefoot.studies.support_choices import CHOICES, per_entry, per_row, with_unseen
+
+
+@pytest.mark.parametrize("function", [policy_returns, policy_returns.py_func])
+def test_returns_solve_the_linear_system(function):
+    rng = np.random.default_rng(0)
+    size = 6
+    draws = rng.dirichlet(np.ones(size), size=(3, size))
+    reward, initial = rng.normal(size=size * size), rng.dirichlet(np.ones(size))
+    out = np.empty(3)
+    starts = np.arange(0, size * size + 1, size)
+    successor = np.tile(np.arange(size), size)
+    function(draws.reshape(3, -1), starts, successor, reward, 0.97, initial, out)
+    for drawn, found in zip(draws, out, strict=True):
+        gain = (drawn * reward.reshape(size, size)).sum(axis=1)
+        value = np.linalg.solve(np.eye(size) - 0.97 * drawn, gain)
+        assert found == pytest.approx(initial @ value, rel=1e-12)
+
+
+def test_optimal_rows_attain_the_known_optimum():
+    mdp = machine_replacement().mdp
+    assert support._true_return(mdp, support.optimal_rows(mdp)) == pytest.approx(-16.8136, abs=1e-4)
+
+
+def test_a_log_shows_what_was_seen_and_nothing_else():
+    declared = inventory().simulate(3, np.random.default_rng(0))
+    log = support.as_logged(declared)
+    assert not log.declared
+    assert log.num_entries == np.count_nonzero(declared.count)
+    assert log.count.sum() == declared.count.sum()
+    np.testing.assert_allclose(log.reward_mean, declared.reward_mean[declared.count > 0])
+
+
+def test_reference_is_calibrated_and_the_default_holds():
+    """Knowing the successors the claim fails 5% of the time; guessed from the row, far more."""
+    choices = (per_entry("true"), per_entry("observed"), with_unseen(UNSEEN_PRIOR))
+    cells = support.coverage(
+        riverswim(), 5, 300, delta=0.05, rng=np.random.default_rng(0), choices=choices, draws=199
+    )
+    reference, observed, default = cells
+    assert 1e-3 < binom.cdf(reference.failures, 300, 0.05) < 1 - 1e-3
+    assert observed.rate > 0.15
+    assert not observed.holds
+    assert default.holds
+    assert default.claimed < reference.claimed
+
+
+def test_the_default_is_among_the_choices():
+    assert any(
+        c.support == DEFAULT_SUPPORT and f"{UNSEEN_PRIOR:g} unseen" in c.prior for c in CHOICES
+    )
+
+
+def test_choices_spread_their_prior():
+    counts = support.as_logged(riverswim().simulate(5, np.random.default_rng(0)))
+    placed = counts.on_support("action")
+    total = np.add.reduceat(per_row("action").parameters(placed), placed.row_start[:-1])
+    np.testing.assert_allclose(total, 1.0)
+    placed = counts.on_support("unseen")
+    prior = with_unseen(0.5).parameters(placed)
+    assert set(prior[placed.successor == placed.unseen]) == {0.5}
+    assert set(prior[placed.successor != placed.unseen]) == {1.0}
+
+
+def cell(choice, domain, failures, claimed):
+    return support.Cell(
+        domain=domain, samples=5, choice=choice, delta=0.05, replications=100, failures=failures,
+        claimed=claimed, achieved=1.0, optimal=2.0,
+    )  # fmt: skip
+
+
+def test_the_tightest_that_holds_everywhere_wins():
+    loose, tight, broken = with_unseen(1.0), with_unseen(0.5), per_entry("action")
+    cells = [
+        cell(choice, domain, failures, claimed)
+        for choice, failures, claimed in ((loose, 0, 0.1), (tight, 4, 0.5), (broken, 30, 1.5))
+        for domain in ("one", "two")
+    ]
+    assert support.tightest(cells) is tight
+    assert support.tightest(cells[-2:]) is None
+    lines = list(support.table(cells))
+    assert "| action | 1 each | **30.0%** | **30.0%** |" in lines
+
+
+def test_too_few_draws_are_refused():
+    with pytest.raises(ValueError, match="at least 19"):
+        support.coverage(riverswim(), 5, 1, delta=0.05, rng=np.random.default_rng(0), draws=18)
+
+
+def test_command_prints_the_table(capsys):
+    support.main(["--domains", "riverswim", "--samples", "5", "--replications", "1"])
+    shown = capsys.readouterr()
+    assert "| unseen | 1 each, 0.5 unseen |" in shown.out
+    assert "Tightest choice" in shown.out
+    assert "done after" in shown.err
