@@ -166,9 +166,9 @@ def _check_present(columns: Columns, known: Collection[str], place: str) -> None
     for name, role in roles.items():
         if name in known:
             continue
-        near = get_close_matches(name, list(known), n=1, cutoff=0.5) or [
-            other for other in known if other.lower() == name.lower()
-        ]
+        free = [other for other in known if other not in roles]
+        near = [other for other in free if other.lower() == name.lower()]
+        near = near or get_close_matches(name, free, n=1, cutoff=0.5)
         hint = f" Did you mean {role}={near[0]!r}?" if near else ""
         if role == "reward":
             hint += " Without rewards pass reward=None, or a table or function of rewards."

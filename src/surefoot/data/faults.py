@@ -64,7 +64,7 @@ def _check_missing(connection: Connection, layout: Layout) -> None:
 def _raise_missing(
     connection: Connection, layout: Layout, column: str, condition: str, lines: int
 ) -> NoReturn:
-    fails = f" ({lines:,} rows fail)" if lines > 1 else ""
+    fails = _many(lines, "rows fail")
     if layout.derived and column not in (layout.columns.episode, layout.columns.step):
         place, _ = _first_followed(connection, layout, f"({condition}) AND flag <> {CUT}")
         raise ValueError(f"{place}: {column} is missing{fails}. {DROP}")
@@ -81,6 +81,10 @@ def _raise_missing(
         )
     empty = "empty" if layout.source.kind == "csv" else "missing"
     raise ValueError(f"{place}: {column} is {empty}{fails}. {DROP}")
+
+
+def _many(rows: float, noun: str = "such rows") -> str:
+    return f" ({int(rows):,} {noun})" if rows > 1 else ""
 
 
 def _first_followed(connection: Connection, layout: Layout, condition: str) -> tuple[str, Any]:
@@ -144,14 +148,14 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
     if AFTER_END in flags:
         place, _ = _first_followed(connection, layout, f"flag = {AFTER_END}")
         raise ValueError(
-            f"{place}: {layout.columns.terminal} is set, but the episode goes on "
-            f"({int(flags[AFTER_END]):,} such rows). Start a new episode after a terminal step."
+            f"{place}: {layout.columns.terminal} is set, but the episode goes on"
+            f"{_many(flags[AFTER_END])}. Start a new episode after a terminal step."
         )
     if REPEATED in flags:
         place, _ = _first_followed(connection, layout, f"flag = {REPEATED}")
         raise ValueError(
-            f"{place}: the step occurs twice ({int(flags[REPEATED]):,} such rows), so the order of "
-            "rows is unknown. Number the steps of each episode."
+            f"{place}: the step occurs twice{_many(flags[REPEATED])}, so the order of rows is "
+            "unknown. Number the steps of each episode."
         )
     unit_steps = _value(connection, f"SELECT count(*) FROM groups WHERE flag = {MOVE} AND NOT z")
     if GAP not in flags or not unit_steps:
@@ -161,9 +165,9 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
         return
     place, _ = _first_followed(connection, layout, f"flag = {GAP}")
     raise ValueError(
-        f"{place}: the next step is missing ({int(flags[GAP]):,} such gaps), so the next state is "
-        "unknown. Add the rows, number the steps 0, 1, 2, ... if none is missing, or leave such "
-        "rows out with missing='drop'."
+        f"{place}: the next step is missing{_many(flags[GAP])}, so the next state is unknown. Add "
+        "the rows, number the steps 0, 1, 2, ... if none is missing, or leave such rows out with "
+        "missing='drop'."
     )
 
 
