@@ -49,17 +49,14 @@ def _random_successors(
         raise ValueError(f"num_successors={num_successors}; it must lie in 1..{num_states}.")
     if num_successors == num_states:
         return np.tile(np.arange(num_states, dtype=np.int32), (num_rows, 1))
+    if num_successors**2 > num_states:  # most rows would hold a successor twice: pick exactly
+        picks = [rng.choice(num_states, num_successors, replace=False) for _ in range(num_rows)]
+        return np.sort(np.array(picks, dtype=np.int32))
     drawn = np.sort(rng.integers(0, num_states, (num_rows, num_successors), dtype=np.int32))
-    while True:  # redraw the few rows that hold a successor twice
-        twice = np.flatnonzero((np.diff(drawn) == 0).any(axis=1))
-        if not len(twice):
-            return drawn
-        if num_successors * 2 > num_states:  # redrawing would take for ever: pick exactly
-            for row in twice:
-                drawn[row] = np.sort(rng.choice(num_states, num_successors, replace=False))
-            return drawn
+    while len(twice := np.flatnonzero((np.diff(drawn) == 0).any(axis=1))):
         again = rng.integers(0, num_states, (len(twice), num_successors), dtype=np.int32)
         drawn[twice] = np.sort(again)
+    return drawn
 
 
 def river_chain(num_states: int, *, discount: float) -> MDP:

@@ -1,0 +1,217 @@
+"""Ambiguity sets: for every row of an MDP, the distributions that nature may choose from."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
+from surefoot.model.mdp import MDP
+
+NORMS = ("l1", "linf")
+KINDS = (*NORMS, "box")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AmbiguitySet:
+    """One set per row of an MDP, around (or, for a box, beside) its nominal probabilities.
+
+    ``l1``: ``sum_i w_i |p_i - pbar_i| <= budget``; ``linf``: ``max_i w_i |p_i - pbar_i| <= budget``;
+    ``box``: ``lower <= p <= upper``; all within the simplex on the row's successors. Weights and
+    budgets travel together: neither means anything without the other.
+
+    Attributes
+    ----------
+    mdp
+        The model whose rows and nominal probabilities the set is about.
+    norm
+        ``"l1"``, ``"linf"`` or ``"box"``.
+    budget
+        ``(R,)``; None for a box.
+    weights
+        ``(E,)``; None means 1 for every entry. Infinity pins an entry, 0 leaves it free.
+    lower, upper
+        ``(E,)``; for a box only.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> AmbiguitySet.from_arrays(riverswim().mdp, norm="l1", budget=0.2)
+    AmbiguitySet(l1, 12 rows, budget 0.2, uniform weights)
+    """
+
+    mdp: MDP
+    norm: str
+    budget: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+    lower: NDArray[np.float64] | None = None
+    upper: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_fields(self)
+        if self.norm not in KINDS:
+            raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, KINDS))}.")
+        if self.norm == "box":
+            _check_box(self)
+        else:
+            _check_ball(self)
+
+    @classmethod
+    def from_arrays(
+        cls, mdp: MDP, *, norm: str, budget: ArrayLike, weights: ArrayLike | None = None
+    ) -> "AmbiguitySet":
+        """Build a norm ball for every row from dense arrays or single numbers.
+
+        Parameters
+        ----------
+        mdp
+            The model.
+        norm
+            ``"l1"`` or ``"linf"``.
+        budget
+            A number or ``(S, A)``.
+        weights
+            None (1 everywhere), a number, ``(S, A)`` or ``(S, A, S)``.
+        """
+        if norm not in NORMS:
+            raise ValueError(
+                f"norm={norm!r}; choose 'l1' or 'linf' (a box is made by AmbiguitySet.box)."
+            )
+        return cls(
+            mdp=mdp,
+            norm=norm,
+            budget=_per_row(mdp, "budget", budget),
+            weights=None if weights is None else _per_entry(mdp, "weights", weights),
+        )
+
+    @classmethod
+    def box(cls, mdp: MDP, *, lower: ArrayLike, upper: ArrayLike) -> "AmbiguitySet":
+        """Build an interval set: bounds as numbers, ``(S, A)`` or ``(S, A, S)``.
+
+        Examples
+        --------
+        >>> from surefoot.domains import riverswim
+        >>> mdp = riverswim().mdp
+        >>> p = mdp.to_arrays().transitions
+        >>> AmbiguitySet.box(mdp, lower=np.maximum(p - 0.1, 0), upper=np.minimum(p + 0.1, 1))
+        AmbiguitySet(box, 12 rows)
+        """
+        return cls(
+            mdp=mdp,
+            norm="box",
+            lower=_per_entry(mdp, "lower", lower),
+            upper=_per_entry(mdp, "upper", upper),
+        )
+
+    def __repr__(self) -> str:
+        rows = f"{self.mdp.num_rows} rows"
+        if self.norm == "box":
+            return f"AmbiguitySet(box, {rows})"
+        assert self.budget is not None  # noqa: S101 - set by __post_init__
+        low, high = self.budget.min(), self.budget.max()
+        size = f"budget {low:g}" if low == high else f"budgets {low:g} to {high:g}"
+        shape = "uniform weights" if self.weights is None else "weighted"
+        return f"AmbiguitySet({self.norm}, {rows}, {size}, {shape})"
+
+
+def check_same_rows(ambiguity: AmbiguitySet, mdp: MDP) -> None:
+    """Refuse a set that was made for another model: its budgets would mean nothing here."""
+    own = ambiguity.mdp
+    if own is mdp:
+        return
+    same = all(
+        np.array_equal(getattr(own, name), getattr(mdp, name))
+        for name in ("state_start", "row_action", "row_start", "successor", "probability")
+    )
+    if not same:
+        raise ValueError(
+            f"the ambiguity set was made for another model ({own!r}) than the one to solve "
+            f"({mdp!r}): rows or nominal probabilities differ. Make the set from this model."
+        )
+
+
+def _per_row(mdp: MDP, name: str, value: ArrayLike) -> NDArray[np.float64]:
+    array = as_float_array(name, value)
+    if array.ndim == 0:
+        return np.full(mdp.num_rows, float(array))
+    if array.shape != (mdp.num_states, mdp.num_actions):
+        raise ValueError(
+            f"{name} has shape {array.shape}; give a number or (states, actions) = "
+            f"({mdp.num_states}, {mdp.num_actions})."
+        )
+    return array[mdp.row_state, mdp.row_action]
+
+
+def _per_entry(mdp: MDP, name: str, value: ArrayLike) -> NDArray[np.float64]:
+    array = as_float_array(name, value)
+    if array.ndim < 3:
+        return _per_row(mdp, name, array)[mdp.entry_row]
+    if array.shape != (mdp.num_states, mdp.num_actions, mdp.num_states):
+        raise ValueError(
+            f"{name} has shape {array.shape}; give a number, (states, actions) or "
+            f"(states, actions, states) = "
+            f"({mdp.num_states}, {mdp.num_actions}, {mdp.num_states})."
+        )
+    rows = mdp.entry_row
+    return array[mdp.row_state[rows], mdp.row_action[rows], mdp.successor]
+
+
+def _need(ambiguity: AmbiguitySet, name: str, length: int) -> NDArray[np.float64]:
+    value: Any = getattr(ambiguity, name)
+    if value is None or value.shape != (length,):
+        found = "nothing" if value is None else f"shape {value.shape}"
+        raise ValueError(f"a {ambiguity.norm} set needs {name} of shape ({length},), got {found}.")
+    array: NDArray[np.float64] = value
+    return array
+
+
+def _check_ball(ambiguity: AmbiguitySet) -> None:
+    mdp = ambiguity.mdp
+    budget = _need(ambiguity, "budget", mdp.num_rows)
+    bad = np.flatnonzero(~(budget >= 0))
+    if len(bad):
+        raise ValueError(
+            f"the budget of {row_name(mdp, bad[0])} is {budget[bad[0]]}; budgets must be 0 or "
+            f"more ({len(bad)} of {mdp.num_rows} fail)."
+        )
+    if ambiguity.weights is None:
+        return
+    weights = _need(ambiguity, "weights", mdp.num_entries)
+    bad = np.flatnonzero(~(weights >= 0))
+    if len(bad):
+        raise ValueError(
+            f"the weight of {_entry_name(mdp, bad[0])} is {weights[bad[0]]}; weights must be 0 or "
+            f"more ({len(bad)} of {mdp.num_entries} fail)."
+        )
+
+
+def _check_box(ambiguity: AmbiguitySet) -> None:
+    mdp = ambiguity.mdp
+    lower = _need(ambiguity, "lower", mdp.num_entries)
+    upper = _need(ambiguity, "upper", mdp.num_entries)
+    bad = np.flatnonzero(~((lower >= 0) & (lower <= upper) & (upper <= 1)))
+    if len(bad):
+        i = bad[0]
+        raise ValueError(
+            f"the interval of {_entry_name(mdp, i)} is [{lower[i]}, {upper[i]}]; it must satisfy "
+            f"0 <= lower <= upper <= 1 ({len(bad)} of {mdp.num_entries} fail)."
+        )
+    tolerance = SUM_TOLERANCE * np.diff(mdp.row_start)
+    least = np.add.reduceat(lower, mdp.row_start[:-1])
+    most = np.add.reduceat(upper, mdp.row_start[:-1])
+    bad = np.flatnonzero(~((least <= 1 + tolerance) & (most >= 1 - tolerance)))
+    if len(bad):
+        row = bad[0]
+        which = "lower" if not least[row] <= 1 + tolerance[row] else "upper"
+        total = least[row] if which == "lower" else most[row]
+        side = "at most" if which == "lower" else "at least"
+        raise ValueError(
+            f"the {which} bounds of {row_name(mdp, row)} sum to {total:.9g}; they must sum to "
+            f"{side} 1, or no distribution fits ({len(bad)} of {mdp.num_rows} rows fail)."
+        )
+
+
+def _entry_name(mdp: MDP, entry: int) -> str:
+    target = mdp.state_name(mdp.successor[entry])
+    return f"{row_name(mdp, mdp.entry_row[entry])}, successor {target}"

@@ -1,0 +1,164 @@
+"""The algorithms: all end with a Jacobi sweep, whose bracket is what is reported."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.solvers.bounds import Bracket, Change
+from surefoot.solvers.evaluation import Evaluator, evaluate_policy
+from surefoot.solvers.solution import Status
+from surefoot.solvers.sweep_kernels import gauss_seidel_sweep
+from surefoot.solvers.workspace import Workspace
+
+PATIENCE = 8
+"""Sweeps of value iteration before its speed is judged."""
+SWEEPS_WORTH_SWITCHING = 40
+GAUSS_SEIDEL_SWEEPS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopping:
+    """When to stop, and whom to tell."""
+
+    tolerance: float
+    max_iterations: int
+    progress: Callable[[int, float], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The bracket around ``work.image`` and how the run ended."""
+
+    bracket: Bracket
+    status: Status
+
+
+def sweep_and_judge(work: Workspace, stopping: Stopping) -> tuple[Change, Outcome | None]:
+    """Sweep once; return the outcome if this is where to stop."""
+    change, bounds = work.sweep()
+    if stopping.progress is not None:
+        stopping.progress(work.sweeps, bounds.error_bound)
+    if bounds.error_bound <= stopping.tolerance:
+        return change, Outcome(bracket=bounds, status=Status.CONVERGED)
+    if bounds.error_bound <= 2 * bounds.rounding:
+        return change, Outcome(bracket=bounds, status=Status.PRECISION_LIMIT)
+    if work.sweeps >= stopping.max_iterations:
+        return change, Outcome(bracket=bounds, status=Status.ITERATION_LIMIT)
+    return change, None
+
+
+def value_iteration(work: Workspace, stopping: Stopping) -> Outcome:
+    """Jacobi sweeps with span bounds (MacQueen), skipping rows that cannot win."""
+    while True:
+        change, outcome = sweep_and_judge(work, stopping)
+        if outcome is not None:
+            return outcome
+        work.accept_image(change.most)
+
+
+def gauss_seidel(work: Workspace, stopping: Stopping) -> Outcome:
+    """Sweeps in place, to and fro, with a Jacobi sweep for the bounds after every few."""
+    while True:
+        change, outcome = sweep_and_judge(work, stopping)
+        if outcome is not None:
+            return outcome
+        work.accept_image(change.most)
+        spread_values(work)
+
+
+def spread_values(work: Workspace) -> None:
+    """Sweep in place to and fro: a change travels along a chain in one go."""
+    v = work.v.copy()
+    for turn in range(GAUSS_SEIDEL_SWEEPS):
+        gauss_seidel_sweep(
+            work.problem,
+            v,
+            work.choice,
+            turn % 2 == 0,
+            work.accuracy,
+            work.memory,
+            work.scratch[0],
+        )
+        work.sweeps += 1
+    work.move_to(v)
+
+
+def policy_iteration(work: Workspace, stopping: Stopping) -> Outcome:
+    """Evaluate each policy fully (nature inside) before improving it."""
+    return _policy_rounds(work, stopping, Evaluator(work.problem), shrink=0.0)
+
+
+def partial_policy_iteration(work: Workspace, stopping: Stopping) -> Outcome:
+    """Evaluate each policy only as far as the present accuracy deserves (Ho et al. 2021)."""
+    evaluator = Evaluator(work.problem)
+    evaluator.direct = False
+    return _policy_rounds(work, stopping, evaluator, shrink=0.1)
+
+
+def default(work: Workspace, stopping: Stopping) -> Outcome:
+    """Value iteration while it converges fast; policy rounds once it is seen to be slow."""
+    spans: list[float] = []
+    if stopping.max_iterations > 2 * PATIENCE:
+        work.start_nominally(PATIENCE)
+    while True:
+        change, outcome = sweep_and_judge(work, stopping)
+        if outcome is not None:
+            return outcome
+        spans.append(change.most - change.least)
+        if len(spans) >= PATIENCE and _sweeps_left(spans, work, stopping) > SWEEPS_WORTH_SWITCHING:
+            work.accept_image(change.most)
+            return _policy_rounds(work, stopping, Evaluator(work.problem), shrink=0.1)
+        work.accept_image(change.most)
+
+
+def _sweeps_left(spans: list[float], work: Workspace, stopping: Stopping) -> float:
+    """Predict how many more sweeps value iteration needs, from its latest speed."""
+    rate = (spans[-1] / spans[-4]) ** (1 / 3) if spans[-4] > 0 else 0.0
+    target = 2 * stopping.tolerance * (1 - work.problem.discount) / max(work.problem.discount, 1e-9)
+    if rate <= 0 or spans[-1] <= target:
+        return 0.0
+    if rate >= 1:
+        return math.inf
+    return math.log(target / spans[-1]) / math.log(rate)
+
+
+def _policy_rounds(
+    work: Workspace, stopping: Stopping, evaluator: Evaluator, *, shrink: float
+) -> Outcome:
+    """Alternate a sweep over all rows with an evaluation of the policy it chose.
+
+    Exact policy iteration improves the value every time and cannot cycle, though the bracket may
+    widen on the way. With rounding or inexact evaluation it might stall at a policy: then plain
+    sweeps follow, which always narrow the bracket.
+    """
+    work.solve_rows_exactly()
+    narrowest = math.inf
+    evaluated = np.full(work.num_states, -1)
+    plain = 0
+    while True:
+        change, outcome = sweep_and_judge(work, stopping)
+        if outcome is not None:
+            return outcome
+        span = change.most - change.least
+        settled = work.fixed or np.array_equal(work.choice, evaluated)
+        if plain == 0 and span > 0.9 * narrowest and (settled or not evaluator.direct):
+            plain = 20
+        narrowest = min(narrowest, span)
+        work.accept_image(change.most)
+        if plain > 0:
+            plain -= 1
+        else:
+            if not settled:
+                spread_values(work)
+            evaluated = work.choice.copy()
+            evaluate_policy(work, evaluator, wanted=shrink * span)
+
+
+ALGORITHMS: dict[str, Callable[[Workspace, Stopping], Outcome]] = {
+    "value_iteration": value_iteration,
+    "gauss_seidel": gauss_seidel,
+    "policy_iteration": policy_iteration,
+    "partial_policy_iteration": partial_policy_iteration,
+}

@@ -1,0 +1,72 @@
+"""The distribution that nature chooses: the primal side of the duals."""
+
+from surefoot._compile import kernel
+from surefoot.solvers.dual_kernels import BOX, HUGE, L1, l1_donors, l1_receiver, search
+
+
+@kernel(lean=True)
+def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):  # type: ignore[no-untyped-def]
+    """Write the minimising distribution of a weighted L1 ball; return its value.
+
+    It mixes the two solutions left and right of the optimal multiplier so that the budget is met.
+    """
+    zero = budget * 0
+    value, _, _, left, right = search(
+        L1, z, p, at, w, wat, k, budget, nominal, zero, zero + HUGE, zero
+    )
+    used_left = _move(z, p, at, w, wat, k, left, zero + 1, out, True)
+    if used_left <= budget:
+        return value
+    used_right = _move(z, p, at, w, wat, k, right, zero + 1, out, True)
+    if used_right >= used_left:  # a single point: its donors overshoot by rounding alone
+        _move(z, p, at, w, wat, k, left, budget / used_left, out, True)
+        return value
+    share = max(zero, (budget - used_right) / (used_left - used_right))
+    _move(z, p, at, w, wat, k, left, share, out, True)
+    _move(z, p, at, w, wat, k, right, 1 - share, out, False)
+    return value
+
+
+@kernel(lean=True)
+def _move(z, p, at, w, wat, k, mu, share, out, fresh):  # type: ignore[no-untyped-def]
+    """Move ``share`` of the donors' mass at ``mu`` to the receiver; return the budget it uses."""
+    receiver = l1_receiver(z, w, wat, k, mu)
+    lowest = z[receiver] + mu * w[wat + receiver]
+    if fresh:
+        for i in range(k):
+            out[i] = p[at + i]
+    for i in range(k):
+        if z[i] - mu * w[wat + i] - lowest > 0:
+            moved = share * p[at + i]
+            out[i] -= moved
+            out[receiver] += moved
+    _, mass, weighted = l1_donors(z, p, at, w, wat, k, mu, lowest)
+    return weighted + w[wat + receiver] * mass
+
+
+@kernel(lean=True)
+def box_distribution(z, lower, upper, at, k, nominal, out):  # type: ignore[no-untyped-def]
+    """Write the minimising distribution of a box; return its value.
+
+    Entries below the level are full, those above it empty; what is left goes to the cheapest ones
+    between, which rounding may have put on either side of the level.
+    """
+    value, _, _, left, right = search(
+        BOX, z, lower, at, upper, at, k, nominal, nominal, nominal, nominal * 0 + 1, nominal * 0
+    )
+    rest = nominal * 0 + 1
+    for i in range(k):
+        out[i] = upper[at + i] if z[i] < left else lower[at + i]
+        rest -= out[i]
+    while rest > 0:
+        cheapest = k
+        for i in range(k):
+            open_ = left <= z[i] <= right and out[i] < upper[at + i]
+            if open_ and (cheapest == k or z[i] < z[cheapest]):
+                cheapest = i
+        if cheapest == k:
+            break
+        poured = min(rest, upper[at + cheapest] - out[cheapest])
+        out[cheapest] += poured
+        rest -= poured
+    return value

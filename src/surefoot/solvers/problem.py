@@ -1,0 +1,164 @@
+"""From a model and its sets to the plain arrays that the kernels read."""
+
+from functools import cache
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.ambiguity.sets import AmbiguitySet, check_same_rows
+from surefoot.model.mdp import MDP
+from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL
+from surefoot.solvers.row_kernels import Problem
+
+EPSILON = float(np.finfo(np.float64).eps)
+OBJECTIVES = ("max", "min")
+NATURES = ("worst", "best")
+EMPTY = np.empty(0)
+EMPTY.setflags(write=False)
+
+
+class Layout(NamedTuple):
+    """The part of a Problem that depends on the sets alone."""
+
+    kind: NDArray[np.int8]
+    budget: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    shared: bool
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    holds_nominal: bool
+
+
+_probabilities: WeakKeyDictionary[MDP, NDArray[np.float64]] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[AmbiguitySet, Layout] = WeakKeyDictionary()
+
+
+def make_problem(
+    mdp: MDP, ambiguity: AmbiguitySet | None, *, objective: str, nature: str
+) -> Problem:
+    """Validate and lay out one solve. Costs are rewards with the other sign.
+
+    What takes a pass over the entries is kept for as long as the model and the set live.
+    """
+    for name, value, choices in (
+        ("objective", objective, OBJECTIVES),
+        ("nature", nature, NATURES),
+    ):
+        if value not in choices:
+            raise ValueError(f"{name}={value!r}; choose {' or '.join(map(repr, choices))}.")
+    if mdp not in _probabilities:
+        _probabilities[mdp] = normalised(mdp.probability, mdp.row_start)
+    probability = _probabilities[mdp]
+    longest = int(np.diff(mdp.row_start).max())
+    if ambiguity is None:
+        nothing = np.zeros(mdp.num_rows, dtype=np.int8)
+        layout = Layout(locked(nothing), EMPTY, ones(longest), True, EMPTY, EMPTY, True)
+    else:
+        check_same_rows(ambiguity, mdp)
+        if ambiguity not in _layouts:
+            _layouts[ambiguity] = lay_out(ambiguity, probability, longest)
+        layout = _layouts[ambiguity]
+    return Problem(
+        first=mdp.state_start[:-1].view(np.uint64),
+        last=mdp.state_start[1:].view(np.uint64),
+        row_start=mdp.row_start.view(np.uint64),
+        successor=mdp.successor.view(np.uint32),
+        probability=probability,
+        reward=mdp.reward if objective == "max" else locked(-mdp.reward),
+        reward_per_entry=mdp.reward_per_entry,
+        discount=mdp.discount,
+        sign=1.0 if nature == "worst" else -1.0,
+        kind=layout.kind,
+        budget=layout.budget,
+        weights=layout.weights,
+        shared=layout.shared,
+        lower=layout.lower,
+        upper=layout.upper,
+        longest=longest,
+        nominal_caps=layout.holds_nominal and nature == "worst",
+    )
+
+
+def lay_out(ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: int) -> Layout:
+    """Classify the rows of a set and bring its numbers into the form the kernels read."""
+    mdp = ambiguity.mdp
+    uncertain = np.diff(mdp.row_start) > 1
+    kind = np.zeros(mdp.num_rows, dtype=np.int8)
+    if ambiguity.norm == "l1":
+        kind[uncertain] = L1
+        weights, shared = ones(longest), True
+        if ambiguity.weights is not None:
+            weights, shared = ambiguity.weights, False
+            pinned = np.maximum.reduceat(weights, mdp.row_start[:-1]) == np.inf
+            kind[uncertain & pinned] = L1_PINNED
+        kind[_only_nominal(ambiguity)] = NOMINAL
+        budget = locked(_clip_budget(ambiguity))
+        return Layout(locked(kind), budget, weights, shared, EMPTY, EMPTY, True)
+    kind[uncertain] = BOX
+    lower, upper = box_bounds(ambiguity, probability)
+    if ambiguity.norm == "linf":
+        kind[_only_nominal(ambiguity)] = NOMINAL
+    holds = bool(np.all((lower <= probability) & (probability <= upper)))
+    return Layout(locked(kind), EMPTY, ones(longest), True, locked(lower), locked(upper), holds)
+
+
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """Lock an array of our own: models hold locked ones, and kernels compile for one kind only."""
+    array.setflags(write=False)
+    return array
+
+
+@cache
+def ones(length: int) -> NDArray[np.float64]:
+    """Return the weights that all rows share when none are given."""
+    return locked(np.ones(length))
+
+
+def normalised(
+    probability: NDArray[np.float64], row_start: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Divide rows by their sum, unless all sums are 1 up to rounding (then nothing is copied)."""
+    sums = np.add.reduceat(probability, row_start[:-1])
+    lengths = np.diff(row_start)
+    if np.all(np.abs(sums - 1) <= 2 * EPSILON * (lengths + 1)):
+        return probability
+    return locked(probability / np.repeat(sums, lengths))
+
+
+def _clip_budget(ambiguity: AmbiguitySet) -> NDArray[np.float64]:
+    """Cut budgets at the largest distance there is (infinite ones would poison the arithmetic)."""
+    assert ambiguity.budget is not None  # noqa: S101 - checked by the set itself
+    if ambiguity.weights is None:
+        return np.minimum(ambiguity.budget, 2.0)
+    finite = np.where(np.isinf(ambiguity.weights), 0.0, ambiguity.weights)
+    return np.minimum(
+        ambiguity.budget, 2 * np.maximum.reduceat(finite, ambiguity.mdp.row_start[:-1])
+    )
+
+
+def _only_nominal(ambiguity: AmbiguitySet) -> NDArray[np.bool_]:
+    """Tell the rows whose ball is a point: no budget, and at most one weightless entry."""
+    assert ambiguity.budget is not None  # noqa: S101 - checked by the set itself
+    if ambiguity.weights is None:
+        return ambiguity.budget == 0
+    free = np.add.reduceat(ambiguity.weights == 0, ambiguity.mdp.row_start[:-1], dtype=np.int64)
+    return (ambiguity.budget == 0) & (free <= 1)
+
+
+def box_bounds(
+    ambiguity: AmbiguitySet, probability: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the box of every row; an L-infinity ball is the box ``pbar -+ budget/w``."""
+    if ambiguity.norm == "box":
+        assert ambiguity.lower is not None  # noqa: S101 - checked by the set itself
+        assert ambiguity.upper is not None  # noqa: S101
+        return ambiguity.lower, ambiguity.upper
+    assert ambiguity.budget is not None  # noqa: S101
+    half = np.repeat(ambiguity.budget, np.diff(ambiguity.mdp.row_start))
+    if ambiguity.weights is not None:
+        weights = ambiguity.weights
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            half = np.where(weights == 0, np.inf, np.where(np.isinf(weights), 0.0, half / weights))
+    return np.maximum(probability - half, 0.0), np.minimum(probability + half, 1.0)

@@ -1,0 +1,302 @@
+"""One row of the robust Bellman operator, whatever its set."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._compile import kernel
+from surefoot.solvers.dual_kernels import (
+    BOX,
+    HUGE,
+    L1,
+    L1_PINNED,
+    LONG_ROW,
+    NOMINAL,
+    ONE,
+    ZERO,
+    box_dual,
+    l1_donors,
+    l1_receiver,
+    search,
+)
+from surefoot.solvers.nature_kernels import box_distribution, l1_distribution
+
+NEVER = np.int32(-1)
+"""What the memory of a row holds before the row was first solved."""
+
+
+class Problem(NamedTuple):
+    """The plain arrays that the kernels read; made once per solve (see ``problem.py``).
+
+    ``first[s]:last[s]`` are the rows offered to state ``s``. ``weights`` holds one number per
+    entry, or (``shared``) ones for the longest row. ``lower`` and ``upper`` are empty without
+    boxes. ``sign`` is 1 where nature minimises, -1 where it maximises. ``nominal_caps`` tells that
+    a row's nominal value is an upper bound on its robust one.
+    """
+
+    first: NDArray[np.uint64]
+    last: NDArray[np.uint64]
+    row_start: NDArray[np.uint64]
+    successor: NDArray[np.uint32]
+    probability: NDArray[np.float64]
+    reward: NDArray[np.float64]
+    reward_per_entry: bool
+    discount: float
+    sign: float
+    kind: NDArray[np.int8]
+    budget: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    shared: bool
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    longest: int
+    nominal_caps: bool
+
+
+VECTOR = {"reassoc", "nsz", "contract"}
+"""Sums may be reordered, so that they run on vector units; the rounding allowance covers that."""
+
+
+def _gather(problem, row, v, z):  # type: ignore[no-untyped-def]
+    """Write ``z = sign*(r + discount*v)`` of a row; return its nominal expectation; O(k)."""
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    scale = problem.sign * problem.discount
+    for i in range(k):
+        z[i] = scale * v[problem.successor[start + i]]
+    nominal = 0.0
+    if problem.reward_per_entry:
+        for i in range(k):
+            z[i] += problem.sign * problem.reward[start + i]
+            nominal += problem.probability[start + i] * z[i]
+    else:
+        base = problem.sign * problem.reward[row]
+        for i in range(k):
+            z[i] += base
+            nominal += problem.probability[start + i] * z[i]
+    return nominal
+
+
+_gather_short = kernel(lean=True, forceinline=True)(_gather)
+_gather_long = kernel(lean=True, fastmath=VECTOR, twin="long")(_gather)
+
+
+@kernel(lean=True, forceinline=True)
+def gather(problem, row, v, z):  # type: ignore[no-untyped-def]
+    """Write the successor values of a row; return its nominal expectation."""
+    if problem.row_start[row + ONE] - problem.row_start[row] < LONG_ROW:
+        return _gather_short(problem, row, v, z)
+    return _gather_long(problem, row, v, z)
+
+
+@kernel(lean=True, fastmath=VECTOR)
+def _expected_long(problem, start, k, v):  # type: ignore[no-untyped-def]
+    """Return ``p.v`` of a long row."""
+    total = 0.0
+    first = problem.successor[start]
+    if problem.successor[start + k - ONE] - first == k - ONE:
+        for i in range(k):  # neighbours: no need to look each one up
+            total += problem.probability[start + i] * v[first + i]
+        return total
+    for i in range(k):
+        total += problem.probability[start + i] * v[problem.successor[start + i]]
+    return total
+
+
+@kernel(lean=True, forceinline=True)
+def nominal_value(problem, row, v):  # type: ignore[no-untyped-def]
+    """Return the nominal expectation of a row without storing its successor values; O(k)."""
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    total = 0.0
+    if k < LONG_ROW:
+        for at in range(start, start + k):
+            total += problem.probability[at] * v[problem.successor[at]]
+    else:
+        total = _expected_long(problem, start, k, v)
+    total *= problem.discount
+    if problem.reward_per_entry:
+        for at in range(start, start + k):
+            total += problem.probability[at] * problem.reward[at]
+        return total
+    return total + problem.reward[row]
+
+
+@kernel(lean=True, forceinline=True)
+def robust_value(problem, row, v, accuracy, memory, scratch):  # type: ignore[no-untyped-def]
+    """Return the worst-case (or best-case) expectation of a row and the gap left by the search.
+
+    Nature's minimum lies between the value and value + gap (its maximum between value - gap and
+    the value); the gap is at most ``accuracy`` or rounding. ``memory[row]`` remembers the two
+    entries between which the solution lies, for the next sweep: where they are still the right
+    ones, the row costs one pass. ``scratch`` holds vectors as long as the longest row.
+    """
+    kind = problem.kind[row]
+    if kind == NOMINAL:
+        return nominal_value(problem, row, v), 0.0
+    z, sign = scratch[0], problem.sign
+    nominal = gather(problem, row, v, z)
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    if kind == BOX:
+        value, gap = box_value(problem, row, z, start, k, nominal, accuracy, memory)
+        return sign * value, gap
+    if kind == L1:
+        wat = ZERO if problem.shared else start
+        value, gap = l1_value(
+            z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal,
+            accuracy, row, memory,
+        )  # fmt: skip
+        return sign * value, gap
+    free = compact(problem, start, k, z, scratch[1], scratch[2])
+    if free < 2:
+        return sign * nominal, 0.0
+    value, gap = l1_value(
+        z, scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, accuracy, row,
+        memory,
+    )  # fmt: skip
+    return sign * value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def box_value(problem, row, z, start, k, nominal, accuracy, memory):  # type: ignore[no-untyped-def]
+    """Return the worst case of a box row, starting at the remembered entry's value."""
+    guess = nominal
+    step = 0.1 * abs(z[0] - nominal) + 1e-3 * abs(nominal) + 1e-300
+    if memory[row, 0] != NEVER:
+        guess = z[np.uint64(memory[row, 0])]
+        value, left, right = box_dual(z, problem.lower, start, problem.upper, start, k, guess)
+        if left >= 0 and right <= 0:
+            return value, 0.0
+        step = 0.1 * abs(guess - nominal) + 1e-300
+    value, gap, level, _, _ = search(
+        BOX, z, problem.lower, start, problem.upper, start, k, 0.0, nominal, guess, step, accuracy
+    )
+    memory[row, 0] = nearest(z, k, level)
+    return value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def nearest(z, k, level):  # type: ignore[no-untyped-def]
+    """Return the entry whose value is nearest to a level."""
+    at, smallest = ZERO, HUGE
+    for i in range(k):
+        distance = abs(z[i] - level)
+        if distance < smallest:
+            at, smallest = i, distance
+    return at
+
+
+@kernel(lean=True, forceinline=True)
+def l1_value(z, p, at, w, wat, k, budget, nominal, accuracy, row, memory):  # type: ignore[no-untyped-def]
+    """Return the worst case of an L1 row.
+
+    The optimal multiplier is where some donor and the receiver are level,
+    ``mu = (z_donor - z_receiver) / (w_donor + w_receiver)``. If the remembered pair still is that
+    one, then without the donor the budget is not yet spent and with it it is: one pass proves it.
+    """
+    guess, step = 0.0, HUGE
+    if memory[row, 0] != NEVER:
+        donor, receiver = np.uint64(memory[row, 0]), np.uint64(memory[row, 1])
+        both = w[wat + donor] + w[wat + receiver]
+        if both > 0 and z[donor] > z[receiver]:
+            mu = (z[donor] - z[receiver]) / both
+            value, slope, margin = l1_pair(
+                z, p, at, w, wat, k, budget, nominal, mu, donor, receiver
+            )
+            if slope <= 0 and slope + margin >= 0:
+                return value, 0.0
+            guess, step = mu, 0.05 * mu
+    value, gap, mu, _, _ = search(L1, z, p, at, w, wat, k, budget, nominal, guess, step, accuracy)
+    remember_pair(z, w, wat, k, mu, row, memory)
+    return value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def l1_pair(z, p, at, w, wat, k, budget, nominal, mu, donor, receiver):  # type: ignore[no-untyped-def]
+    """Evaluate the dual where donor and receiver are level.
+
+    Returns the value, the slope without the donor, and what the donor adds to it. If another entry
+    undercuts the receiver the margin is negative, so that nothing is proved.
+    """
+    lowest = z[receiver] + mu * w[wat + receiver]
+    kept = z[donor]
+    z[donor] = lowest  # whatever rounding says: level, so no donor
+    taken, mass, weighted = l1_donors(z, p, at, w, wat, k, mu, lowest)
+    least = l1_receiver(z, w, wat, k, mu)
+    undercut = z[least] + mu * w[wat + least] < lowest
+    z[donor] = kept
+    value = nominal - mu * budget - taken
+    if undercut:
+        return value, 0.0, -1.0
+    slope = weighted + w[wat + receiver] * mass - budget
+    return value, slope, p[at + donor] * (w[wat + donor] + w[wat + receiver])
+
+
+@kernel(lean=True, forceinline=True)
+def remember_pair(z, w, wat, k, mu, row, memory):  # type: ignore[no-untyped-def]
+    """Remember the receiver at ``mu`` and the entry nearest to being its donor."""
+    receiver = l1_receiver(z, w, wat, k, mu)
+    lowest = z[receiver] + mu * w[wat + receiver]
+    smallest = HUGE
+    for i in range(k):
+        if i != receiver:
+            smallest = min(smallest, abs(z[i] - mu * w[wat + i] - lowest))
+    donor = ONE if receiver == ZERO else ZERO
+    for i in range(k):
+        if i != receiver and abs(z[i] - mu * w[wat + i] - lowest) <= smallest:
+            donor = i
+            break
+    memory[row, 0] = donor
+    memory[row, 1] = receiver
+
+
+@kernel(lean=True, forceinline=True)
+def compact(problem, start, k, z, free_p, free_w):  # type: ignore[no-untyped-def]
+    """Move the entries with finite weights to the front of ``z``; return how many there are.
+
+    A pinned entry is neither donor nor receiver: it stays in the nominal expectation only.
+    """
+    free = ZERO
+    for i in range(k):
+        if problem.weights[start + i] < np.inf:
+            z[free] = z[i]
+            free_p[free] = problem.probability[start + i]
+            free_w[free] = problem.weights[start + i]
+            free += ONE
+    return free
+
+
+@kernel(lean=True)
+def worst_distribution(problem, row, v, scratch, out, at):  # type: ignore[no-untyped-def]
+    """Write nature's choice for a row into ``out[at:at+k]``; ``scratch`` holds four vectors."""
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    kind = problem.kind[row]
+    for i in range(k):
+        out[at + i] = problem.probability[start + i]
+    if kind == NOMINAL:
+        return
+    z, moved = scratch[0], scratch[3]
+    nominal = gather(problem, row, v, z)
+    if kind == BOX:
+        box_distribution(z, problem.lower, problem.upper, start, k, nominal, moved)
+    elif kind == L1:
+        wat = ZERO if problem.shared else start
+        l1_distribution(
+            z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal,
+            moved,
+        )  # fmt: skip
+    else:
+        free = compact(problem, start, k, z, scratch[1], scratch[2])
+        if free < 2:
+            return
+        l1_distribution(
+            z, scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, moved
+        )
+    j = ZERO
+    for i in range(k):
+        if kind != L1_PINNED or problem.weights[start + i] < np.inf:
+            out[at + i] = moved[j]
+            j += ONE

@@ -1,0 +1,152 @@
+"""The arrays a solve works on, and sweeps over them on one or more threads."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.solvers.bounds import Bracket, Change, bracket, rounding_allowance
+from surefoot.solvers.policies import RowPolicy, deterministic
+from surefoot.solvers.problem import locked
+from surefoot.solvers.row_kernels import NEVER, Problem
+from surefoot.solvers.sweep_kernels import bellman_sweep, policy_sweep
+
+ENTRIES_PER_THREAD = 200_000
+"""Below this many entries a second thread costs more than it gives."""
+
+INNER_SHARE = 0.01
+"""How exactly rows are solved, as a share of the spread of the last sweep's changes.
+
+What is left open in a row is charged to the bounds, so this is about speed alone.
+"""
+
+NOMINAL_SHARE = 0.02
+"""How far the nominal start is taken, as a share of its first spread of changes."""
+
+
+class Workspace:
+    """Everything that changes during a solve.
+
+    ``v`` is the current value function, ``image`` what the last sweep made of it (``Lv``), and
+    ``policy`` the policy that attains the image (or the fixed one under evaluation).
+    """
+
+    def __init__(self, problem: Problem, policy: RowPolicy | None, threads: int | None) -> None:
+        self.problem = problem
+        self.num_states = len(problem.first)
+        num_rows = len(problem.row_start) - 1
+        self.fixed = policy is not None
+        self.v = np.zeros(self.num_states)
+        self.image = np.zeros(self.num_states)
+        self.choice = problem.first.copy()
+        self.policy = policy or deterministic(self.choice)
+        robust = bool(problem.kind.any())
+        self.memory = np.full((num_rows if robust else 0, 2), NEVER, dtype=np.int32)
+        self.cap = np.full(0 if self.fixed else num_rows, np.inf)
+        self.rise = 0.0  # discount times the sum of the largest rises of v so far
+        self.sweeps = 0
+        self.largest_reward = float(np.abs(problem.reward).max())
+        self.inner_share = INNER_SHARE
+        self.accuracy = INNER_SHARE * self.largest_reward
+        self._stack = ExitStack()
+        blocks = self._split(threads)
+        self.scratch = [np.empty((4, problem.longest)) for _ in blocks]
+        self._tasks = [(*ends, space) for ends, space in zip(blocks, self.scratch, strict=True)]
+        self._pool: ThreadPoolExecutor | None = None
+        if len(blocks) > 1:
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(len(blocks)))
+
+    def __enter__(self) -> "Workspace":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def start_nominally(self, sweeps: int) -> None:
+        """Take ``v`` from a few sweeps of the nominal model, which cost a fraction of robust ones.
+
+        Its values differ from the robust ones by little more than a constant. Where nominal values
+        bound robust ones from above, they also serve to skip rows from the first robust sweep on.
+        """
+        robust = self.problem
+        if not robust.kind.any():
+            return
+        self.problem = robust._replace(kind=locked(np.zeros_like(robust.kind)))
+        first_span = np.inf
+        for turn in range(sweeps):
+            change, _ = self.sweep()
+            span = change.most - change.least
+            first_span = span if turn == 0 else first_span
+            self.accept_image(change.most)
+            if span <= NOMINAL_SHARE * first_span:
+                break
+        self.problem = robust
+        if not robust.nominal_caps:
+            self.cap[:] = np.inf
+
+    def sweep(self) -> tuple[Change, Bracket]:
+        """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
+        allowance = rounding_allowance(self.problem, self.largest_reward, self.v)
+        if self.fixed:
+            change = self.policy_change()
+        else:
+            change = self._collect(
+                lambda begin, end, scratch: bellman_sweep(
+                    self.problem, begin, end, self.v, self.image, self.choice,
+                    self.cap, self.rise, 2 * allowance, self.accuracy, self.memory, scratch,
+                )
+            )  # fmt: skip
+        self.sweeps += 1
+        self.accuracy = self.inner_share * (change.most - change.least)
+        return change, bracket(self.problem, change, allowance)
+
+    def solve_rows_exactly(self) -> None:
+        """Leave no gap in any row from now on: policy rounds compare values too close for one."""
+        self.inner_share = self.accuracy = 0.0
+
+    def policy_change(self) -> Change:
+        """Compute ``image`` by the operator of the current policy alone."""
+        start, rows, share = self.policy
+        return self._collect(
+            lambda begin, end, scratch: policy_sweep(
+                self.problem, begin, end, self.v, self.image,
+                start, rows, share, self.accuracy, self.memory, scratch,
+            )
+        )  # fmt: skip
+
+    def accept_image(self, largest_rise: float) -> None:
+        """Let the image be the next ``v``; ``largest_rise`` is the most any state rose."""
+        self.v, self.image = self.image, self.v
+        self.rise += self.problem.discount * largest_rise
+
+    def move_to(self, v: NDArray[np.float64]) -> None:
+        """Let ``v`` be any other vector."""
+        self.rise += self.problem.discount * float((v - self.v).max())
+        self.v = v
+
+    def _collect(self, block: Callable[[int, int, NDArray[np.float64]], Any]) -> Change:
+        if self._pool is None:
+            return Change(*block(0, self.num_states, self.scratch[0]))
+        parts = list(self._pool.map(lambda task: block(*task), self._tasks))
+        least, most, gap, evaluated = zip(*parts, strict=True)
+        return Change(min(least), max(most), max(gap), sum(evaluated))
+
+    def _split(self, threads: int | None) -> list[tuple[int, int]]:
+        """Cut the states into blocks of about equal numbers of entries."""
+        entries = len(self.problem.successor)
+        wanted = threads or min(available_cores(), max(1, entries // ENTRIES_PER_THREAD))
+        ends = self.problem.row_start[self.problem.last]
+        cuts = np.searchsorted(ends, np.linspace(0, entries, wanted + 1)[1:-1])
+        edges = np.unique(np.concatenate(([0], cuts, [self.num_states])))
+        return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,156 @@
+"""The worst case of one row, and the span of a set along a direction."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.ambiguity.sets import NORMS, AmbiguitySet
+from surefoot.model.checks import as_float_array, check_distribution
+from surefoot.model.mdp import MDP
+from surefoot.solvers.problem import make_problem
+from surefoot.solvers.row_kernels import NEVER
+from surefoot.solvers.sweep_kernels import nature_rows, row_values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstCase:
+    """The smallest expectation over a set, and a distribution that attains it."""
+
+    value: float
+    distribution: NDArray[np.float64]
+
+
+def worst_case(
+    values: ArrayLike,
+    nominal: ArrayLike,
+    *,
+    budget: float,
+    weights: ArrayLike | None = None,
+    norm: str = "l1",
+) -> WorstCase:
+    """Return ``min p.values  s.t.  ||p - nominal||_w <= budget, p in the simplex``.
+
+    Exact up to rounding, in time linear in the number of entries. A weight of infinity pins its
+    entry, a weight of 0 leaves it to the simplex alone; a nominal probability of 0 is a successor
+    that the set may reach.
+
+    Parameters
+    ----------
+    values
+        ``(K,)``; what each successor is worth.
+    nominal
+        ``(K,)``; the nominal distribution.
+    budget
+        The radius of the ball, 0 or more.
+    weights
+        ``(K,)``; None means 1 everywhere.
+    norm
+        ``"l1"`` (``sum w|p - nominal|``) or ``"linf"`` (``max w|p - nominal|``).
+
+    Examples
+    --------
+    >>> worst_case([0.25, 0.25, -1.0], [0.5, 0.5, 0.0], budget=0.2).value
+    0.125
+    """
+    z = as_float_array("values", values)
+    if z.ndim != 1 or len(z) == 0 or not np.all(np.isfinite(z)):
+        raise ValueError(f"values must be finite numbers of shape (K,), got shape {z.shape}.")
+    p = check_distribution("nominal", nominal, len(z))
+    if norm not in NORMS:
+        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, NORMS))}.")
+    mdp = _one_row(z, p)
+    ambiguity = AmbiguitySet(
+        mdp=mdp,
+        norm=norm,
+        budget=_beside(float(budget), len(z)),
+        weights=None if weights is None else _entry_weights(weights, len(z)),
+    )
+    problem = make_problem(mdp, ambiguity, objective="max", nature="worst")
+    v, scratch = np.zeros(len(z)), np.empty((4, problem.longest))
+    out, chosen = np.empty(1), np.empty(len(z))
+    first = np.zeros(1, dtype=np.uint64)
+    row_values(problem, v, first, np.full((len(z), 2), NEVER), out, scratch)
+    nature_rows(problem, v, first, first, chosen, scratch)
+    return WorstCase(value=float(out[0]), distribution=np.clip(chosen, 0.0, 1.0))
+
+
+def _one_row(z: NDArray[np.float64], p: NDArray[np.float64]) -> MDP:
+    """Return a model whose state 0 is the row; the other states only stand for its successors."""
+    k = len(z)
+    row_start = np.concatenate(([0], np.arange(k, 2 * k)))
+    return MDP(
+        state_start=np.arange(k + 1),
+        row_action=np.zeros(k, dtype=np.int64),
+        row_start=row_start,
+        successor=np.concatenate((np.arange(k), np.arange(1, k))).astype(np.int32),
+        probability=np.concatenate((p, np.ones(k - 1))),
+        reward=np.concatenate((z, np.zeros(k - 1))),
+        discount=0.0,
+        initial=np.eye(k)[0],
+        num_actions=1,
+        reward_per_entry=True,
+    )
+
+
+def _beside(budget: float, rows: int) -> NDArray[np.float64]:
+    return np.concatenate(([budget], np.zeros(rows - 1)))
+
+
+def _entry_weights(weights: ArrayLike, k: int) -> NDArray[np.float64]:
+    w = as_float_array("weights", weights)
+    if w.shape != (k,):
+        raise ValueError(f"weights has shape {w.shape}; it must be ({k},).")
+    return np.concatenate((w, np.ones(k - 1)))
+
+
+def spans(ambiguity: AmbiguitySet, value: ArrayLike, *, objective: str = "max") -> NDArray[np.float64]:
+    """Return, for every row, the span of its set along ``z = r + discount*value``.
+
+    The span is ``max (p1 - p2).z`` over two members of the set: what nature's choice can change.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim
+    >>> mdp = riverswim().mdp
+    >>> ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    >>> spans(ambiguity, np.zeros(6))[-1]  # 0.1 of mass moves between 0 and 10000
+    1000.0
+    """
+    mdp = ambiguity.mdp
+    v = as_float_array("value", value)
+    if v.shape != (mdp.num_states,) or not np.all(np.isfinite(v)):
+        raise ValueError(f"value must be finite numbers of shape ({mdp.num_states},).")
+    ends = []
+    for nature in ("worst", "best"):
+        problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
+        out = np.empty(mdp.num_rows)
+        row_values(
+            problem,
+            v if objective == "max" else -v,
+            np.arange(mdp.num_rows, dtype=np.uint64),
+            np.full((mdp.num_rows, 2), NEVER),
+            out,
+            np.empty((4, problem.longest)),
+        )
+        ends.append(out)
+    return np.maximum(ends[1] - ends[0], 0.0)
+
+
+def loss_bound(ambiguity: AmbiguitySet, value: ArrayLike, *, objective: str = "max") -> float:
+    """Return Theorem 3.2's bound on what robustness may cost: the largest span over 1 - discount.
+
+    With ``value`` the robust value of a set that holds the truth with probability 1 - delta, the
+    percentile optimum exceeds the robust return by no more than this. In practice it says little:
+    see the errata.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim, solve
+    >>> mdp = riverswim().mdp
+    >>> ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    >>> loss_bound(ambiguity, solve(mdp, ambiguity).value) > 100_000
+    True
+    """
+    largest = float(spans(ambiguity, value, objective=objective).max())
+    return largest / (1 - ambiguity.mdp.discount)
