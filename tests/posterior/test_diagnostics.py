@@ -7,7 +7,7 @@ import xarray as xr
 from scipy import stats
 
 from surefoot.posterior.diagnostics import diagnose
-from surefoot.posterior.thinning import correlated, stride_to_independence
+from surefoot.posterior.thinning import correlated, thin
 
 
 def autoregressive(chains, draws, quantities, rho, rng):
@@ -65,9 +65,10 @@ def test_constants_are_left_out_and_short_chains_prove_nothing():
 def test_thinned_draws_are_uncorrelated(rho):
     values = autoregressive(4, 4000, 5, rho, np.random.default_rng(5))
     found = diagnose(values)
-    stride = stride_to_independence(values, found)
-    assert stride >= 16_000 / found.ess - 1e-6
-    thinned = values[:, ::stride]
+    kept = thin(values, found)
+    assert len(kept.chosen) <= found.ess
+    assert len(kept.chosen) >= 0.2 * found.ess
+    thinned = values[:, :: kept.stride]
     assert not correlated(thinned)
     lag = np.corrcoef(thinned[:, 1:, 0].ravel(), thinned[:, :-1, 0].ravel())[0, 1]
     assert abs(lag) < 0.15
@@ -88,8 +89,7 @@ def test_order_statistics_of_thinned_draws_keep_their_level():
     thinned, naive = 0, 0
     for _ in range(runs):
         chains = autoregressive(2, 1500, 1, 0.9, rng)
-        stride = stride_to_independence(chains, diagnose(chains))
-        thinned += too_high(chains[:, ::stride].ravel())
+        thinned += too_high(chains.ravel()[thin(chains, diagnose(chains)).chosen])
         naive += too_high(chains.ravel())
     assert stats.binom.sf(thinned - 1, runs, eta) > 1e-3
     assert naive > 2 * thinned

@@ -178,7 +178,7 @@ def sticky(repeats, n=300, chains=4, seed=0):
 
 def test_correlated_draws_are_thinned():
     posterior = PosteriorDraws.from_arrays(sticky(10))
-    assert posterior.stride >= 10
+    assert posterior.kept.stride >= 10
     assert 4 * 300 / 3 < posterior.num_draws <= 4 * 300
     draws = posterior.sample(posterior.num_draws, np.random.default_rng(0))
     assert len(np.unique(draws, axis=0)) == len(draws)

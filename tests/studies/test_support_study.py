@@ -1,10 +1,12 @@
 """The study behind the default support: its parts, and its verdict in small."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
 from surefoot.data.support import DEFAULT_SUPPORT, UNSEEN_PRIOR
+from surefoot.data.transitions import read_transitions
 from surefoot.domains import inventory, machine_replacement, riverswim
 from surefoot.studies import support
 from surefoot.studies.return_kernels import policy_returns
@@ -89,7 +91,8 @@ def test_the_tightest_that_holds_everywhere_wins():
     assert support.tightest(cells) is tight
     assert support.tightest(cells[-2:]) is None
     lines = list(support.table(cells))
-    assert "| action | 1 each | **30.0%** | **30.0%** |" in lines
+    assert "| one | 5 | 0.0% | 4.0% | **30.0%** |" in lines
+    assert "| two | 5 | 0.1 | 0.5 | 1.5 | 2 |" in lines
 
 
 def test_too_few_draws_are_refused():
@@ -100,6 +103,27 @@ def test_too_few_draws_are_refused():
 def test_command_prints_the_table(capsys):
     support.main(["--domains", "riverswim", "--samples", "5", "--replications", "1"])
     shown = capsys.readouterr()
-    assert "| unseen | 1 each, 0.5 unseen |" in shown.out
+    assert "| unseen: 1 each, 0.5 unseen |" in shown.out
     assert "Tightest choice" in shown.out
     assert "done after" in shown.err
+
+
+def test_reading_the_log_gives_the_same_counts():
+    """The study skips the file; a real log of the same transitions says the same."""
+    declared = inventory().simulate(5, np.random.default_rng(1))
+    rows = np.repeat(np.arange(declared.num_entries), declared.count)
+    rows = np.random.default_rng(2).permutation(rows)
+    row = declared.entry_row[rows]
+    log = pd.DataFrame(
+        {
+            "state": declared.row_state[row],
+            "action": declared.row_action[row],
+            "next_state": declared.successor[rows],
+            "reward": declared.reward_mean[rows],
+        }
+    )
+    read = read_transitions(log).on_support()
+    skipped = support.as_logged(declared).on_support()
+    for name in ("state_start", "row_action", "row_start", "successor", "count", "reward_mean"):
+        np.testing.assert_allclose(getattr(read, name), getattr(skipped, name), err_msg=name)
+    assert read.unseen == skipped.unseen == 31

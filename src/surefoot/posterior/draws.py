@@ -15,7 +15,7 @@ from surefoot.posterior import arranging, inference, stan
 from surefoot.posterior.diagnostics import Diagnostics, diagnose
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, OnRows, RowLayout
-from surefoot.posterior.thinning import correlated, stride_to_independence
+from surefoot.posterior.thinning import Kept, correlated, keep_all, thin
 
 MOST_RHAT = 1.05
 """Chains that disagree more than this are refused."""
@@ -163,8 +163,8 @@ class PosteriorDraws(OnRows):
         return diagnose(self.chains, names, self.divergences)
 
     @cached_property
-    def stride(self) -> int:
-        """Every how many draws of a chain one is kept; 1 for independent draws."""
+    def kept(self) -> Kept:
+        """Which draws count as independent; all of them where they are so by construction."""
         total = self.chains.shape[0] * self.chains.shape[1]
         if not self.independent and not self.diagnostics.rhat <= self.max_rhat:
             raise ValueError(
@@ -174,24 +174,24 @@ class PosteriorDraws(OnRows):
                 "longer."
             )
         if not self.independent:
-            return stride_to_independence(self.chains, self.diagnostics)
+            return thin(self.chains, self.diagnostics)
         if correlated(self.chains):
             raise ValueError(
                 "these draws were said to be independent, but successive ones are correlated: "
                 f"{total} draws have an effective sample size of {self.diagnostics.ess:.0f}. Leave "
                 "out independent=True and they will be thinned."
             )
-        return 1
+        return keep_all(self.chains)
 
     @cached_property
-    def _kept(self) -> Floats:
+    def _independent_draws(self) -> Floats:
         """The thinned draws of all chains, ``(num_draws, E)``."""
-        return self.chains[:, :: self.stride].reshape(-1, self.num_entries)
+        return self.chains.reshape(-1, self.num_entries)[self.kept.chosen]
 
     @property
     def num_draws(self) -> int:
         """How many draws are left after thinning to independence."""
-        return len(self._kept)
+        return len(self.kept.chosen)
 
     def mean(self) -> Floats:
         """Return the mean of all draws, ``(E,)``; correlated draws serve a mean as well."""
@@ -200,7 +200,7 @@ class PosteriorDraws(OnRows):
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return ``n`` of the independent draws, ``(n, E)``, none twice."""
-        return self._kept[self._chosen(n, rng)]
+        return self._independent_draws[self._chosen(n, rng)]
 
     def stream(
         self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
@@ -210,7 +210,7 @@ class PosteriorDraws(OnRows):
         entries = self.layout.entries_of(self.layout.check_rows(rows))
         size = max(1, BLOCK_VALUES // max(1, len(entries)))
         return (
-            self._kept[np.ix_(chosen[first : first + size], entries)]
+            self._independent_draws[np.ix_(chosen[first : first + size], entries)]
             for first in range(0, len(chosen), size)
         )
 
@@ -232,7 +232,7 @@ class PosteriorDraws(OnRows):
         order = self._chosen(self.num_draws, rng)
         one, two = (
             PosteriorDraws(
-                layout=self.layout, chains=self._kept[part][None], independent=True,
+                layout=self.layout, chains=self._independent_draws[part][None], independent=True,
                 max_rhat=self.max_rhat, divergences=self.divergences,
             )
             for part in (order[:first], order[first:])
@@ -246,7 +246,7 @@ class PosteriorDraws(OnRows):
             raise ValueError(
                 f"n={wanted} independent draws wanted, but the {total} draws given are worth "
                 f"{self.num_draws} (effective sample size {self.diagnostics.ess:.0f}, thinned by "
-                f"{self.stride}). Run the sampler longer, or ask for fewer."
+                f"{self.kept.stride}). Run the sampler longer, or ask for fewer."
             )
         # One key per call, as in every posterior, whatever n is.
         return np.random.default_rng(stream_key(rng)).permutation(self.num_draws)[:wanted]

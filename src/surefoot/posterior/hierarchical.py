@@ -13,7 +13,7 @@ from surefoot.posterior.diagnostics import Diagnostics, diagnose
 from surefoot.posterior.draws import MOST_RHAT
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
-from surefoot.posterior.thinning import stride_to_independence
+from surefoot.posterior.thinning import Kept, thin
 
 Parameters = Mapping[str, Floats]
 Key = tuple[np.uint64, np.uint64]
@@ -78,33 +78,30 @@ class HierarchicalPosterior(OnRows):
         return diagnose(*self._flat, self.divergences)
 
     @cached_property
-    def stride(self) -> int:
-        """Every how many parameter draws of a chain one is kept."""
+    def kept(self) -> Kept:
+        """Which parameter draws count as independent."""
         if not self.diagnostics.rhat <= self.max_rhat:
             raise ValueError(
                 f"the chains do not agree: r-hat is {self.diagnostics.rhat:.3f} "
                 f"({self.diagnostics.worst}), above max_rhat={self.max_rhat:g}, with an effective "
                 f"sample size of {self.diagnostics.ess:.0f}. Fit again with more draws and warm-up."
             )
-        return stride_to_independence(self._flat[0], self.diagnostics)
-
-    @cached_property
-    def _kept(self) -> dict[str, Floats]:
-        return {
-            name: value[:, :: self.stride].reshape(-1, *value.shape[2:])
-            for name, value in self.parameters.items()
-        }
+        return thin(self._flat[0], self.diagnostics)
 
     @property
     def num_draws(self) -> int:
         """How many parameter draws are left after thinning to independence."""
-        return len(next(iter(self._kept.values())))
+        return len(self.kept.chosen)
+
+    def _one_chain(self) -> dict[str, Floats]:
+        """All parameter draws, one chain after another."""
+        return {
+            name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.items()
+        }
 
     def mean(self) -> Floats:
         """Return the posterior mean, ``(E,)``, averaged over all parameter draws."""
-        flat = {
-            name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.items()
-        }
+        flat = self._one_chain()
         total = len(next(iter(flat.values())))
         mean = np.zeros(self.num_entries)
         for part in _parts(np.arange(total), self.num_entries):
@@ -124,13 +121,14 @@ class HierarchicalPosterior(OnRows):
         if wanted > self.num_draws:
             raise ValueError(
                 f"n={wanted} independent draws wanted, but the fit gave {self.num_draws} "
-                f"(effective sample size {self.diagnostics.ess:.0f}, thinned by {self.stride}). "
-                "Fit with more draws, or ask for fewer."
+                f"(effective sample size {self.diagnostics.ess:.0f}, thinned by "
+                f"{self.kept.stride}). Fit with more draws, or ask for fewer."
             )
         key = stream_key(rng)
-        order = np.random.default_rng(key).permutation(self.num_draws)[:wanted]
+        flat = self._one_chain()
+        order = self.kept.chosen[np.random.default_rng(key).permutation(self.num_draws)[:wanted]]
         return (
-            self.model.draw(_take(self._kept, part), key, first, chosen_rows)
+            self.model.draw(_take(flat, part), key, first, chosen_rows)
             for first, part in _numbered(_parts(order, self.num_entries))
         )
 

@@ -1,6 +1,7 @@
 """From correlated Markov chain draws to draws that count as independent."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,26 @@ Floats = NDArray[np.float64]
 
 DETECTED = 1e-3
 """Autocorrelation counts as real when chance alone would show as much this rarely."""
+NOISE = 1.25
+"""How far an effective sample size may be off for draws that are in truth independent."""
 
 
-def stride_to_independence(chains: Floats, diagnostics: Diagnostics) -> int:
-    """Return the step at which ``(chains, draws, quantities)`` may be taken for independent.
+class Kept(NamedTuple):
+    """Every how many draws of a chain one is kept, and the kept ones, chain after chain."""
 
-    At least ``draws / effective sample size``; then larger until no quantity shows an
+    stride: int
+    chosen: NDArray[np.int64]
+
+
+def keep_all(chains: Floats) -> Kept:
+    """Keep every draw of ``(chains, draws, quantities)``."""
+    return Kept(1, np.arange(chains.shape[0] * chains.shape[1]))
+
+
+def thin(chains: Floats, diagnostics: Diagnostics) -> Kept:
+    """Choose draws of ``(chains, draws, quantities)`` that may be taken for independent.
+
+    No more than the effective sample size, and so far apart that no quantity shows an
     autocorrelation that can be told from zero (a chain thinned by its autocorrelation time alone
     still keeps a tenth of its correlation).
 
@@ -25,14 +40,20 @@ def stride_to_independence(chains: Floats, diagnostics: Diagnostics) -> int:
     --------
     >>> from surefoot.posterior.diagnostics import diagnose
     >>> chains = np.random.default_rng(0).normal(size=(4, 500, 3)).repeat(5, axis=1)
-    >>> stride_to_independence(chains, diagnose(chains)) >= 5
-    True
+    >>> kept = thin(chains, diagnose(chains))
+    >>> kept.stride >= 5, len(kept.chosen) <= 2000
+    (True, True)
     """
-    total = int(chains.shape[0] * chains.shape[1])
-    stride = max(1, math.ceil(total / diagnostics.ess - 1e-9))
-    while stride < chains.shape[1] and correlated(chains[:, ::stride]):
+    num_chains, length, _ = chains.shape
+    total = num_chains * length
+    worth = max(1, math.floor(diagnostics.ess))
+    stride = 1 if total <= NOISE * diagnostics.ess else math.ceil(total / diagnostics.ess)
+    while stride < length and correlated(chains[:, ::stride]):
         stride += 1
-    return stride
+    index = np.arange(total).reshape(num_chains, length)[:, ::stride].ravel()
+    if len(index) > worth:
+        index = index[np.linspace(0, len(index) - 1, worth).astype(np.int64)]
+    return Kept(stride, index)
 
 
 def correlated(chains: Floats) -> bool:

@@ -242,26 +242,28 @@ def table(cells: Sequence[Cell]) -> Iterator[str]:
     by_place = {
         (cell.choice.support, cell.choice.prior, cell.domain, cell.samples): cell for cell in cells
     }
-    header = "| support | prior | " + " | ".join(f"{name} {n}" for name, n in places) + " |"
-    rule = "|---|---|" + "---:|" * len(places)
+    titles = " | ".join(f"{chosen}: {prior}" for chosen, prior in choices)
 
     def rate(cell: Cell) -> str:
         return f"{cell.rate:.1%}" if cell.holds else f"**{cell.rate:.1%}**"
 
     def claimed(cell: Cell) -> str:
-        return f"{cell.claimed:.4g}" if abs(cell.claimed) < 1000 else f"{cell.claimed:.0f}"
+        return _number(cell.claimed)
 
     for show in (rate, claimed):
-        yield header
-        yield rule
-        for choice in choices:
-            shown = " | ".join(show(by_place[choice + place]) for place in places)
-            yield f"| {choice[0]} | {choice[1]} | {shown} |"
-        if show is claimed:
-            best = {(cell.domain, cell.samples): cell.optimal for cell in cells}
-            optimal = " | ".join(f"{best[place]:.5g}" for place in places)
-            yield f"| *optimum* | | {optimal} |"
+        best = show is claimed
+        yield f"| domain | samples | {titles} |{' optimum |' if best else ''}"
+        yield "|---|---:|" + "---:|" * (len(choices) + best)
+        for name, samples in places:
+            line = [by_place[(*choice, name, samples)] for choice in choices]
+            shown = " | ".join(map(show, line))
+            last = f" {_number(line[0].optimal)} |" if best else ""
+            yield f"| {name} | {samples} | {shown} |{last}"
         yield ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
