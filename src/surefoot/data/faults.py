@@ -31,17 +31,17 @@ def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) 
     if not _value(connection, "SELECT count(*) FROM groups"):
         what = "no complete row" if drop_missing else "no rows"
         raise ValueError(f"{layout.source.name}: the log has {what}, so there is nothing to count.")
+    if not _value(connection, f"SELECT count(*) FROM groups WHERE flag <> {CUT}"):
+        raise ValueError(
+            f"{layout.source.name}: no row has a following row in its episode, so there is no "
+            "transition. Check the episode and step columns."
+        )
     if not drop_missing:
         _check_missing(connection, layout)
     _check_counts(connection, layout)
     _check_rewards(connection, layout)
     if layout.derived:
         _check_episodes(connection, layout, drop_missing)
-    if not _value(connection, f"SELECT count(*) FROM groups WHERE flag IN ({MOVE}, {GAP})"):
-        raise ValueError(
-            f"{layout.source.name}: no row has a following row in its episode, so there is no "
-            "transition. Check the episode and step columns."
-        )
 
 
 def _check_missing(connection: Connection, layout: Layout) -> None:
@@ -162,7 +162,7 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
         return
     if drop_missing:
         connection.execute(f"UPDATE groups SET flag = {LEFT_OUT} WHERE flag = {GAP}")
-        return
+        return  # the steps of 1 remain
     place, _ = _first_followed(connection, layout, f"flag = {GAP}")
     raise ValueError(
         f"{place}: the next step is missing{_many(flags[GAP])}, so the next state is unknown. Add "

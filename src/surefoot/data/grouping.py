@@ -15,8 +15,10 @@ def names(layout: Layout, letter: str) -> list[str]:
 
 
 def keys(layout: Layout) -> list[str]:
-    """Return what rows are grouped by."""
-    return [*names(layout, "s"), *names(layout, "a"), *names(layout, "t"), "z", "flag"]
+    """Return what rows are grouped by; what is the same in every row costs nothing that way."""
+    ended = ["z"] if layout.columns.terminal is not None else []
+    flag = ["flag"] if layout.derived else []
+    return [*names(layout, "s"), *names(layout, "a"), *names(layout, "t"), *ended, *flag]
 
 
 def transitions(layout: Layout, *, drop_missing: bool, rows: bool = False) -> str:
@@ -89,7 +91,10 @@ def one_pass(layout: Layout) -> bool:
 
 def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
     """Create the table ``groups``, one line per (state, action, next state, terminal, flag)."""
-    measures = ["count(*) AS lines"]
+    constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
+    grouped = keys(layout)
+    measures = [sql for name, sql in constant.items() if name not in grouped]
+    measures.append("count(*) AS lines")
     where = ""
     if layout.columns.count is None:
         measures += ["count(*) AS n"]
@@ -104,8 +109,9 @@ def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None
     places.execute(
         connection,
         layout,
-        f"CREATE TEMP TABLE groups AS SELECT {', '.join(keys(layout) + measures)} "
-        f"FROM ({transitions(layout, drop_missing=drop_missing)}){where} GROUP BY ALL",
+        f"CREATE TEMP TABLE groups AS SELECT {', '.join(grouped + measures)} "
+        f"FROM ({transitions(layout, drop_missing=drop_missing)}){where} "
+        f"GROUP BY {', '.join(grouped)}",
     )
     if layout.columns.reward is not None:
         if layout.columns.count is not None:

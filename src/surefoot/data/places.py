@@ -101,12 +101,14 @@ def first_row(
     files = layout.source.files
     for source in [layout.source.only(path) for path in files] or [layout.source]:
         here = replace(layout, source=source)
-        found = connection.execute(
-            f'SELECT "row number", {shown} FROM ({here.select(rows=True)}) WHERE {condition} '
-            f'ORDER BY "row number" LIMIT 1'
-        ).fetchall()
-        if found:
-            return _spell(here, int(found[0][0])), found[0][1]
+        # An aggregate's own FILTER is not handed down to the files, whose statistics know no NaN.
+        row, value = connection.execute(
+            f'SELECT min("row number") FILTER (WHERE {condition}), '
+            f'arg_min({shown}, "row number") FILTER (WHERE {condition}) '
+            f"FROM ({here.select(rows=True)})"
+        ).fetchall()[0]
+        if row is not None:
+            return _spell(here, int(row)), value
     return layout.source.name, None
 
 

@@ -30,7 +30,8 @@ def warnings_of(counts: Counts) -> tuple[str, ...]:
     found = [check.sentence for check in counts.checks if check.warns]
     if counts.log is not None:
         found += [
-            f"{rows:,} rows without {what} were left out on request."
+            f"{_number(rows, 'row')} without {what} {'was' if rows == 1 else 'were'} left out on "
+            "request."
             for what, rows in counts.log.dropped.items()
         ]
         found += counts.log.notes
@@ -116,7 +117,8 @@ def _rewards(counts: Counts) -> list[str]:
             "normal": "their means are uncertain (normal model)",
             "bounded": "their means are uncertain (bounded model)",
         }[counts.reward_model]
-        lines.append(f"{_number(varied, 'transition')} show more than one reward; {how}")
+        shows = "shows" if varied == 1 else "show"
+        lines.append(f"{_number(varied, 'transition')} {shows} more than one reward; {how}")
     return lines
 
 

@@ -122,16 +122,21 @@ def _episodes(connection: Connection, layout: Layout) -> int | None:
 
 
 def _without_noise(entries: dict[str, NDArray[Any]]) -> Floats:
-    """Return the means, without the last-digit noise of a sum where all rewards were equal."""
+    """Return the means, without the noise of a long sum where all rewards were equal.
+
+    A sum of n equal numbers may be off by n roundings. Where a decimal with few digits lies that
+    close, so few that chance would bring one in less than one case of a thousand, it is the reward.
+    """
     mean = entries["mean"].astype(np.float64)
     if "lowest" in entries:
         return np.where(entries["lowest"] == entries["highest"], entries["lowest"], mean)
-    constant = (entries["n"] > 1) & (entries["variance"] == 0) & (mean != 0)
-    places = np.full(len(mean), -1)
-    places[constant] = 14 - np.floor(np.log10(np.abs(mean[constant])))
-    for digits in range(23):  # powers of ten are exact up to 10**22
-        here = np.flatnonzero(places == digits)
-        rounded = np.round(mean[here], digits)
-        close = np.abs(rounded - mean[here]) <= 4 * np.spacing(np.abs(mean[here]))
-        mean[here[close]] = rounded[close]
+    constant = np.flatnonzero((entries["n"] > 1) & (entries["variance"] == 0) & (mean != 0))
+    size, value = entries["n"][constant].astype(np.float64), np.abs(mean[constant])
+    slack = size * np.finfo(np.float64).eps
+    digits = np.floor(-3 - np.log10(2 * slack)) - 1 - np.floor(np.log10(value))
+    for places in range(23):  # powers of ten are exact up to 10**22
+        here = np.flatnonzero(digits == places)
+        rounded = np.round(mean[constant[here]], places)
+        close = np.abs(np.abs(rounded) - value[here]) <= slack[here] * value[here]
+        mean[constant[here[close]]] = rounded[close]
     return mean
