@@ -11,20 +11,44 @@ from surefoot._version import __version__
 
 if TYPE_CHECKING:
     from surefoot.ambiguity.sets import AmbiguitySet
+    from surefoot.data.counting import Counts
+    from surefoot.data.discretization import Discretization, discretize
+    from surefoot.data.rollouts import collect, read_minari
+    from surefoot.data.transitions import read_transitions
     from surefoot.domains.domain import Domain
     from surefoot.domains.garnet import garnet, river_chain
+    from surefoot.domains.inventory import inventory
     from surefoot.domains.machine import machine_replacement
+    from surefoot.domains.population import population_growth
     from surefoot.domains.riverswim import riverswim
     from surefoot.model.files import read_mdp, write_mdp
     from surefoot.model.mdp import MDP
+    from surefoot.posterior.dirichlet import DirichletPosterior
+    from surefoot.posterior.draws import PosteriorDraws
+    from surefoot.posterior.growth import fit_population
+    from surefoot.posterior.hierarchical import HierarchicalPosterior
+    from surefoot.posterior.pooled import fit_pooled
+    from surefoot.posterior.protocol import Posterior
     from surefoot.solvers.solution import Solution, Status
     from surefoot.solvers.solver import evaluate, solve
     from surefoot.solvers.worst_case import WorstCase, loss_bound, spans, worst_case
 
 _HOMES = {
+    "read_transitions": "data.transitions",
+    "read_minari": "data.rollouts",
+    "collect": "data.rollouts",
+    "discretize": "data.discretization",
+    "Discretization": "data.discretization",
+    "Counts": "data.counting",
     "MDP": "model.mdp",
     "read_mdp": "model.files",
     "write_mdp": "model.files",
+    "Posterior": "posterior.protocol",
+    "DirichletPosterior": "posterior.dirichlet",
+    "PosteriorDraws": "posterior.draws",
+    "HierarchicalPosterior": "posterior.hierarchical",
+    "fit_pooled": "posterior.pooled",
+    "fit_population": "posterior.growth",
     "AmbiguitySet": "ambiguity.sets",
     "WorstCase": "solvers.worst_case",
     "worst_case": "solvers.worst_case",
@@ -37,11 +61,13 @@ _HOMES = {
     "Domain": "domains.domain",
     "riverswim": "domains.riverswim",
     "machine_replacement": "domains.machine",
+    "population_growth": "domains.population",
+    "inventory": "domains.inventory",
     "garnet": "domains.garnet",
     "river_chain": "domains.garnet",
 }
 
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

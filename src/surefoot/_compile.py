@@ -10,16 +10,16 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba import njit
 
 PACKAGE = Path(__file__).parent
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
@@ -47,10 +47,8 @@ def _cache_bases() -> list[Path]:
         bases.append(Path(chosen))
     if shared := os.environ.get("XDG_CACHE_HOME"):
         bases.append(Path(shared) / "surefoot")
-    try:
+    with suppress(RuntimeError):  # no home directory at all
         bases.append(Path.home() / ".cache" / "surefoot")
-    except RuntimeError:  # no home directory at all
-        pass
     return bases
 
 
@@ -62,7 +60,9 @@ def _renamed(source: Any, suffix: str) -> Any:
     return copy
 
 
-def kernel(*, lean: bool = False, twin: str | None = None, **options: Any) -> Callable[[F], F]:
+def kernel(
+    *, lean: bool = False, twin: str | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """Compile a plain-array function with Numba, without the GIL and cached on disk.
 
     ``lean`` is for kernels that allocate nothing: it leaves out reference counting, which for a
@@ -78,20 +78,18 @@ def kernel(*, lean: bool = False, twin: str | None = None, **options: Any) -> Ca
     >>> add_one(2)
     3
     """
-
     if lean:
         options["_nrt"] = False
 
-    def decorate(source: F) -> F:
+    def decorate(source: Callable[..., Any]) -> Any:
         function = source if twin is None else _renamed(source, twin)
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(cache_directory())
         try:
-            compiled: F = njit(cache=True, nogil=True, **options)(function)
+            return njit(cache=True, nogil=True, **options)(function)
         except RuntimeError:  # sources without a file (a zip, an interactive session)
-            compiled = njit(nogil=True, **options)(function)
+            return njit(nogil=True, **options)(function)
         finally:
             numba.config.CACHE_DIR = previous
-        return compiled
 
     return decorate

@@ -36,7 +36,7 @@ leaves out the test for negative ones, which halves the time of a short row.
 
 
 @kernel(lean=True, forceinline=True)
-def l1_receiver(z, w, wat, k, mu):  # type: ignore[no-untyped-def]
+def l1_receiver(z, w, wat, k, mu):
     """Return the entry with the smallest ``z + mu*w``; four at a time, to fill the pipeline."""
     best0 = best1 = best2 = best3 = z[0] + mu * w[wat]
     at0 = at1 = at2 = at3 = ZERO
@@ -65,7 +65,7 @@ def l1_receiver(z, w, wat, k, mu):  # type: ignore[no-untyped-def]
     return at2 if best2 < best0 else at0
 
 
-def _l1_donors(z, p, at, w, wat, k, mu, lowest):  # type: ignore[no-untyped-def]
+def _l1_donors(z, p, at, w, wat, k, mu, lowest):
     """Sum over the donors ``{i : z_i - mu w_i > lowest}``: what is taken, mass, weighted mass."""
     taken = 0
     mass = 0
@@ -84,7 +84,7 @@ _l1_donors_long = kernel(lean=True, fastmath=FAST, twin="long")(_l1_donors)
 
 
 @kernel(lean=True, forceinline=True)
-def l1_donors(z, p, at, w, wat, k, mu, lowest):  # type: ignore[no-untyped-def]
+def l1_donors(z, p, at, w, wat, k, mu, lowest):
     """Sum over the donors (see ``_l1_donors``)."""
     if k < LONG_ROW:
         return _l1_donors_short(z, p, at, w, wat, k, mu, lowest)
@@ -92,7 +92,7 @@ def l1_donors(z, p, at, w, wat, k, mu, lowest):  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True, forceinline=True)
-def l1_dual(z, p, at, w, wat, k, budget, nominal, mu):  # type: ignore[no-untyped-def]
+def l1_dual(z, p, at, w, wat, k, budget, nominal, mu):
     """Evaluate the dual of ``min q.z  s.t.  sum_i w_i |q_i - p_i| <= budget``; O(k).
 
     With ``L = min_j z_j + mu w_j`` and donors ``{i : z_i - mu w_i > L}``::
@@ -108,7 +108,7 @@ def l1_dual(z, p, at, w, wat, k, budget, nominal, mu):  # type: ignore[no-untype
     return nominal - mu * budget - taken, weighted + w[wat + receiver] * mass - budget
 
 
-def _box_dual(z, lower, at, upper, uat, k, level):  # type: ignore[no-untyped-def]
+def _box_dual(z, lower, at, upper, uat, k, level):
     """Evaluate the dual of ``min q.z  s.t.  lower <= q <= upper, sum q = 1``; O(k).
 
     ``g(t) = t + sum_i lower_i (z_i - t)^+ - upper_i (t - z_i)^+``. Returns the value and the slopes
@@ -133,7 +133,7 @@ _box_dual_long = kernel(lean=True, fastmath=FAST, twin="long")(_box_dual)
 
 
 @kernel(lean=True, forceinline=True)
-def box_dual(z, lower, at, upper, uat, k, level):  # type: ignore[no-untyped-def]
+def box_dual(z, lower, at, upper, uat, k, level):
     """Evaluate the dual of a box (see ``_box_dual``)."""
     if k < LONG_ROW:
         return _box_dual_short(z, lower, at, upper, uat, k, level)
@@ -141,7 +141,7 @@ def box_dual(z, lower, at, upper, uat, k, level):  # type: ignore[no-untyped-def
 
 
 @kernel(lean=True)
-def dual(kind, z, a, aat, b, bat, k, budget, nominal, x):  # type: ignore[no-untyped-def]
+def dual(kind, z, a, aat, b, bat, k, budget, nominal, x):
     """Evaluate the dual of a set of any kind: value, slope on the left, slope on the right."""
     if kind == BOX:
         return box_dual(z, a, aat, b, bat, k, x)
@@ -150,13 +150,14 @@ def dual(kind, z, a, aat, b, bat, k, budget, nominal, x):  # type: ignore[no-unt
 
 
 @kernel(lean=True)
-def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):  # type: ignore[no-untyped-def]
+def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):
     """Maximise the dual: bracket the maximum from a guess, then close in on it.
 
     Between the ends of a bracket the tangents meet above the maximum: that height bounds the gap,
     and where one breakpoint is left they meet on the graph and the search ends. Where many are
     left, as in long rows, the graph is nearly a parabola, for which the zero of the interpolated
-    slope is the better next point; there the two rules take turns. Ends once the gap is at most ``accuracy`` (or rounding).
+    slope is the better next point; there the two rules take turns. Ends once the gap is at most
+    ``accuracy`` (or rounding).
 
     Returns the value, the gap, ``x`` and the two points whose pieces meet there.
     """
@@ -235,7 +236,7 @@ def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy): 
 
 
 @kernel(lean=True, forceinline=True)
-def _domain(kind, z, k):  # type: ignore[no-untyped-def]
+def _domain(kind, z, k):
     """Return the interval that holds a maximum: multipliers from 0 on, or levels between the z."""
     if kind != BOX:
         return z[0] * 0, z[0] * 0 + HUGE

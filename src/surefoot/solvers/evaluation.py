@@ -50,7 +50,7 @@ class Evaluator:
         return min(self.banded_cost, 0.1 * 2 / 3 * float(self.num_states) ** 3)
 
     def solve(
-        self, policy: RowPolicy, where: NDArray[np.int64], nature: NDArray[np.float64],
+        self, policy: RowPolicy, where: NDArray[np.uint64], nature: NDArray[np.float64],
         v: NDArray[np.float64],
     ) -> NDArray[np.float64]:  # fmt: skip
         """Return the value of a policy in nature's model; ``v`` is where sweeps would start."""
@@ -68,8 +68,7 @@ class Evaluator:
             return rhs[self.place]
         matrix = np.empty((self.num_states, self.num_states))
         fill_dense(self.problem, *model, matrix, rhs)
-        solved: NDArray[np.float64] = np.linalg.solve(matrix, rhs)
-        return solved
+        return np.asarray(np.linalg.solve(matrix, rhs), dtype=np.float64)
 
 
 def small_bandwidth_order(problem: Problem) -> tuple[NDArray[np.int64], int]:

@@ -11,7 +11,7 @@ from surefoot.solvers.dual_kernels import ONE
 
 
 @kernel(lean=True)
-def fill_band(problem, start, rows, share, where, nature, place, width, band, rhs):  # type: ignore[no-untyped-def]
+def fill_band(problem, start, rows, share, where, nature, place, width, band, rhs):
     """Write ``I - discount P`` and the expected rewards in band storage.
 
     ``band[i, width + j - i]`` holds entry (i, j); ``place[s]`` is where state ``s`` stands in the
@@ -32,7 +32,7 @@ def fill_band(problem, start, rows, share, where, nature, place, width, band, rh
 
 
 @kernel(lean=True)
-def banded_solve(band, width, rhs):  # type: ignore[no-untyped-def]
+def banded_solve(band, width, rhs):
     """Solve a banded system in place; about ``2 n width^2`` operations.
 
     No pivoting: ``I - discount P`` is strictly diagonally dominant by rows.
@@ -55,7 +55,7 @@ def banded_solve(band, width, rhs):  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True)
-def fill_dense(problem, start, rows, share, where, nature, matrix, rhs):  # type: ignore[no-untyped-def]
+def fill_dense(problem, start, rows, share, where, nature, matrix, rhs):
     """Write ``I - discount P`` and the expected rewards as a full matrix."""
     matrix[:, :] = 0.0
     for state in range(np.uint64(len(start) - 1)):
@@ -70,7 +70,7 @@ def fill_dense(problem, start, rows, share, where, nature, matrix, rhs):  # type
 
 
 @kernel(lean=True)
-def expected_reward(problem, row, where, nature):  # type: ignore[no-untyped-def]
+def expected_reward(problem, row, where, nature):
     """Return the expected reward of a row under nature's distribution."""
     if not problem.reward_per_entry:
         return problem.reward[row]
@@ -82,7 +82,7 @@ def expected_reward(problem, row, where, nature):  # type: ignore[no-untyped-def
 
 
 @kernel(lean=True)
-def fixed_model_sweeps(problem, start, rows, share, where, nature, v, count):  # type: ignore[no-untyped-def]
+def fixed_model_sweeps(problem, start, rows, share, where, nature, v, count):
     """Run Gauss-Seidel sweeps to and fro on ``v`` in place, solving out self-loops; O(entries)."""
     num_states = np.uint64(len(start) - 1)
     for sweep in range(count):

@@ -5,7 +5,7 @@ from surefoot.solvers.dual_kernels import BOX, HUGE, L1, l1_donors, l1_receiver,
 
 
 @kernel(lean=True)
-def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):  # type: ignore[no-untyped-def]
+def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):
     """Write the minimising distribution of a weighted L1 ball; return its value.
 
     It mixes the two solutions left and right of the optimal multiplier so that the budget is met.
@@ -28,7 +28,7 @@ def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):  # type: ignore[
 
 
 @kernel(lean=True)
-def _move(z, p, at, w, wat, k, mu, share, out, fresh):  # type: ignore[no-untyped-def]
+def _move(z, p, at, w, wat, k, mu, share, out, fresh):
     """Move ``share`` of the donors' mass at ``mu`` to the receiver; return the budget it uses."""
     receiver = l1_receiver(z, w, wat, k, mu)
     lowest = z[receiver] + mu * w[wat + receiver]
@@ -45,7 +45,7 @@ def _move(z, p, at, w, wat, k, mu, share, out, fresh):  # type: ignore[no-untype
 
 
 @kernel(lean=True)
-def box_distribution(z, lower, upper, at, k, nominal, out):  # type: ignore[no-untyped-def]
+def box_distribution(z, lower, upper, at, k, nominal, out):
     """Write the minimising distribution of a box; return its value.
 
     Entries below the level are full, those above it empty; what is left goes to the cheapest ones

@@ -127,24 +127,31 @@ def normalised(
     return locked(probability / np.repeat(sums, lengths))
 
 
+def present(array: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return an array that the set's own checks have made sure of."""
+    if array is None:
+        raise TypeError("an ambiguity set lost one of its arrays.")
+    return array
+
+
 def _clip_budget(ambiguity: AmbiguitySet) -> NDArray[np.float64]:
     """Cut budgets at the largest distance there is (infinite ones would poison the arithmetic)."""
-    assert ambiguity.budget is not None  # noqa: S101 - checked by the set itself
+    budget = present(ambiguity.budget)
     if ambiguity.weights is None:
-        return np.minimum(ambiguity.budget, 2.0)
+        return np.minimum(budget, 2.0).astype(np.float64)
     finite = np.where(np.isinf(ambiguity.weights), 0.0, ambiguity.weights)
-    return np.minimum(
-        ambiguity.budget, 2 * np.maximum.reduceat(finite, ambiguity.mdp.row_start[:-1])
-    )
+    furthest = 2 * np.maximum.reduceat(finite, ambiguity.mdp.row_start[:-1])
+    clipped: NDArray[np.float64] = np.minimum(budget, furthest)
+    return clipped
 
 
 def _only_nominal(ambiguity: AmbiguitySet) -> NDArray[np.bool_]:
     """Tell the rows whose ball is a point: no budget, and at most one weightless entry."""
-    assert ambiguity.budget is not None  # noqa: S101 - checked by the set itself
+    budget = present(ambiguity.budget)
     if ambiguity.weights is None:
-        return ambiguity.budget == 0
+        return np.asarray(budget == 0)
     free = np.add.reduceat(ambiguity.weights == 0, ambiguity.mdp.row_start[:-1], dtype=np.int64)
-    return (ambiguity.budget == 0) & (free <= 1)
+    return np.asarray((budget == 0) & (free <= 1))
 
 
 def box_bounds(
@@ -152,11 +159,8 @@ def box_bounds(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the box of every row; an L-infinity ball is the box ``pbar -+ budget/w``."""
     if ambiguity.norm == "box":
-        assert ambiguity.lower is not None  # noqa: S101 - checked by the set itself
-        assert ambiguity.upper is not None  # noqa: S101
-        return ambiguity.lower, ambiguity.upper
-    assert ambiguity.budget is not None  # noqa: S101
-    half = np.repeat(ambiguity.budget, np.diff(ambiguity.mdp.row_start))
+        return present(ambiguity.lower), present(ambiguity.upper)
+    half = np.repeat(present(ambiguity.budget), np.diff(ambiguity.mdp.row_start))
     if ambiguity.weights is not None:
         weights = ambiguity.weights
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

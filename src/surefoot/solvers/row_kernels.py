@@ -58,7 +58,7 @@ VECTOR = {"reassoc", "nsz", "contract"}
 """Sums may be reordered, so that they run on vector units; the rounding allowance covers that."""
 
 
-def _gather(problem, row, v, z):  # type: ignore[no-untyped-def]
+def _gather(problem, row, v, z):
     """Write ``z = sign*(r + discount*v)`` of a row; return its nominal expectation; O(k)."""
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start
@@ -83,7 +83,7 @@ _gather_long = kernel(lean=True, fastmath=VECTOR, twin="long")(_gather)
 
 
 @kernel(lean=True, forceinline=True)
-def gather(problem, row, v, z):  # type: ignore[no-untyped-def]
+def gather(problem, row, v, z):
     """Write the successor values of a row; return its nominal expectation."""
     if problem.row_start[row + ONE] - problem.row_start[row] < LONG_ROW:
         return _gather_short(problem, row, v, z)
@@ -91,7 +91,7 @@ def gather(problem, row, v, z):  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True, fastmath=VECTOR)
-def _expected_long(problem, start, k, v):  # type: ignore[no-untyped-def]
+def _expected_long(problem, start, k, v):
     """Return ``p.v`` of a long row."""
     total = 0.0
     first = problem.successor[start]
@@ -105,7 +105,7 @@ def _expected_long(problem, start, k, v):  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True, forceinline=True)
-def nominal_value(problem, row, v):  # type: ignore[no-untyped-def]
+def nominal_value(problem, row, v):
     """Return the nominal expectation of a row without storing its successor values; O(k)."""
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start
@@ -124,7 +124,7 @@ def nominal_value(problem, row, v):  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True, forceinline=True)
-def robust_value(problem, row, v, accuracy, memory, scratch):  # type: ignore[no-untyped-def]
+def robust_value(problem, row, v, accuracy, memory, scratch):
     """Return the worst-case (or best-case) expectation of a row and the gap left by the search.
 
     Nature's minimum lies between the value and value + gap (its maximum between value - gap and
@@ -160,7 +160,7 @@ def robust_value(problem, row, v, accuracy, memory, scratch):  # type: ignore[no
 
 
 @kernel(lean=True, forceinline=True)
-def box_value(problem, row, z, start, k, nominal, accuracy, memory):  # type: ignore[no-untyped-def]
+def box_value(problem, row, z, start, k, nominal, accuracy, memory):
     """Return the worst case of a box row, starting at the remembered entry's value."""
     guess = nominal
     step = 0.1 * abs(z[0] - nominal) + 1e-3 * abs(nominal) + 1e-300
@@ -178,7 +178,7 @@ def box_value(problem, row, z, start, k, nominal, accuracy, memory):  # type: ig
 
 
 @kernel(lean=True, forceinline=True)
-def nearest(z, k, level):  # type: ignore[no-untyped-def]
+def nearest(z, k, level):
     """Return the entry whose value is nearest to a level."""
     at, smallest = ZERO, HUGE
     for i in range(k):
@@ -189,7 +189,7 @@ def nearest(z, k, level):  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True, forceinline=True)
-def l1_value(z, p, at, w, wat, k, budget, nominal, accuracy, row, memory):  # type: ignore[no-untyped-def]
+def l1_value(z, p, at, w, wat, k, budget, nominal, accuracy, row, memory):
     """Return the worst case of an L1 row.
 
     The optimal multiplier is where some donor and the receiver are level,
@@ -214,7 +214,7 @@ def l1_value(z, p, at, w, wat, k, budget, nominal, accuracy, row, memory):  # ty
 
 
 @kernel(lean=True, forceinline=True)
-def l1_pair(z, p, at, w, wat, k, budget, nominal, mu, donor, receiver):  # type: ignore[no-untyped-def]
+def l1_pair(z, p, at, w, wat, k, budget, nominal, mu, donor, receiver):
     """Evaluate the dual where donor and receiver are level.
 
     Returns the value, the slope without the donor, and what the donor adds to it. If another entry
@@ -235,7 +235,7 @@ def l1_pair(z, p, at, w, wat, k, budget, nominal, mu, donor, receiver):  # type:
 
 
 @kernel(lean=True, forceinline=True)
-def remember_pair(z, w, wat, k, mu, row, memory):  # type: ignore[no-untyped-def]
+def remember_pair(z, w, wat, k, mu, row, memory):
     """Remember the receiver at ``mu`` and the entry nearest to being its donor."""
     receiver = l1_receiver(z, w, wat, k, mu)
     lowest = z[receiver] + mu * w[wat + receiver]
@@ -253,7 +253,7 @@ def remember_pair(z, w, wat, k, mu, row, memory):  # type: ignore[no-untyped-def
 
 
 @kernel(lean=True, forceinline=True)
-def compact(problem, start, k, z, free_p, free_w):  # type: ignore[no-untyped-def]
+def compact(problem, start, k, z, free_p, free_w):
     """Move the entries with finite weights to the front of ``z``; return how many there are.
 
     A pinned entry is neither donor nor receiver: it stays in the nominal expectation only.
@@ -269,7 +269,7 @@ def compact(problem, start, k, z, free_p, free_w):  # type: ignore[no-untyped-de
 
 
 @kernel(lean=True)
-def worst_distribution(problem, row, v, scratch, out, at):  # type: ignore[no-untyped-def]
+def worst_distribution(problem, row, v, scratch, out, at):
     """Write nature's choice for a row into ``out[at:at+k]``; ``scratch`` holds four vectors."""
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start

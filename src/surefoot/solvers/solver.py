@@ -102,7 +102,8 @@ def evaluate(
     >>> import numpy as np
     >>> from surefoot import evaluate, riverswim
     >>> mdp = riverswim().mdp
-    >>> evaluate(mdp, np.zeros(6, dtype=int)).return_lower < evaluate(mdp, np.ones(6, int)).return_lower
+    >>> always_left, always_right = np.zeros(6, dtype=int), np.ones(6, dtype=int)
+    >>> evaluate(mdp, always_left).return_upper < evaluate(mdp, always_right).return_lower
     True
     """
     rows = check_policy(mdp, policy)
@@ -168,9 +169,9 @@ def _report(
         value=0.5 * (lower + upper),
         lower=lower,
         upper=upper,
-        return_lower=float(start @ lower) - slack * largest,
-        return_upper=float(start @ upper) + slack * largest,
-        error_bound=outcome.bracket.error_bound * (1 + 1e-12),
+        return_lower=float(start @ lower - slack * largest),
+        return_upper=float(start @ upper + slack * largest),
+        error_bound=float(outcome.bracket.error_bound * (1 + 1e-12)),
         iterations=work.sweeps,
         status=outcome.status,
         algorithm=algorithm or "default",

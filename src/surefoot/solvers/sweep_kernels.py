@@ -12,7 +12,7 @@ from surefoot.solvers.row_kernels import robust_value, worst_distribution
 
 
 @kernel(lean=True)
-def bellman_sweep(  # type: ignore[no-untyped-def]
+def bellman_sweep(
     problem, begin, end, v, out, choice, cap, shift, margin, accuracy, memory, scratch
 ):
     """Apply the robust Bellman operator to the states ``begin:end`` (Jacobi).
@@ -56,7 +56,7 @@ def bellman_sweep(  # type: ignore[no-untyped-def]
 
 
 @kernel(lean=True)
-def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memory, scratch):  # type: ignore[no-untyped-def]
+def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memory, scratch):
     """Apply the robust operator of a fixed policy to the states ``begin:end`` (Jacobi).
 
     State ``s`` plays ``rows[start[s]:start[s+1]]`` with probabilities ``share``.
@@ -78,7 +78,7 @@ def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memo
 
 
 @kernel(lean=True)
-def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):  # type: ignore[no-untyped-def]
+def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
     """Update ``v`` in place, state by state, forwards or backwards.
 
     A state's own value is solved out, as far as its nominal chance to stay goes. The changes are
@@ -104,14 +104,14 @@ def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch): 
 
 
 @kernel(lean=True)
-def nature_rows(problem, v, rows, start, out, scratch):  # type: ignore[no-untyped-def]
-    """Write nature's distributions at ``v`` for the given rows; row ``i`` begins at ``start[i]``."""
+def nature_rows(problem, v, rows, start, out, scratch):
+    """Write nature's distributions at ``v``; that of ``rows[i]`` begins at ``start[i]``."""
     for i in range(np.uint64(len(rows))):
         worst_distribution(problem, rows[i], v, scratch, out, start[i])
 
 
 @kernel(lean=True)
-def row_values(problem, v, rows, memory, out, scratch):  # type: ignore[no-untyped-def]
+def row_values(problem, v, rows, memory, out, scratch):
     """Write the robust values of the given rows at ``v``, exact up to rounding."""
     for i in range(np.uint64(len(rows))):
         out[i], _ = robust_value(problem, rows[i], v, 0.0, memory, scratch)

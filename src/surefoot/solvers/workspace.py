@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ class Workspace:
         ends = self.problem.row_start[self.problem.last]
         cuts = np.searchsorted(ends, np.linspace(0, entries, wanted + 1)[1:-1])
         edges = np.unique(np.concatenate(([0], cuts, [self.num_states])))
-        return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
 def available_cores() -> int:

@@ -104,7 +104,9 @@ def _entry_weights(weights: ArrayLike, k: int) -> NDArray[np.float64]:
     return np.concatenate((w, np.ones(k - 1)))
 
 
-def spans(ambiguity: AmbiguitySet, value: ArrayLike, *, objective: str = "max") -> NDArray[np.float64]:
+def spans(
+    ambiguity: AmbiguitySet, value: ArrayLike, *, objective: str = "max"
+) -> NDArray[np.float64]:
     """Return, for every row, the span of its set along ``z = r + discount*value``.
 
     The span is ``max (p1 - p2).z`` over two members of the set: what nature's choice can change.
