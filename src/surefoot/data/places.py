@@ -89,7 +89,7 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
                 if seen == record:
                     break
                 start = reader.line_num + 1
-    except (csv.Error, UnicodeDecodeError):
+    except csv.Error:
         return record + 1
     return start
 

@@ -255,28 +255,29 @@ def _csv_parts(files: tuple[Path, ...]) -> tuple[CsvPart, ...]:
 
 
 def open_text(path: Path) -> TextIO:
-    """Open a CSV, compressed or not, for the few lines that Python reads itself."""
+    """Open a CSV, compressed or not, for the few lines that Python reads itself.
+
+    Bytes that are not UTF-8 are for DuckDB to report, with their line.
+    """
     if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return path.open(encoding="utf-8-sig", errors="replace", newline="")
 
 
 def _read_header(path: Path) -> tuple[tuple[str, ...], str]:
     """Return the header and the delimiter: tab in a .tsv, else the one that splits it most."""
     try:
         with open_text(path) as lines:
-            first = next(iter(csv.reader(lines, delimiter="\x1f")), None)
-            lines.seek(0)
-            text = lines.readline()
-            if first is None or not text.strip():
+            first = lines.readline()
+            if not first.strip():
                 raise ValueError(
                     f"{path}: the file is empty. The first line must name the columns."
                 )
             tab = ".tsv" in path.name.lower()
-            best = "\t" if tab else max(DELIMITERS, key=lambda d: len(_fields(text, d)))
+            best = "\t" if tab else max(DELIMITERS, key=lambda d: len(_fields(first, d)))
             lines.seek(0)
             header = tuple(next(csv.reader(lines, delimiter=best)))
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as problem:
+    except (gzip.BadGzipFile, EOFError) as problem:
         raise ValueError(f"{path}: the file is not readable text ({problem}).") from None
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
