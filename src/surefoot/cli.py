@@ -16,7 +16,7 @@ from surefoot.command import Debug, ExitCode, Json, Quiet, command, run_app
 from surefoot.console import Output, table
 
 if TYPE_CHECKING:
-    from surefoot.solve.solution import Solution
+    from surefoot.solvers.solution import Solution
 
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 """Without these two the help takes three times as long."""
@@ -113,7 +113,11 @@ def list_domains(output: Output) -> None:
 
     facts = []
     for name, (make, about) in DOMAINS.items():
-        mdp = make().mdp
+        try:
+            mdp = make().mdp
+        except ImportError as problem:  # a domain of an extra that is not installed
+            output.note(str(problem))
+            continue
         size = {"states": mdp.num_states, "actions": mdp.num_actions, "entries": mdp.num_entries}
         facts.append({"name": name, **size, "discount": mdp.discount, "about": about})
     output.result(facts, table(tuple(facts[0]), [tuple(fact.values()) for fact in facts]))

@@ -1,5 +1,6 @@
 """Benchmark problems with known true models."""
 
+from surefoot.domains.cartpole import cartpole
 from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import garnet, river_chain
 from surefoot.domains.inventory import inventory
@@ -9,6 +10,7 @@ from surefoot.domains.riverswim import riverswim
 
 __all__ = [
     "Domain",
+    "cartpole",
     "garnet",
     "inventory",
     "machine_replacement",

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from surefoot.domains.cartpole import cartpole
 from surefoot.domains.domain import Domain
 from surefoot.domains.inventory import inventory
 from surefoot.domains.machine import machine_replacement
@@ -23,6 +24,7 @@ DOMAINS = {
     "machine": Listed(machine_replacement, "run a wearing machine, or repair it in time"),
     "population": Listed(population_growth, "keep a pest in check at a price"),
     "inventory": Listed(inventory, "order stock against random demand"),
+    "cartpole": Listed(cartpole, "balance a pole on a cart (needs the extra rl)"),
 }
 
 
