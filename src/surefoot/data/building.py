@@ -127,8 +127,7 @@ def with_rewards(counts: Counts, rewards: Any) -> Counts:
     spread = np.where(
         known, exact.variance, nothing if counts.reward_var is None else counts.reward_var
     )
-    if counts.declared:
-        _check_filled(counts, mean)
+    _check_filled(counts, mean)
     low, high = range_per_action(counts.entry_action, value, counts.num_actions)
     if not known.all():
         # Some rewards are still those seen: their range counts too.
@@ -140,12 +139,13 @@ def with_rewards(counts: Counts, rewards: Any) -> Counts:
 
 
 def _check_filled(counts: Counts, mean: Floats) -> None:
-    empty = np.flatnonzero(np.isnan(mean))
+    """Refuse a transition that happened, or is declared possible, and has no reward at all."""
+    empty = np.flatnonzero(np.isnan(mean) & ((counts.count > 0) | counts.declared))
     if len(empty):
         successor = label_of(counts.successor[empty[0]], counts.state_labels)
         raise ValueError(
             f"rewards give nothing for {row_name(counts, counts.entry_row[empty[0]])}, next state "
-            f"{successor!r} ({len(empty)} such entries). Every reachable successor needs a reward."
+            f"{successor!r} ({len(empty):,} such transitions). Add them."
         )
 
 

@@ -205,7 +205,7 @@ def _assemble(
     )
     order = np.lexsort(listed[::-1])
     listed = Entries(*(column[order] for column in listed))
-    at, found = _positions(counts, listed, num_states)
+    at, found = _positions(counts, listed, num_states, rowless)
     count = np.zeros(len(order), dtype=counts.count.dtype)
     count[at] = counts.count[found]
     fields, filled = _rewards(counts, listed, rowless, terminal, at, found)
@@ -236,9 +236,12 @@ def _assemble(
 
 
 def _positions(
-    counts: "Counts", listed: Entries, num_states: int
+    counts: "Counts", listed: Entries, num_states: int, rowless: NDArray[np.bool_]
 ) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return where the old entries that are still listed now lie, and which ones those are."""
+    """Return where the old entries that are still listed now lie, and which ones those are.
+
+    The loop of a state without rows is ours, even where a dropped row had the same successor.
+    """
 
     def key(entries: Entries) -> Ints:
         return (entries.state * counts.num_actions + entries.action) * num_states + (
@@ -248,7 +251,7 @@ def _positions(
     new = key(listed)
     old = key(Entries(counts.entry_state, counts.entry_action, counts.successor.astype(np.int64)))
     at = np.minimum(np.searchsorted(new, old), len(new) - 1)
-    found = new[at] == old
+    found = (new[at] == old) & ~rowless[counts.entry_state]
     return at[found], found
 
 
@@ -261,7 +264,7 @@ def _rewards(
         return {}, 0
     floor = counts.lowest_reward
     if floor is None:
-        raise ValueError("the given rewards say nothing about the transitions of this log.")
+        return {}, 0
     mean, variance = rewards.RewardStatistics.unseen(len(listed.state))
     mean[at], variance[at] = counts.reward_mean[found], counts.reward_var[found]
     loop = rowless[listed.state]
