@@ -5,6 +5,7 @@ test of independence: between the previous and the next state, and between the h
 the next state. Rare categories are put together so that every expected count is at least 5.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from scipy import stats
 
 from surefoot.data.columns import Layout
 from surefoot.data.grouping import CUT, GAP, names, transitions
+from surefoot.data.numbering import CANONICAL_INTEGER
 from surefoot.data.sources import Connection, session
 
 ALARM = 0.01
@@ -289,6 +291,15 @@ def _worst(connection: Connection, layout: Layout, pair: int) -> str:
         f"SELECT {', '.join(states + actions)} FROM ({layout.select()}) "
         f"WHERE {_row_hash(layout)} = {pair} LIMIT 1"
     ).fetchall()[0]
-    state, action = found[: len(states)], found[len(states) :]
+    named = tuple(map(_shown, found))
+    state, action = named[: len(states)], named[len(states) :]
     shown = [part[0] if len(part) == 1 else part for part in (state, action)]
     return f", most clearly in state {shown[0]!r} under action {shown[1]!r}"
+
+
+def _shown(label: Any) -> Any:
+    """Return a label as the counts spell it: a plain whole number of a CSV is a number."""
+    if isinstance(label, float):
+        return int(label)
+    plain = isinstance(label, str) and re.fullmatch(CANONICAL_INTEGER, label)
+    return int(label) if plain else label

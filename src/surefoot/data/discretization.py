@@ -184,8 +184,7 @@ def _bin_numbers(bins: int | Sequence[int], features: int) -> list[int]:
 def _quantile_cells(points: Floats, bins: list[int]) -> Discretization:
     edges = np.full((len(bins), max(max(bins) - 1, 1)), np.nan)
     for feature, number in enumerate(bins):
-        # Equal quantiles (many equal values) make one edge.
-        cuts = np.unique(np.quantile(points[:, feature], np.arange(1, number) / number))
+        cuts = _cuts(points[:, feature], number)
         edges[feature, : len(cuts)] = cuts
     cells = np.unique(_bins(points, edges), axis=0)
     features = points.shape[1]
@@ -193,6 +192,15 @@ def _quantile_cells(points: Floats, bins: list[int]) -> Discretization:
         method="quantile", centre=np.zeros(features), scale=np.ones(features), edges=edges,
         prototypes=cells,
     )  # fmt: skip
+
+
+def _cuts(values: Floats, number: int) -> Floats:
+    """Return up to ``number - 1`` edges: between few values, else at quantiles."""
+    distinct = np.unique(values)
+    if len(distinct) <= number:
+        return (distinct[1:] + distinct[:-1]) / 2
+    # Equal quantiles (many equal values) make one edge.
+    return np.unique(np.quantile(values, np.arange(1, number) / number))
 
 
 def _bins(points: Floats, edges: Floats) -> Floats:

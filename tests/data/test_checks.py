@@ -1,0 +1,182 @@
+"""Assumption checks: quiet when all is well, loud when it is not, and never lost."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from surefoot.data import checks, log, transitions
+from surefoot.data.checks import independence
+from surefoot.data.transitions import read_transitions
+from surefoot.domains import machine_replacement
+
+ORDER = {"episode": "episode", "step": "step"}
+
+
+def chain(size: int, rng: np.random.Generator, *, memory: float = 0.0, drift: float = 0.0) -> Any:
+    """Log one long walk over two states whose next state may depend on the past or on time."""
+    states = np.zeros(size + 1, dtype=int)
+    before = 0
+    for i in range(size):
+        p = 0.5 + memory * (before - 0.5) + (drift if i > size // 2 else 0.0)
+        before, states[i + 1] = states[i], rng.random() < p
+    return {
+        "state": states[:-1], "action": np.zeros(size, int), "reward": np.zeros(size),
+        "next_state": states[1:], "episode": np.zeros(size, int), "step": np.arange(size),
+    }  # fmt: skip
+
+
+def test_quiet_when_all_is_well() -> None:
+    counts = read_transitions(chain(4000, np.random.default_rng(0)), **ORDER)
+    assert [check.name for check in counts.checks] == ["memory", "drift"]
+    assert not any(check.warns for check in counts.checks)
+    assert counts.warnings == ()
+    assert "check: No drift between the first and the second half of the log" in counts.summary()
+
+
+def test_memory_is_found_and_named() -> None:
+    counts = read_transitions(chain(4000, np.random.default_rng(0), memory=0.3), **ORDER)
+    memory, drift = counts.checks
+    assert memory.warns
+    assert not drift.warns
+    assert "The next state depends on the previous one" in counts.warnings[0]
+    assert "under action 0" in counts.warnings[0]
+    assert "p = " in counts.warnings[0]
+    assert f"warning: {counts.warnings[0]}" in counts.summary()
+    # Warnings travel: to the skeleton, and into sums.
+    assert counts.on_support().warnings[0] == counts.warnings[0]
+    assert counts.warnings[0] in (counts + counts).warnings
+
+
+def test_memory_is_found_from_following_rows_too() -> None:
+    log_ = chain(4000, np.random.default_rng(0), memory=0.3)
+    del log_["next_state"]
+    assert read_transitions(log_, **ORDER).checks[0].warns
+
+
+def test_drift_is_found() -> None:
+    log_ = chain(4000, np.random.default_rng(0), drift=0.2)
+    drift = read_transitions(log_, **ORDER).checks[1]
+    assert drift.warns
+    assert "Next states differ between the first and the second half" in drift.sentence
+    # Without an order of steps drift is still looked for, in the order of the rows.
+    unordered = read_transitions(log_)
+    assert unordered.checks[0].p_value is None
+    assert "needs episode= and step=" in unordered.checks[0].sentence
+    assert unordered.checks[1].warns
+
+
+def test_a_domain_raises_no_alarm() -> None:
+    domain = machine_replacement()
+    for seed in range(3):
+        data = domain.log(60, np.random.default_rng(seed))
+        assert not any(check.warns for check in read_transitions(data, **ORDER).checks)
+
+
+def test_p_values_are_honest() -> None:
+    """Under independence, a corrected p-value below x comes at most about x of the time."""
+    rng = np.random.default_rng(1)
+    trials = 1500
+    found = np.empty(trials)
+    for trial in range(trials):
+        rows = np.repeat(np.arange(6), 40)
+        before = rng.choice(5, size=240, p=[0.5, 0.3, 0.1, 0.06, 0.04])
+        after = rng.choice(4, size=240, p=[0.6, 0.25, 0.1, 0.05])
+        found[trial] = independence(rows, before, after, np.ones(240, int)).p_value
+    for level in (0.01, 0.05, 0.2):
+        assert np.count_nonzero(found < level) <= stats.binom.isf(1e-4, trials, 1.3 * level)
+
+
+def test_the_statistic_is_pearsons() -> None:
+    table = np.array([[30, 20, 10], [10, 25, 25]])
+    before, after = (index.ravel() for index in np.indices(table.shape))
+    evidence = independence(np.zeros(6, int), before, after, table.ravel())
+    expected = stats.chi2_contingency(table, correction=False).pvalue
+    np.testing.assert_allclose(evidence.worst_p, expected, rtol=1e-10)
+    np.testing.assert_allclose(evidence.p_value, 2 * expected, rtol=1e-10)
+
+
+def test_rare_values_are_put_together_and_thin_rows_left_out() -> None:
+    # 100 rows: values seen fewer than sqrt(500) = 22.4 times are joined.
+    before = np.repeat([0, 1, 2, 3], [40, 30, 20, 10])
+    after = np.tile([0, 1], 50)
+    together = independence(np.zeros(100, int), before, after, np.ones(100, int))
+    joined = independence(np.zeros(100, int), np.minimum(before, 2), after, np.ones(100, int))
+    assert together.p_value == joined.p_value
+    assert independence(np.zeros(9, int), before[:9], after[:9], np.ones(9, int)).tried == 0
+    constant = independence(np.zeros(100, int), before, np.zeros(100, int), np.ones(100, int))
+    assert (constant.tried, constant.p_value) == (0, 1.0)
+
+
+def test_too_little_data_is_said() -> None:
+    counts = read_transitions(chain(8, np.random.default_rng(0)), **ORDER)
+    assert all(check.p_value is None for check in counts.checks)
+    assert "no state-action pair was tried" in counts.summary()
+
+
+def test_aggregated_logs_cannot_be_checked() -> None:
+    data = {"state": [0, 1], "action": [0, 0], "reward": [0.0, 0.0], "next_state": [1, 0],
+            "n": [5, 5]}  # fmt: skip
+    counts = read_transitions(data, count="n")
+    assert all("aggregated" in check.sentence for check in counts.checks)
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every file as too large to be checked at once."""
+    monkeypatch.setattr(transitions, "CHECK_AT_ONCE", 0)
+    assert log.CHECK_AT_ONCE > 0
+
+
+@pytest.mark.usefixtures("late")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder"])
+def test_large_files_are_checked_when_asked(kind: str, tmp_path: Path) -> None:
+    table = pl.DataFrame(chain(4000, np.random.default_rng(0), memory=0.3, drift=0.2))
+    path = tmp_path / f"log.{kind}"
+    if kind == "csv":
+        table.write_csv(path)
+    elif kind == "parquet":
+        table.write_parquet(path)
+    else:
+        path.mkdir()
+        table[:1000].write_parquet(path / "1.parquet")
+        table[1000:].write_parquet(path / "2.parquet")
+    counts = read_transitions(path, **ORDER)
+    assert counts.log is not None
+    assert counts.log.checked is None
+    expected = read_transitions(table, **ORDER).checks
+    assert counts.on_support().checks is counts.checks
+    for found, wanted in zip(counts.checks, expected, strict=True):
+        assert found.sentence == wanted.sentence
+        np.testing.assert_allclose(found.p_value, wanted.p_value, rtol=1e-6)
+    assert all(check.warns for check in expected)
+
+
+@pytest.mark.usefixtures("late")
+def test_a_log_that_changed_is_not_checked_silently(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    pl.DataFrame(chain(100, np.random.default_rng(0))).write_csv(path)
+    counts, gone = read_transitions(path, **ORDER), read_transitions(path, **ORDER)
+    pl.DataFrame(chain(200, np.random.default_rng(0))).write_csv(path)
+    assert "the log has changed or moved" in counts.summary()
+    path.unlink()
+    assert "the log has changed or moved" in gone.summary()
+
+
+def test_sampling_of_long_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_ROWS", 8000)
+    walk = chain(40_000, np.random.default_rng(0), memory=0.3)
+    blocks = read_transitions(walk, **ORDER).checks[0]
+    assert blocks.warns
+    assert "on a sample of 1 in 5 rows" in blocks.sentence
+    many = walk | {"episode": walk["step"] // 40}
+    episodes = read_transitions(many, **ORDER).checks[0]
+    assert episodes.warns
+    assert "on a sample of 1 in 5 rows" in episodes.sentence
+    times = walk | {"step": np.datetime64("2024-01-01", "us") + walk["step"]}
+    first = read_transitions(pl.DataFrame(times), **ORDER).checks[0]
+    assert first.warns
+    assert "on the first rows" in first.sentence
