@@ -1,0 +1,119 @@
+"""Cells of the tables: what one is, and the cache that lets a long run go on where it stopped."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from surefoot._version import __version__
+from surefoot._writing import replacing
+from surefoot.studies.published import NOMINAL, Method
+
+SETTINGS = ("paper", "valid")
+FORMAT = 1
+"""Raise it when the numbers of a cell change meaning: older results are then computed again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One number: a method in a setting on one data set of a domain.
+
+    Attributes
+    ----------
+    setting
+        ``"paper"`` (its own rules, no guarantee) or ``"valid"``.
+    domain
+        A name of the catalogue.
+    method
+        Basis, norm and weights.
+    delta
+        Failure probability.
+    samples
+        Transitions per state-action pair.
+    draws
+        Posterior draws; 0 means as many as the rule needs, and none for frequentist sets.
+    seed
+        Number of the data set.
+
+    Examples
+    --------
+    >>> Cell(setting="paper", domain="machine", method=Method("bayesian", "l1", "uniform"),
+    ...      delta=0.05, samples=20, draws=20, seed=3).file_name
+    'paper-machine-bayesian-l1-uniform-delta0.05-samples20-draws20-seed3.json'
+    """
+
+    setting: str
+    domain: str
+    method: Method
+    delta: float
+    samples: int
+    draws: int
+    seed: int
+
+    @property
+    def file_name(self) -> str:
+        """Where its result is kept."""
+        return (
+            f"{self.setting}-{self.domain}-{'-'.join(self.method)}-delta{self.delta!r}"
+            f"-samples{self.samples}-draws{self.draws}-seed{self.seed}.json"
+        )
+
+    @property
+    def data_set(self) -> tuple[str, str, str, int, int, int]:
+        """What cells computed from the same counts and draws have in common."""
+        basis = self.method.basis
+        return self.setting, self.domain, basis, self.samples, self.draws, self.seed
+
+    def rng(self, purpose: int) -> np.random.Generator:
+        """Return the generator of the data (0) or the draws (1) of this cell.
+
+        Both settings see the same data.
+        """
+        place = list(NOMINAL).index(self.domain)
+        return np.random.default_rng([self.seed, self.samples, place, purpose])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was found in a cell.
+
+    Attributes
+    ----------
+    guarantee
+        Lower end of the robust return.
+    converged
+        Whether the solver reached its tolerance.
+    draws
+        Posterior draws used.
+    seconds
+        Time by stage: data, draws, set, solve. What cells share is booked once, on the first.
+    """
+
+    guarantee: float
+    converged: bool
+    draws: int
+    seconds: dict[str, float]
+
+
+def load(folder: Path, cell: Cell) -> Outcome | None:
+    """Return a result computed before; None when there is none that can be trusted."""
+    try:
+        kept = json.loads((folder / cell.file_name).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    if {name: kept.get(name) for name in ("format", "version", "cell")} != _heading(cell):
+        return None
+    return Outcome(**kept["outcome"])
+
+
+def store(folder: Path, cell: Cell, outcome: Outcome) -> None:
+    """Keep a result; a reader sees it whole or not at all."""
+    kept = {**_heading(cell), "outcome": asdict(outcome)}
+    with replacing(folder / cell.file_name, "w", encoding="utf-8") as file:
+        json.dump(kept, file, indent=1, allow_nan=False)
+
+
+def _heading(cell: Cell) -> dict[str, object]:
+    plain = {**asdict(cell), "method": list(cell.method)}
+    return {"format": FORMAT, "version": __version__, "cell": plain}

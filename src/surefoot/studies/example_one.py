@@ -1,0 +1,206 @@
+"""Example 1 of the paper with exact budgets, and its figure.
+
+One row with three successors, ``p ~ Dirichlet(10, 10, 1)``, rewards ``(0.25, 0.25, -1)`` and
+delta 0.2. A set of the norm and weights chosen is given the smallest budget that holds ``p`` with
+probability 0.8, computed by integration instead of sampling.
+
+    python -m surefoot.studies.example_one example-one.svg
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import beta
+
+from surefoot._rounding import lower_text
+from surefoot._writing import replacing
+from surefoot.solvers.worst_case import worst_case
+
+Floats = NDArray[np.float64]
+
+SHAPE = np.array([10.0, 10.0, 1.0])
+MEAN = SHAPE / SHAPE.sum()
+REWARDS = np.array([0.25, 0.25, -1.0])
+DELTA = 0.2
+PRINTED = {"uniform": -0.06, "stated": 0.16}
+"""The two returns that the paper prints."""
+
+SETS = {
+    "uniform": (1.0, 1.0, 1.0),
+    "stated": (0.25, 0.25, 1.0),
+    "median": (0.0, 0.0, 1.0),
+}
+"""Weights: all equal, those the paper states (its centre is 0), and those of the median."""
+
+NODES, CHORDS = np.polynomial.legendre.leggauss(200)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExampleSet:
+    """One set of the example: its exact budget and what it guarantees."""
+
+    name: str
+    norm: str
+    weights: tuple[float, float, float]
+    budget: float
+    guarantee: float
+
+
+def best_guarantee(delta: float = DELTA) -> float:
+    """Return y*, the delta-quantile of the return: no valid guarantee is larger.
+
+    The return is ``0.25 - 1.25 p_3`` with ``p_3 ~ Beta(1, 20)``.
+
+    Examples
+    --------
+    >>> round(best_guarantee(), 4)
+    0.1534
+    """
+    return 0.25 - 1.25 * (1.0 - delta ** (1.0 / 20.0))
+
+
+def containment(budget: float, weights: Sequence[float], norm: str) -> float:
+    """Return ``P[ ||p - mean||_w <= budget ]``; the first two weights must be equal.
+
+    Given ``p_3``, ``p_1 = (1 - p_3) b`` with ``b ~ Beta(10, 10)``, and the set cuts an interval out
+    of the values of ``p_1``; what is left is one integral over ``p_3 ~ Beta(1, 20)``, smooth on
+    either side of its mean.
+
+    Examples
+    --------
+    >>> round(containment(2.0, (1.0, 1.0, 1.0), "l1"), 12)
+    1.0
+    """
+    side, other, last = weights
+    if side != other:
+        raise ValueError(f"weights={tuple(weights)}; the first two must be equal.")
+    farthest = budget / (side + last) if norm == "l1" else budget / max(side / 2, last)
+    ends = (max(0.0, MEAN[2] - farthest), MEAN[2], min(1.0, MEAN[2] + farthest))
+    total = 0.0
+    for start, end in pairwise(ends):
+        p3 = start + (end - start) * (NODES + 1) / 2
+        low, high = _interval(MEAN[2] - p3, budget, side, last, norm)
+        share = beta.cdf((MEAN[0] + high) / (1 - p3), 10, 10)
+        share -= beta.cdf((MEAN[0] + low) / (1 - p3), 10, 10)
+        total += (end - start) / 2 * float(CHORDS @ (beta.pdf(p3, 1, 20) * share))
+    return total
+
+
+def _interval(
+    gap: Floats, budget: float, side: float, last: float, norm: str
+) -> tuple[Floats, Floats]:
+    """Return how far ``p_1`` may lie from its mean when ``p_1`` and ``p_2`` deviate by ``gap``."""
+    if side == 0:  # bound by the simplex alone
+        return np.full_like(gap, -1.0), np.full_like(gap, 1.0)
+    if norm == "l1":
+        width = (budget - last * np.abs(gap)) / side
+        return (gap - width) / 2, (gap + width) / 2
+    reach = budget / side
+    return np.maximum(-reach, gap - reach), np.minimum(reach, gap + reach)
+
+
+def exact_set(name: str, norm: str) -> ExampleSet:
+    """Return one set with its exact 80% budget and its guaranteed return.
+
+    Examples
+    --------
+    >>> round(exact_set("median", "linf").guarantee, 4)
+    0.1345
+    """
+    weights = SETS[name]
+    budget = float(brentq(lambda b: containment(b, weights, norm) - (1 - DELTA), 1e-6, 2.0))
+    worst = worst_case(REWARDS, MEAN, budget=budget, weights=weights, norm=norm)
+    return ExampleSet(name=name, norm=norm, weights=weights, budget=budget, guarantee=worst.value)
+
+
+def example_one() -> list[ExampleSet]:
+    """Return the six sets: three weights, two norms.
+
+    Examples
+    --------
+    >>> max(found.guarantee for found in example_one()) < best_guarantee()
+    True
+    """
+    return [exact_set(name, norm) for name in SETS for norm in ("l1", "linf")]
+
+
+def draw_example(sets: Sequence[ExampleSet], draws: int, rng: np.random.Generator) -> Any:
+    """Return a figure: the simplex, posterior draws, and the uniform and the stated set."""
+    from matplotlib.figure import Figure
+
+    points = rng.dirichlet(SHAPE, size=draws)
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    for axes, norm in zip(figure.subplots(1, 2), ("l1", "linf"), strict=True):
+        axes.plot(*_flat(np.eye(3)[[0, 1, 2, 0]]), color="0.4", linewidth=1)
+        axes.scatter(*_flat(points), s=4, color="tab:blue", alpha=0.4, linewidths=0)
+        for name, colour in (("uniform", "tab:green"), ("stated", "tab:red")):
+            chosen = next(s for s in sets if (s.name, s.norm) == (name, norm))
+            x, y, distance = _distances(chosen)
+            axes.contour(x, y, distance, levels=[chosen.budget], colors=colour, linewidths=2)
+            label = f"{name} weights: {chosen.guarantee:.3f}"
+            axes.plot([], [], color=colour, linewidth=2, label=label)
+        axes.set(aspect="equal", ylim=(-0.02, 0.36), xlim=(0.1, 0.9), xticks=[], yticks=[])
+        axes.set_title("L1" if norm == "l1" else "L-infinity")
+        axes.legend(loc="upper center", fontsize="small", frameon=False)
+        axes.spines[:].set_visible(False)
+    figure.suptitle(f"Guaranteed return at 80% (best possible: {best_guarantee():.4f})")
+    return figure
+
+
+def _flat(p: Floats) -> tuple[Floats, Floats]:
+    """Return the place of distributions in a triangle with corners (0,0), (1,0), (1/2, √3/2)."""
+    return p[..., 1] + p[..., 2] / 2, p[..., 2] * np.sqrt(3) / 2
+
+
+def _distances(
+    chosen: ExampleSet,
+) -> tuple[Floats, Floats, Floats]:
+    x, y = np.meshgrid(np.linspace(0.1, 0.9, 500), np.linspace(0.0, 0.36, 300))
+    last = 2 * y / np.sqrt(3)
+    p = np.stack([1 - last - (x - last / 2), x - last / 2, last], axis=-1)
+    deviation = np.array(chosen.weights) * np.abs(p - MEAN)
+    distance = deviation.sum(axis=-1) if chosen.norm == "l1" else deviation.max(axis=-1)
+    distance[(p < 0).any(axis=-1)] = np.nan
+    return x, y, distance
+
+
+def table_lines(sets: Sequence[ExampleSet]) -> list[str]:
+    """Return a Markdown table of the sets."""
+    lines = ["| weights | norm | exact 80% budget | guaranteed return | printed |"]
+    lines.append("|---|---|---:|---:|---:|")
+    for found in sets:
+        shown = "(" + ", ".join(f"{w:g}" for w in found.weights) + ")"
+        printed = f"{PRINTED[found.name]:g}" if found.norm == "l1" and found.name in PRINTED else ""
+        norm = "L1" if found.norm == "l1" else "L-infinity"
+        numbers = f"{found.budget:.4f} | {lower_text(found.guarantee, 4)}"
+        lines.append(f"| {shown} | {norm} | {numbers} | {printed} |")
+    return [*lines, "", f"No valid guarantee is larger than y* = {best_guarantee():.4f}."]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table; write the figure where asked."""
+    from surefoot.studies.figures import svg_text
+
+    parser = argparse.ArgumentParser(prog="python -m surefoot.studies.example_one")
+    parser.add_argument("figure", nargs="?", type=Path, help="where to write the figure (SVG)")
+    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    sets = example_one()
+    sys.stdout.write("\n".join(table_lines(sets)) + "\n")
+    if options.figure is not None:
+        figure = draw_example(sets, options.draws, np.random.default_rng(options.seed))
+        with replacing(options.figure, "w", encoding="utf-8") as file:
+            file.write(svg_text(figure))
+
+
+if __name__ == "__main__":
+    main()
