@@ -11,6 +11,12 @@ from surefoot._version import __version__
 
 if TYPE_CHECKING:
     from surefoot.ambiguity.sets import AmbiguitySet
+    from surefoot.certificates.certificate import Certificate
+    from surefoot.certificates.certifying import certify
+    from surefoot.certificates.comparison import Comparison, compare
+    from surefoot.certificates.curve import GuaranteeCurve, guarantee_curve
+    from surefoot.certificates.policies import behaviour_policy, read_policy
+    from surefoot.certificates.verification import Verification, verify
     from surefoot.data.counting import Counts
     from surefoot.data.discretization import Discretization, discretize
     from surefoot.data.rollouts import collect, read_minari
@@ -58,6 +64,16 @@ _HOMES = {
     "Status": "solvers.solution",
     "solve": "solvers.solver",
     "evaluate": "solvers.solver",
+    "certify": "certificates.certifying",
+    "Certificate": "certificates.certificate",
+    "verify": "certificates.verification",
+    "Verification": "certificates.verification",
+    "compare": "certificates.comparison",
+    "Comparison": "certificates.comparison",
+    "guarantee_curve": "certificates.curve",
+    "GuaranteeCurve": "certificates.curve",
+    "behaviour_policy": "certificates.policies",
+    "read_policy": "certificates.policies",
     "Domain": "domains.domain",
     "riverswim": "domains.riverswim",
     "machine_replacement": "domains.machine",

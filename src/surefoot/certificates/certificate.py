@@ -1,0 +1,219 @@
+"""The certificate: the one place that says "with probability at least"."""
+
+import html
+import json
+from dataclasses import asdict, dataclass, fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._rounding import lower_text, upper_text
+from surefoot._writing import replacing
+
+FORMAT = 1
+"""Version of the JSON layout."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Certificate:
+    """What may be promised about one policy, and what no policy could be promised.
+
+    For rewards (``objective="max"``) the promise is ``lower_bound`` and ``upper_bound`` is what
+    could at best be promised; for costs (``"min"``) the promise is ``upper_bound``.
+
+    Attributes
+    ----------
+    lower_bound, upper_bound
+        The two ends.
+    marginal_bound
+        The promise in its marginal form: right on average over the Monte Carlo.
+    scope
+        Whom the other end speaks of: ``"no policy"`` or ``"no deterministic policy"``.
+    delta, eta
+        Failure probability of the promise, and of the Monte Carlo itself.
+    draws, other_draws
+        Posterior draws behind the promise and behind the other end.
+    seed
+        The entropy of the generator the draws came from.
+    basis
+        ``"bayesian"`` (given the prior) or ``"frequentist"``.
+    prior
+        What the basis rests on, in words.
+    objective
+        ``"max"`` or ``"min"``.
+    policy
+        Action ids ``(S,)`` or probabilities ``(S, A)``.
+    nominal_return, robust_return
+        The policy's return in the nominal model; the value of the robust set it came from, if any.
+    numerical_error
+        The widest numerical bracket of a return, already subtracted.
+    data_fingerprint, model_fingerprint
+        Hashes of the posterior and of the model.
+    assumptions
+        What the sentence must add ("assuming ...").
+    warnings
+        What a reader should know besides.
+    versions
+        Of surefoot and of what it computed with.
+    """
+
+    lower_bound: float
+    upper_bound: float
+    marginal_bound: float | None
+    scope: str
+    delta: float
+    eta: float
+    draws: int
+    other_draws: int
+    seed: str
+    basis: str
+    prior: str
+    objective: str
+    policy: NDArray[Any]
+    nominal_return: float
+    robust_return: float | None
+    numerical_error: float
+    data_fingerprint: str
+    model_fingerprint: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    versions: dict[str, str]
+
+    @property
+    def promise(self) -> float:
+        """The promised number: a lower bound on the return or an upper bound on the cost."""
+        return self.lower_bound if self.objective == "max" else self.upper_bound
+
+    @property
+    def gap(self) -> float:
+        """How much more than the promise could at best be promised."""
+        return self.upper_bound - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the larger end."""
+        largest = max(abs(self.lower_bound), abs(self.upper_bound))
+        return self.gap / largest if largest > 0 else 0.0
+
+    @property
+    def confidence(self) -> str:
+        """The confidence in percent, without rounding."""
+        return percent(self.delta)
+
+    @property
+    def sentence(self) -> str:
+        """The promise in one sentence."""
+        given = {
+            "bayesian": "given this prior and data",
+            "frequentist": "whatever the true model among those of the stated support",
+        }[self.basis]
+        given += "".join(f", {text}" for text in self.assumptions)
+        low, high = lower_text(self.lower_bound), upper_text(self.upper_bound)
+        start = "from the stated initial distribution"
+        if self.objective == "max":
+            promise = f"the policy's expected discounted return {start} is at least {low}"
+            limit = f"{self.scope} can be promised more than {high}"
+        else:
+            promise = f"the policy's expected discounted cost {start} is at most {high}"
+            limit = f"{self.scope} can be promised less than {low}"
+        known = np.isfinite(self.lower_bound) and np.isfinite(self.upper_bound)
+        ending = f"; {limit}." if known else "."
+        return f"With {self.confidence} confidence, {given}, {promise}{ending}"
+
+    def summary(self) -> str:
+        """Return the sentence and what stands behind it, for a terminal."""
+        lines = [self.sentence, ""]
+        width = max(len(name) for name, _ in self._facts())
+        lines += [f"  {name:<{width}}  {value}" for name, value in self._facts()]
+        lines += [f"  warning: {text}" for text in self.warnings]
+        return "\n".join(lines)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        robust = "-" if self.robust_return is None else lower_text(self.robust_return)
+        marginal = "-" if self.marginal_bound is None else lower_text(self.marginal_bound)
+        return [
+            (
+                "promise holds with probability at least",
+                f"{self.confidence} (delta {self.delta:g})",
+            ),
+            ("certainty of the Monte Carlo", f"{percent(self.eta)} (eta {self.eta:g})"),
+            ("gap", f"{upper_text(self.gap, 4)} ({self.relative_gap:.2%})"),
+            ("promise, marginal form", marginal),
+            ("nominal return", lower_text(self.nominal_return)),
+            ("robust return", robust),
+            ("draws", f"{self.draws:,} and {self.other_draws:,} for the other end"),
+            ("numerical error, subtracted", f"{self.numerical_error:.1e}"),
+            ("basis", f"{self.basis}: {self.prior}"),
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate([{lower_text(self.lower_bound)}, {upper_text(self.upper_bound)}], "
+            f"delta {self.delta:g}, eta {self.eta:g}, {self.draws:,} draws)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self._facts()
+        )
+        notes = "".join(f"<p>Warning: {html.escape(text)}</p>" for text in self.warnings)
+        return f"<p><b>{html.escape(self.sentence)}</b></p><table>{rows}</table>{notes}"
+
+    def to_json(self) -> str:
+        """Return everything as JSON text."""
+        content = asdict(self) | {
+            "format": FORMAT,
+            "policy": self.policy.tolist(),
+            "sentence": self.sentence,
+        }
+        for end in ("lower_bound", "upper_bound"):
+            if not np.isfinite(content[end]):
+                content[end] = str(content[end])  # JSON has no infinities
+        return json.dumps(content, indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Certificate":
+        """Read a certificate back; every field as it was written."""
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise ValueError(f"this is not a certificate: {problem}.") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"this is not a certificate of format {FORMAT}.")
+        names = {field.name for field in fields(cls)}
+        missing = sorted(names - set(content))
+        if missing:
+            raise ValueError(f"the certificate lacks {', '.join(missing)}.")
+        values = {name: content[name] for name in names}
+        values["policy"] = np.array(values["policy"])
+        for end in ("lower_bound", "upper_bound"):
+            values[end] = float(values[end])
+        for name in ("assumptions", "warnings"):
+            values[name] = tuple(values[name])
+        return cls(**values)
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate as JSON; the file appears whole or not at all."""
+        with replacing(path, "w", encoding="utf-8") as file:
+            file.write(self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Certificate":
+        """Read a certificate from a JSON file."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+
+def percent(failure: float) -> str:
+    """Return ``1 - failure`` in percent, exactly: 0.05 is "95%", 0.001 is "99.9%".
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.001), percent(0.2)
+    ('95%', '99.9%', '80%')
+    """
+    share = 100 * (1 - Decimal(repr(float(failure))))
+    return f"{share.normalize():f}%"

@@ -1,0 +1,145 @@
+"""Certify a policy."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.certificates import planning, provenance
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.ranks import lower_rank, marginal_rank
+from surefoot.certificates.returns import Rewards, policy_returns, rewards_of
+from surefoot.certificates.upper import UpperBound, upper_bound
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.policies import RowPolicy, check_policy
+from surefoot.solvers.solver import evaluate
+
+
+def certify(
+    policy: ArrayLike,
+    posterior: Posterior,
+    mdp: MDP,
+    *,
+    delta: float = 0.05,
+    eta: float = 0.001,
+    draws: int | None = None,
+    rng: np.random.Generator,
+    objective: str = "max",
+    robust_return: float | None = None,
+    upper: bool = True,
+) -> Certificate:
+    """Bound from below what a fixed policy earns, and from above what any could be promised.
+
+    The policy must have been chosen without the draws used here: pass a generator that played no
+    part in choosing it.
+
+    Parameters
+    ----------
+    policy
+        ``(S,)`` action ids or ``(S, A)`` probabilities.
+    posterior
+        What the data say about the transition probabilities.
+    mdp
+        The model with the same rows: rewards, discount, initial distribution.
+    delta
+        Failure probability of the promise.
+    eta
+        Failure probability of the Monte Carlo behind each end.
+    draws
+        Posterior draws for each end; None chooses them from a pilot.
+    rng
+        Source of the draws.
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs.
+    robust_return
+        The robust value to be shown beside the promise, if there is one.
+    upper
+        Whether to bound what any policy could be promised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surefoot import DirichletPosterior, certify, machine_replacement, solve
+    >>> domain = machine_replacement()
+    >>> counts = domain.simulate(20, np.random.default_rng(1))
+    >>> posterior = DirichletPosterior(counts)
+    >>> policy = solve(counts.to_mdp(discount=0.95, prior=1.0)).policy
+    >>> mdp = counts.to_mdp(discount=0.95, prior=1.0)
+    >>> certificate = certify(policy, posterior, mdp, draws=2000, rng=np.random.default_rng(2))
+    >>> certificate.lower_bound < certificate.upper_bound
+    True
+    """
+    delta, eta = check_levels(delta, eta)
+    provenance.check_objective(posterior, objective)
+    posterior.check_matches(mdp)
+    rows = check_policy(mdp, policy)
+    rewards = rewards_of(mdp, posterior, objective=objective)
+    pilot_rng, lower_rng, upper_rng = rng.spawn(3)
+    if draws is not None:
+        n = m = planning.check_draws(posterior, draws, delta, eta)
+    else:
+        n, m = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng)
+    returns = policy_returns(posterior, mdp, rows, n, lower_rng, rewards=rewards)
+    ordered = np.sort(returns.lower)
+    bound = float(ordered[lower_rank(n, delta, eta) - 1])
+    marginal = marginal_rank(n, delta)
+    other = UpperBound(value=np.inf, scope="no policy", draws=0, policies=0)
+    if upper:
+        other = upper_bound(
+            posterior, mdp, rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
+            start=_first_rows(rows),
+        )  # fmt: skip
+    sign = 1.0 if objective == "max" else -1.0
+    ends = sorted((sign * bound, sign * max(other.value, bound)))
+    assumed, warned = provenance.assumptions_of(posterior)
+    nominal = evaluate(mdp, policy, objective=objective)
+    return Certificate(
+        lower_bound=ends[0],
+        upper_bound=ends[1],
+        marginal_bound=sign * float(ordered[marginal - 1]) if marginal >= 1 else None,
+        scope=other.scope,
+        delta=delta,
+        eta=eta,
+        draws=n,
+        other_draws=other.draws,
+        seed=provenance.seed_of(rng),
+        basis="bayesian",
+        prior=provenance.posterior_words(posterior),
+        objective=objective,
+        policy=np.array(policy),
+        nominal_return=nominal.return_lower if objective == "max" else nominal.return_upper,
+        robust_return=robust_return,
+        numerical_error=returns.numerical_error,
+        data_fingerprint=provenance.posterior_fingerprint(posterior),
+        model_fingerprint=provenance.model_fingerprint(mdp),
+        assumptions=assumed,
+        warnings=warned,
+        versions=provenance.versions(),
+    )
+
+
+def check_levels(delta: float, eta: float) -> tuple[float, float]:
+    """Return delta in (0, 1/2] and eta in (0, 1/2]."""
+    for name, value in (("delta", delta), ("eta", eta)):
+        if not 0 < value <= 0.5:
+            raise ValueError(f"{name}={value!r}; it must lie above 0 and at most at 1/2.")
+    return float(delta), float(eta)
+
+
+def _first_rows(rows: RowPolicy) -> NDArray[np.int64]:
+    first: NDArray[np.int64] = rows.rows.astype(np.int64)[rows.start.astype(np.int64)[:-1]]
+    return first
+
+
+def _planned(
+    posterior: Posterior, mdp: MDP, rows: RowPolicy, rewards: Rewards,
+    delta: float, eta: float, rng: np.random.Generator,
+) -> tuple[int, int]:  # fmt: skip
+    """Choose the draws of both ends from a pilot; finitely many draws are all used."""
+    if posterior.num_draws is not None:
+        n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
+        return n, n
+    pilot = policy_returns(posterior, mdp, rows, planning.PILOT, rng, rewards=rewards).lower
+    entries = int(np.diff(mdp.row_start)[rows.rows.astype(np.int64)].sum())
+    n = planning.plan_draws(pilot, delta, eta, planning.policy_work(mdp, entries))
+    m = planning.plan_draws(pilot, delta, eta, planning.best_work(mdp))
+    return n, m

@@ -1,0 +1,95 @@
+"""Certified return against confidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.certificates import provenance
+from surefoot.certificates.certifying import check_levels
+from surefoot.certificates.ranks import draws_needed, lower_rank
+from surefoot.certificates.returns import policy_returns, rewards_of
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.policies import check_policy
+
+CURVE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GuaranteeCurve:
+    """Certified return against confidence, all points holding together.
+
+    Attributes
+    ----------
+    confidence, bound
+        The points; NaN where draws are too few.
+    eta
+        Failure probability of the Monte Carlo, shared over the points.
+    draws
+        Posterior draws behind the curve.
+    note
+        What had to be left out, or "".
+    """
+
+    confidence: NDArray[np.float64]
+    bound: NDArray[np.float64]
+    eta: float
+    draws: int
+    note: str
+
+
+def guarantee_curve(
+    policy: ArrayLike,
+    posterior: Posterior,
+    mdp: MDP,
+    *,
+    confidences: Sequence[float] = CURVE,
+    eta: float = 0.001,
+    draws: int = 20_000,
+    rng: np.random.Generator,
+    objective: str = "max",
+) -> GuaranteeCurve:
+    """Return what can be promised at each confidence, eta shared over the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surefoot import DirichletPosterior, guarantee_curve, riverswim, solve
+    >>> counts = riverswim().simulate(50, np.random.default_rng(0))
+    >>> mdp, posterior = counts.to_mdp(discount=0.99, prior=1.0), DirichletPosterior(counts)
+    >>> curve = guarantee_curve(
+    ...     solve(mdp).policy, posterior, mdp, draws=1000, rng=np.random.default_rng(1)
+    ... )
+    >>> curve.note
+    'with 1000 draws the curve ends at 99%; 99.5% needs 1838.'
+    """
+    provenance.check_objective(posterior, objective)
+    posterior.check_matches(mdp)
+    levels = np.array(sorted(float(c) for c in confidences))
+    if len(levels) == 0 or not (levels[0] >= 0.5 and levels[-1] < 1):
+        raise ValueError("confidences must lie in [0.5, 1).")
+    share = check_levels(0.5, eta)[1] / len(levels)
+    rows = check_policy(mdp, policy)
+    rewards = rewards_of(mdp, posterior, objective=objective)
+    returns = policy_returns(posterior, mdp, rows, draws, rng, rewards=rewards)
+    ordered = np.sort(returns.lower)
+    ranks = [lower_rank(draws, float(round(1 - level, 12)), share) for level in levels]
+    sign = 1.0 if objective == "max" else -1.0
+    bound = np.array([sign * ordered[k - 1] if k >= 1 else np.nan for k in ranks])
+    return GuaranteeCurve(
+        confidence=levels, bound=bound, eta=eta, draws=draws,
+        note=_where_it_ends(levels, ranks, draws, share),
+    )  # fmt: skip
+
+
+def _where_it_ends(levels: NDArray[Any], ranks: list[int], draws: int, share: float) -> str:
+    short = [i for i, rank in enumerate(ranks) if rank < 1]
+    if not short:
+        return ""
+    first = short[0]
+    needed = draws_needed(float(round(1 - levels[first], 12)), share)
+    reached = f"ends at {100 * levels[first - 1]:.4g}%" if first else "has no point"
+    return f"with {draws} draws the curve {reached}; {100 * levels[first]:.4g}% needs {needed}."

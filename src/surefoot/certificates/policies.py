@@ -1,0 +1,112 @@
+"""Policies that people bring: from a file, or read off the log."""
+
+import csv
+import difflib
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.counting import Counts
+from surefoot.model.mdp import MDP
+
+
+def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | NDArray[np.float64]:
+    r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
+
+    States and actions are the model's labels, or ids where it has none. Every state needs a line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from surefoot import riverswim
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "policy.csv")
+    ...     lines = ["state,action", *(f"{s},right" for s in range(6))]
+    ...     _ = file.write_text("\n".join(lines), encoding="utf-8")
+    ...     read_policy(file, riverswim().mdp).tolist()
+    [1, 1, 1, 1, 1, 1]
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"{source}: there is no such file.")
+    states = _ids(mdp.state_labels, mdp.num_states)
+    actions = _ids(mdp.action_labels, mdp.num_actions)
+    share = np.zeros((mdp.num_states, mdp.num_actions))
+    listed = np.zeros_like(share, dtype=np.bool_)
+    with source.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.DictReader(file)
+        for column in ("state", "action"):
+            if column not in (lines.fieldnames or ()):
+                raise ValueError(
+                    f"{source}: the column {column!r} is missing (found "
+                    f"{', '.join(lines.fieldnames or ['nothing'])})."
+                )
+        for line in lines:
+            place = f"{source}, line {lines.line_num}"
+            s = _find(states, line["state"], "state", place)
+            a = _find(actions, line["action"], "action", place)
+            if listed[s, a]:
+                raise ValueError(f"{place}: this state and action were listed before.")
+            listed[s, a] = True
+            share[s, a] = _probability(line.get("probability"), place)
+    empty = np.flatnonzero(~listed.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"{source}: state {mdp.state_name(int(empty[0]))} has no line ({len(empty)} of "
+            f"{mdp.num_states} states). Every state needs an action."
+        )
+    if np.all((share == 0) | (share == 1)) and np.all(share.sum(axis=1) == 1):
+        return np.asarray(share.argmax(axis=1), dtype=np.int64)
+    return share
+
+
+def _ids(labels: tuple[object, ...] | None, count: int) -> dict[str, int]:
+    return {str(label): i for i, label in enumerate(labels or range(count))}
+
+
+def _find(ids: dict[str, int], label: str, what: str, place: str) -> int:
+    if label in ids:
+        return ids[label]
+    near = difflib.get_close_matches(label, ids, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{place}: unknown {what} {label!r}.{hint}")
+
+
+def _probability(text: str | None, place: str) -> float:
+    if text is None:
+        return 1.0
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{place}: probability {text!r} is not a number.") from None
+    if not 0 <= value <= 1:
+        raise ValueError(f"{place}: probability {text} does not lie in [0, 1].")
+    return value
+
+
+def behaviour_policy(counts: Counts, mdp: MDP) -> NDArray[np.float64]:
+    """Estimate the policy that made the log: how often each state took each of the model's actions.
+
+    A state that the log never left plays uniformly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surefoot import Counts
+    >>> seen = [[[3, 0], [0, 1]], [[0, 2], [0, 2]]]
+    >>> counts = Counts.from_arrays(seen, support=np.ones((2, 2, 2)))
+    >>> behaviour_policy(counts, counts.to_mdp(discount=0.9, rewards=np.zeros((2, 2)))).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    placed = counts.on_support()
+    visits = np.add.reduceat(placed.count.astype(np.float64), placed.row_start[:-1])
+    share = np.zeros((mdp.num_states, mdp.num_actions))
+    if not np.array_equal(placed.row_start, mdp.row_start):
+        raise ValueError("these counts have other rows than the model; make both from one log.")
+    share[mdp.row_state, mdp.row_action] = visits
+    total = share.sum(axis=1)
+    never = total == 0
+    share[never] = mdp.available[never]
+    return np.asarray(share / share.sum(axis=1, keepdims=True))

@@ -1,0 +1,112 @@
+"""Where a certificate's numbers come from: fingerprints, versions, words."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from surefoot._version import __version__
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior
+
+
+def fingerprint(*arrays: Any) -> str:
+    """Return a hash of arrays: their types, shapes and bits.
+
+    Examples
+    --------
+    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(3)) != fingerprint(np.arange(4))
+    True
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        block = np.ascontiguousarray(array)
+        digest.update(f"{block.dtype.str}{block.shape}".encode())
+        digest.update(block.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def model_fingerprint(mdp: MDP) -> str:
+    """Return the hash of a model: rows, probabilities, rewards, discount, initial distribution."""
+    return fingerprint(
+        mdp.state_start, mdp.row_action, mdp.row_start, mdp.successor, mdp.probability,
+        mdp.reward, mdp.discount, mdp.initial,
+    )  # fmt: skip
+
+
+def posterior_fingerprint(posterior: Posterior) -> str:
+    """Return the hash of what a posterior knows: its parameters, or its mean where it has none."""
+    known = getattr(posterior, "shape", None)
+    return fingerprint(posterior.row_start, posterior.mean() if known is None else known)
+
+
+def posterior_words(posterior: Posterior) -> str:
+    """Return what the promise is conditional on."""
+    words = repr(posterior)
+    prior = getattr(posterior, "prior", None)
+    if prior is not None and np.ndim(prior) == 0:
+        words += f", prior {float(prior):g} per successor"
+    return words
+
+
+ASSUMED = {
+    "observed": "assuming no transition outside those observed",
+    "action": "assuming no transition outside those observed under the same action",
+    "listed": "assuming no transition outside those listed",
+    "unseen": "assuming that what was never observed leads to nothing worse than the lowest "
+    "reward seen",
+}
+"""What the sentence must add, by the support of the counts."""
+
+
+def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what the sentence must add, and the warnings of the log."""
+    counts = getattr(posterior, "counts", None)
+    if counts is None:
+        return (), ()
+    from surefoot.data.summary import warnings_of
+
+    added = ASSUMED.get(counts.report.support) if counts.report is not None else None
+    return ((added,) if added else ()), tuple(warnings_of(counts))
+
+
+def check_objective(posterior: Posterior, objective: str) -> None:
+    """Refuse costs where the support was filled with the lowest reward: for costs that is kind."""
+    if objective not in ("max", "min"):
+        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
+    counts = getattr(posterior, "counts", None)
+    report = None if counts is None else counts.report
+    if (
+        objective == "min"
+        and report is not None
+        and (report.support == "unseen" or report.stuck_states or report.filled_rewards)
+    ):
+        raise ValueError(
+            "objective='min': what was never observed was given the lowest reward, which for costs "
+            "is the best case. State costs as negative rewards and use objective='max', or declare "
+            "the support and all rewards."
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that computed the numbers."""
+    import platform
+
+    import numba
+    import scipy
+
+    return {
+        "surefoot": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def seed_of(rng: np.random.Generator) -> str:
+    """Return the entropy and spawn key behind a generator, as text."""
+    source = rng.bit_generator.seed_seq
+    entropy = getattr(source, "entropy", None)
+    key = getattr(source, "spawn_key", ())
+    return f"{entropy}" + (f"/{'.'.join(map(str, key))}" if key else "")

@@ -1,0 +1,330 @@
+"""Returns of one policy, and of the best policy, in many drawn models.
+
+A batch of draws is ``(n, E')``: the entries of the rows in use, one row after another. Rewards are
+``(m, E')`` with ``m = n`` where mean rewards are uncertain, else ``m = 1``. Every return comes with
+its numerical bracket: with ``least`` and ``most`` the extreme residuals ``r + discount P v - v``,
+
+    v + least/(1 - discount)  <=  exact value  <=  v + most/(1 - discount),
+
+rounding charged on both sides. So neither elimination nor sweeps need to be trusted.
+"""
+
+import numpy as np
+
+from surefoot._compile import kernel
+
+EPSILON = float(np.finfo(np.float64).eps)
+POLICY_SWEEPS = 4
+
+
+@kernel(lean=True, forceinline=True)
+def rounding(longest, largest):
+    """Bound the rounding error of one residual: a few epsilons per term of the largest row."""
+    return 8 * (longest + 8) * EPSILON * largest
+
+
+@kernel(lean=True)
+def eliminate(matrix, value):
+    """Solve ``matrix x = value`` in place; O(S^3/3).
+
+    No pivoting: ``I - discount P`` is strictly diagonally dominant by rows.
+    """
+    size = len(value)
+    for pivot in range(size):
+        for s in range(pivot + 1, size):
+            below = matrix[s, pivot]
+            if below != 0.0:
+                factor = below / matrix[pivot, pivot]
+                for t in range(pivot + 1, size):
+                    matrix[s, t] -= factor * matrix[pivot, t]
+                value[s] -= factor * value[pivot]
+    for s in range(size - 1, -1, -1):
+        total = value[s]
+        for t in range(s + 1, size):
+            total -= matrix[s, t] * value[t]
+        value[s] = total / matrix[s, s]
+
+
+@kernel(lean=True)
+def fill_system(draw, reward, state_rows, row_start, share, successor, discount, matrix, value):
+    """Write ``I - discount P`` and the expected rewards of a policy.
+
+    State ``s`` plays the rows ``state_rows[s]:state_rows[s+1]`` with probabilities ``share``; the
+    entries of row ``m`` are ``row_start[m]:row_start[m+1]``.
+    """
+    size = len(value)
+    for s in range(size):
+        for t in range(size):
+            matrix[s, t] = 0.0
+        matrix[s, s] = 1.0
+        gain = 0.0
+        for m in range(state_rows[s], state_rows[s + 1]):
+            for e in range(row_start[m], row_start[m + 1]):
+                chance = share[m] * draw[e]
+                matrix[s, successor[e]] -= discount * chance
+                gain += chance * reward[e]
+        value[s] = gain
+
+
+@kernel(lean=True)
+def residuals(draw, reward, state_rows, row_start, share, successor, discount, v, image):
+    """Write ``r + discount P v``; return its smallest and largest difference from ``v``."""
+    least, most = np.inf, -np.inf
+    for s in range(len(v)):
+        total = 0.0
+        for m in range(state_rows[s], state_rows[s + 1]):
+            inner = 0.0
+            for e in range(row_start[m], row_start[m + 1]):
+                inner += draw[e] * (reward[e] + discount * v[successor[e]])
+            total += share[m] * inner
+        image[s] = total
+        least = min(least, total - v[s])
+        most = max(most, total - v[s])
+    return least, most
+
+
+@kernel(lean=True)
+def bracket_return(initial, v, least, most, discount, longest, largest_reward, out):
+    """Write the lower and upper end of ``initial . value`` into ``out[0:2]``."""
+    mean = 0.0
+    largest = 0.0
+    for s in range(len(v)):
+        mean += initial[s] * v[s]
+        largest = max(largest, abs(v[s]))
+    allowance = rounding(longest, largest_reward + discount * largest) / (1.0 - discount)
+    allowance += 4 * (len(v) + 4) * EPSILON * largest
+    out[0] = mean + least / (1.0 - discount) * (1.0 + 8 * EPSILON * np.sign(-least)) - allowance
+    out[1] = mean + most / (1.0 - discount) * (1.0 + 8 * EPSILON * np.sign(most)) + allowance
+
+
+@kernel(lean=True)
+def direct_returns(
+    draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
+    begin, end, matrix, value, image, out,
+):  # fmt: skip
+    """Write the return brackets of draws ``begin:end`` by elimination; O(S^3) a draw."""
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        fill_system(
+            draws[i], reward, state_rows, row_start, share, successor, discount, matrix, value
+        )
+        eliminate(matrix, value)
+        least, most = residuals(
+            draws[i], reward, state_rows, row_start, share, successor, discount, value, image
+        )
+        largest_reward = 0.0
+        for e in range(len(reward)):
+            largest_reward = max(largest_reward, abs(reward[e]))
+        bracket_return(initial, value, least, most, discount, longest, largest_reward, out[i])
+
+
+@kernel(lean=True)
+def swept_returns(
+    draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
+    begin, end, tolerance, max_sweeps, value, image, out,
+):  # fmt: skip
+    """Write the return brackets of draws ``begin:end`` by sweeps; O(entries) a sweep.
+
+    Each draw starts from the value of the one before. Jacobi sweeps with span bounds: what is left
+    when the bracket is narrower than ``tolerance`` (or sweeps run out) is in the bracket.
+    """
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        largest_reward = 0.0
+        for e in range(len(reward)):
+            largest_reward = max(largest_reward, abs(reward[e]))
+        for sweep in range(max_sweeps):
+            least, most = residuals(
+                draws[i], reward, state_rows, row_start, share, successor, discount, value, image
+            )
+            if (most - least) / (1.0 - discount) <= tolerance or sweep == max_sweeps - 1:
+                bracket_return(
+                    initial, value, least, most, discount, longest, largest_reward, out[i]
+                )
+                break
+            for s in range(len(value)):
+                value[s] = image[s]
+
+
+@kernel(lean=True)
+def row_value(draw, reward, start, stop, successor, discount, v):
+    """Return ``p.(r + discount v)`` of one row."""
+    total = 0.0
+    for e in range(start, stop):
+        total += draw[e] * (reward[e] + discount * v[successor[e]])
+    return total
+
+
+@kernel(lean=True)
+def improve(draw, reward, first_row, row_start, successor, discount, v, choice, margin, image):
+    """Write ``Lv`` and switch to rows that are better by more than ``margin``.
+
+    Returns the extreme changes ``Lv - v`` and whether any row was switched.
+    """
+    changed = False
+    least, most = np.inf, -np.inf
+    for s in range(len(v)):
+        kept = choice[s]
+        best = row_value(draw, reward, row_start[kept], row_start[kept + 1], successor, discount, v)
+        threshold = best + margin
+        for row in range(first_row[s], first_row[s + 1]):
+            value = row_value(
+                draw, reward, row_start[row], row_start[row + 1], successor, discount, v
+            )
+            if value > best:
+                best = value
+                if value > threshold:
+                    choice[s] = row
+        changed = changed or choice[s] != kept
+        image[s] = best
+        least = min(least, best - v[s])
+        most = max(most, best - v[s])
+    return least, most, changed
+
+
+@kernel(lean=True)
+def fill_choice(draw, reward, row_start, successor, discount, choice, matrix, value):
+    """Write ``I - discount P`` and the expected rewards of one row per state."""
+    size = len(value)
+    for s in range(size):
+        for t in range(size):
+            matrix[s, t] = 0.0
+        matrix[s, s] = 1.0
+        gain = 0.0
+        for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
+            matrix[s, successor[e]] -= discount * draw[e]
+            gain += draw[e] * reward[e]
+        value[s] = gain
+
+
+@kernel(lean=True)
+def direct_optima(
+    draws, rewards, first_row, row_start, successor, discount, initial, longest,
+    begin, end, max_rounds, choice, matrix, value, image, out,
+):  # fmt: skip
+    """Write brackets of the best return in draws ``begin:end``, by policy iteration.
+
+    Each draw starts from the policy of the one before: two rounds are typical; O(S^3) a round.
+    """
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        largest_reward = 0.0
+        for e in range(len(reward)):
+            largest_reward = max(largest_reward, abs(reward[e]))
+        for turn in range(max_rounds):
+            fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, value)
+            eliminate(matrix, value)
+            largest = 0.0
+            for s in range(len(value)):
+                largest = max(largest, abs(value[s]))
+            margin = 4 * rounding(longest, largest_reward + discount * largest)
+            least, most, changed = improve(
+                draws[i], reward, first_row, row_start, successor, discount, value, choice,
+                margin, image,
+            )  # fmt: skip
+            if not changed or turn == max_rounds - 1:
+                bracket_return(
+                    initial, value, least, most, discount, longest, largest_reward, out[i]
+                )
+                break
+
+
+@kernel(lean=True)
+def swept_optima(
+    draws, rewards, first_row, row_start, successor, discount, initial, longest,
+    begin, end, tolerance, max_sweeps, choice, value, image, out,
+):  # fmt: skip
+    """Write brackets of the best return in draws ``begin:end``, by sweeps.
+
+    A sweep over all rows gives the bracket and the policy; sweeps over the policy's rows alone
+    bring the value near. What is left when sweeps run out is in the bracket.
+    """
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        largest_reward = 0.0
+        for e in range(len(reward)):
+            largest_reward = max(largest_reward, abs(reward[e]))
+        for turn in range(max_sweeps):
+            least, most, _ = improve(
+                draws[i], reward, first_row, row_start, successor, discount, value, choice, 0.0,
+                image,
+            )  # fmt: skip
+            if (most - least) / (1.0 - discount) <= tolerance or turn == max_sweeps - 1:
+                bracket_return(
+                    initial, value, least, most, discount, longest, largest_reward, out[i]
+                )
+                break
+            for s in range(len(value)):
+                value[s] = image[s]
+            for _ in range(POLICY_SWEEPS):
+                for s in range(len(value)):
+                    image[s] = row_value(
+                        draws[i], reward, row_start[choice[s]], row_start[choice[s] + 1],
+                        successor, discount, value,
+                    )  # fmt: skip
+                for s in range(len(value)):
+                    value[s] = image[s]
+
+
+@kernel(lean=True)
+def all_policy_returns(
+    draws, rewards, first_row, row_start, successor, discount, initial, longest,
+    begin, end, matrix, value, choice, ends, threshold, below, smallest,
+):  # fmt: skip
+    """Keep the smallest returns (upper ends) of the policies numbered ``begin:end``.
+
+    Policy ``k`` plays in each state the action that the digits of ``k`` say, in the mixed radix of
+    the numbers of actions. ``smallest[k]`` is a heap with its largest on top; once as many returns
+    as it holds are at most ``threshold``, so is the order statistic, and the policy is left alone.
+    """
+    for k in range(begin, end):
+        if below[k] >= len(smallest[k]):
+            continue
+        rest = k
+        for s in range(len(value)):
+            offered = first_row[s + 1] - first_row[s]
+            choice[s] = first_row[s] + rest % offered
+            rest //= offered
+        heap = smallest[k]
+        for i in range(len(draws)):
+            reward = rewards[i if len(rewards) > 1 else 0]
+            fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, value)
+            eliminate(matrix, value)
+            least, most, largest_reward = np.inf, -np.inf, 0.0
+            for s in range(len(value)):
+                row = choice[s]
+                change = (
+                    row_value(
+                        draws[i], reward, row_start[row], row_start[row + 1], successor, discount,
+                        value,
+                    )
+                    - value[s]
+                )  # fmt: skip
+                least, most = min(least, change), max(most, change)
+                for e in range(row_start[row], row_start[row + 1]):
+                    largest_reward = max(largest_reward, abs(reward[e]))
+            bracket_return(initial, value, least, most, discount, longest, largest_reward, ends)
+            if ends[1] < heap[0]:
+                replace_top(heap, ends[1])
+            if ends[1] <= threshold:
+                below[k] += 1
+                if below[k] >= len(heap):
+                    break
+
+
+@kernel(lean=True)
+def replace_top(heap, item):
+    """Replace the largest number of a heap by a smaller one; O(log n)."""
+    at = 0
+    size = len(heap)
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= item:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = item

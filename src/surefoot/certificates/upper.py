@@ -1,0 +1,143 @@
+"""Upper bounds on what any policy could be promised: the other end of the bracket.
+
+The percentile optimum ``y*`` is the largest delta-quantile of the return over policies. It is
+NP-hard, but bounded from above by the delta-quantile of the *best* return of each drawn model,
+whatever the policy, and, where there are few deterministic policies, by the largest of theirs.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.certificates.ranks import upper_rank
+from surefoot.certificates.return_kernels import all_policy_returns
+from surefoot.certificates.returns import DIRECT_STATES, Rewards, best_returns, policy_returns
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.policies import deterministic
+from surefoot.solvers.workspace import available_cores
+
+Floats = NDArray[np.float64]
+
+MAX_POLICIES = 4096
+ENUMERATION_WORK = 4e10
+"""Most operations that an enumeration may cost (about half a minute on two cores)."""
+ANY_POLICY = "no policy"
+DETERMINISTIC = "no deterministic policy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpperBound:
+    """A number that no policy of the scope can be promised to exceed.
+
+    Attributes
+    ----------
+    value
+        The bound.
+    scope
+        ``"no policy"`` or ``"no deterministic policy"``: whom it speaks of.
+    draws
+        How many posterior draws it rests on.
+    policies
+        How many policies were enumerated; 0 for the plain bound.
+    """
+
+    value: float
+    scope: str
+    draws: int
+    policies: int
+
+
+def upper_bound(
+    posterior: Posterior,
+    mdp: MDP,
+    rewards: Rewards,
+    *,
+    delta: float,
+    eta: float,
+    draws: int,
+    rng: np.random.Generator,
+    start: NDArray[np.int64] | None = None,
+) -> UpperBound:
+    """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
+
+    With few deterministic policies the bound is taken over all of them, eta shared.
+    """
+    policies = count_policies(mdp)
+    plain_rng, listing_rng = rng.spawn(2)
+    cost = policies * draws * (mdp.num_states**3 / 3 + 2 * mdp.num_entries)
+    listed = policies <= MAX_POLICIES and mdp.num_states <= DIRECT_STATES
+    if listed and cost <= ENUMERATION_WORK:
+        first = mdp.state_start[:-1] if start is None else start
+        value = _enumerated(
+            posterior, mdp, rewards, policies, delta, eta, draws, listing_rng, first
+        )
+        return UpperBound(value=value, scope=DETERMINISTIC, draws=draws, policies=policies)
+    best = best_returns(posterior, mdp, draws, plain_rng, rewards=rewards, start=start)
+    rank = upper_rank(draws, delta, eta)
+    value = float(np.sort(best.upper)[rank - 1]) if rank <= draws else np.inf
+    return UpperBound(value=value, scope=ANY_POLICY, draws=draws, policies=0)
+
+
+def count_policies(mdp: MDP) -> int:
+    """Return how many deterministic policies there are, or MAX_POLICIES + 1 when more than that.
+
+    Examples
+    --------
+    >>> from surefoot.domains import machine_replacement, riverswim
+    >>> count_policies(riverswim().mdp), count_policies(machine_replacement().mdp)
+    (64, 1024)
+    """
+    total = 1
+    for offered in np.diff(mdp.state_start):
+        total *= int(offered)
+        if total > MAX_POLICIES:
+            return MAX_POLICIES + 1
+    return total
+
+
+def _enumerated(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, policies: int, delta: float, eta: float,
+    draws: int, rng: np.random.Generator, first: NDArray[np.int64],
+) -> float:  # fmt: skip
+    """Return the largest upper order statistic over all policies, each at ``eta / policies``.
+
+    The policy ``first`` sets a threshold on the same draws: most others are seen not to exceed it
+    after a few of them.
+    """
+    rank = upper_rank(draws, delta, eta / policies)
+    if rank > draws:
+        return float(np.inf)
+    again = deepcopy(rng)
+    known = policy_returns(
+        posterior, mdp, deterministic(first.astype(np.uint64)), draws, again, rewards=rewards
+    )
+    threshold = float(np.sort(known.upper)[rank - 1])
+    smallest = np.full((policies, rank), np.inf)
+    below = np.zeros(policies, dtype=np.int64)
+    reward_rng = rng.spawn(1)[0]
+    model = (
+        mdp.state_start, mdp.row_start, mdp.successor.astype(np.int64), mdp.discount,
+        mdp.initial / mdp.initial.sum(), int(np.diff(mdp.row_start).max()),
+    )  # fmt: skip
+    size = mdp.num_states
+    cuts = np.linspace(0, policies, min(policies, 8 * available_cores()) + 1).astype(np.int64)
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int) -> None:
+        all_policy_returns(
+            draw, reward, *model, begin, end, np.empty((size, size)), np.empty(size),
+            np.empty(size, dtype=np.int64), np.empty(2), threshold, below, smallest,
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        for block in posterior.stream(draws, rng):
+            reward = rewards.draw(len(block), np.arange(mdp.num_entries), reward_rng)
+            jobs = [pool.submit(work, block, reward, a, b) for a, b in pairwise(cuts.tolist())]
+            for job in jobs:
+                job.result()
+    open_ones = below < rank
+    return max(threshold, float(smallest[open_ones, 0].max(initial=-np.inf)))

@@ -1,0 +1,94 @@
+"""Check a certificate again, on draws that had no part in it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from surefoot.certificates import provenance
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.returns import policy_returns, rewards_of
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.policies import check_policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """Whether a certificate stands on new draws.
+
+    Attributes
+    ----------
+    stands
+        The verdict.
+    message
+        The verdict in words.
+    below, draws
+        How many of the new draws fell below the promise.
+    p_value
+        The chance of so many if the promise is right; the certificate falls at eta or less.
+    """
+
+    stands: bool
+    message: str
+    below: int
+    draws: int
+    p_value: float
+
+
+def verify(
+    certificate: Certificate,
+    posterior: Posterior,
+    mdp: MDP,
+    *,
+    rng: np.random.Generator | None = None,
+    draws: int | None = None,
+) -> Verification:
+    """Check a certificate on new draws, independent of those it was made from.
+
+    It stands unless so many new returns fall below the promise as happens with probability at most
+    eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surefoot import DirichletPosterior, certify, riverswim, solve, verify
+    >>> counts = riverswim().simulate(50, np.random.default_rng(0))
+    >>> mdp, posterior = counts.to_mdp(discount=0.99, prior=1.0), DirichletPosterior(counts)
+    >>> certificate = certify(
+    ...     solve(mdp).policy, posterior, mdp, draws=2000, rng=np.random.default_rng(1)
+    ... )
+    >>> verify(certificate, posterior, mdp).stands
+    True
+    """
+    wrong = _mismatch(certificate, posterior, mdp)
+    if wrong is not None:
+        return Verification(stands=False, message=wrong, below=0, draws=0, p_value=0.0)
+    source = np.random.default_rng() if rng is None else rng
+    n = certificate.draws if draws is None else draws
+    if posterior.num_draws is not None:
+        n = min(n, posterior.num_draws)
+    rows = check_policy(mdp, certificate.policy)
+    rewards = rewards_of(mdp, posterior, objective=certificate.objective)
+    returns = policy_returns(posterior, mdp, rows, n, source, rewards=rewards)
+    promise = certificate.promise if certificate.objective == "max" else -certificate.promise
+    below = int(np.count_nonzero(returns.upper < promise))
+    p_value = float(binom.sf(below - 1, n, certificate.delta))
+    stands = p_value > certificate.eta
+    words = f"{below} of {n} new draws fall short of the promise ({certificate.delta:.3g} allowed)"
+    verdict = "The certificate stands" if stands else "The certificate does not stand"
+    return Verification(
+        stands=stands, message=f"{verdict}: {words}.", below=below, draws=n, p_value=p_value
+    )
+
+
+def _mismatch(certificate: Certificate, posterior: Posterior, mdp: MDP) -> str | None:
+    if certificate.basis != "bayesian":
+        return "The certificate does not stand: it is not about a posterior."
+    for what, mine, other in (
+        ("data", certificate.data_fingerprint, provenance.posterior_fingerprint(posterior)),
+        ("model", certificate.model_fingerprint, provenance.model_fingerprint(mdp)),
+    ):
+        if mine != other:
+            return f"The certificate does not stand: it was made for other {what} ({mine})."
+    return None
