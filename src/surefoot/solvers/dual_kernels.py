@@ -71,9 +71,9 @@ def _l1_donors(z, p, at, w, wat, k, mu, lowest):
     mass = 0
     weighted = 0
     for i in range(k):
-        excess = z[i] - mu * w[wat + i] - lowest
-        moved = p[at + i] if excess > 0 else 0
-        taken += moved * excess
+        over = z[i] - mu * w[wat + i]  # compared as it is: reordered sums must not move the line
+        moved = p[at + i] if over > lowest else 0
+        taken += moved * (over - lowest)
         mass += moved
         weighted += moved * w[wat + i]
     return taken, mass, weighted
@@ -161,7 +161,9 @@ def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):
 
     Returns the value, the gap, ``x`` and the two points whose pieces meet there.
     """
-    bottom, top = _domain(kind, z, k)
+    bottom, top = _domain(kind, z, k, budget, guess)
+    if kind == BOX:  # a guess may be off by the whole range, however small the step it came with
+        step = max(step, (top - bottom) / 1024)
     x = min(max(guess, bottom), top)
     value, on_left, on_right = dual(kind, z, a, aat, b, bat, k, budget, nominal, x)
     small = max(accuracy, (k + 4) * EPSILON * (abs(nominal) + abs(nominal - value)))
@@ -236,12 +238,22 @@ def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):
 
 
 @kernel(lean=True, forceinline=True)
-def _domain(kind, z, k):
-    """Return the interval that holds a maximum: multipliers from 0 on, or levels between the z."""
-    if kind != BOX:
-        return z[0] * 0, z[0] * 0 + HUGE
+def _domain(kind, z, k, budget, guess):
+    """Return the interval that holds a maximum: multipliers from 0 on, or levels between the z.
+
+    A multiplier beyond ``range / budget`` cannot be the best one, and its value would be so large
+    that nothing is left of the gap but rounding: a guess is cut there. The search itself never
+    goes that far.
+    """
+    zero = z[0] * 0
+    if kind != BOX and guess <= 0:
+        return zero, zero + HUGE
     bottom = top = z[0]
     for i in range(ONE, k):
         bottom = min(bottom, z[i])
         top = max(top, z[i])
-    return bottom, top
+    if kind == BOX:
+        return bottom, top
+    if (top - bottom) < HUGE * budget:
+        return zero, (top - bottom) / budget
+    return zero, zero + HUGE

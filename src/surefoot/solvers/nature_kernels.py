@@ -1,7 +1,7 @@
 """The distribution that nature chooses: the primal side of the duals."""
 
 from surefoot._compile import kernel
-from surefoot.solvers.dual_kernels import BOX, HUGE, L1, l1_donors, l1_receiver, search
+from surefoot.solvers.dual_kernels import BOX, HUGE, L1, l1_receiver, search
 
 
 @kernel(lean=True)
@@ -35,13 +35,14 @@ def _move(z, p, at, w, wat, k, mu, share, out, fresh):
     if fresh:
         for i in range(k):
             out[i] = p[at + i]
+    used = share * 0
     for i in range(k):
-        if z[i] - mu * w[wat + i] - lowest > 0:
+        if z[i] - mu * w[wat + i] > lowest:
             moved = share * p[at + i]
             out[i] -= moved
             out[receiver] += moved
-    _, mass, weighted = l1_donors(z, p, at, w, wat, k, mu, lowest)
-    return weighted + w[wat + receiver] * mass
+            used += p[at + i] * (w[wat + i] + w[wat + receiver])
+    return used
 
 
 @kernel(lean=True)
