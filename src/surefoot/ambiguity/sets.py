@@ -1,38 +1,45 @@
 """Ambiguity sets: for every row of an MDP, the distributions that nature may choose from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.ambiguity.confidence import Confidence, fingerprint
 from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
 from surefoot.model.mdp import MDP
 
 NORMS = ("l1", "linf")
-KINDS = (*NORMS, "box")
+BALLS = (*NORMS, "kl")
+KINDS = (*BALLS, "box")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AmbiguitySet:
     """One set per row of an MDP, around (or, for a box, beside) its nominal probabilities.
 
-    ``l1``: ``sum_i w_i |p_i - pbar_i| <= budget``; ``linf``: ``max_i w_i |p_i - pbar_i| <= budget``;
-    ``box``: ``lower <= p <= upper``; all within the simplex on the row's successors. Weights and
-    budgets travel together: neither means anything without the other.
+    ``l1``: ``sum_i w_i |p_i - pbar_i| <= budget``;
+    ``linf``: ``max_i w_i |p_i - pbar_i| <= budget``;
+    ``kl``: ``sum_i pbar_i log(pbar_i / p_i) <= budget``, in which an entry with nominal probability
+    0 may receive mass; ``box``: ``lower <= p <= upper``; all within the simplex on the row's
+    successors. Weights and budgets travel together: neither means anything without the other.
 
     Attributes
     ----------
     mdp
         The model whose rows and nominal probabilities the set is about.
     norm
-        ``"l1"``, ``"linf"`` or ``"box"``.
+        ``"l1"``, ``"linf"``, ``"kl"`` or ``"box"``.
     budget
-        ``(R,)``; None for a box.
+        ``(R,)``; None for a box. Infinity is the whole simplex.
     weights
         ``(E,)``; None means 1 for every entry. Infinity pins an entry, 0 leaves it free.
     lower, upper
         ``(E,)``; for a box only.
+    confidence
+        What the set promises and how it was made; None for a set made by hand. It belongs to these
+        numbers: a set with others refuses it.
 
     Examples
     --------
@@ -47,6 +54,7 @@ class AmbiguitySet:
     weights: NDArray[np.float64] | None = None
     lower: NDArray[np.float64] | None = None
     upper: NDArray[np.float64] | None = None
+    confidence: Confidence | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self)
@@ -56,6 +64,7 @@ class AmbiguitySet:
             _check_box(self)
         else:
             _check_ball(self)
+        _check_confidence(self)
 
     @classmethod
     def from_arrays(
@@ -68,21 +77,21 @@ class AmbiguitySet:
         mdp
             The model.
         norm
-            ``"l1"`` or ``"linf"``.
+            ``"l1"``, ``"linf"`` or ``"kl"``.
         budget
             A number or ``(S, A)``.
         weights
-            None (1 everywhere), a number, ``(S, A)`` or ``(S, A, S)``.
+            None (1 everywhere), a number, ``(S, A)`` or ``(S, A, S)``; a KL ball has none.
         """
-        if norm not in NORMS:
+        if norm not in BALLS:
             raise ValueError(
-                f"norm={norm!r}; choose 'l1' or 'linf' (a box is made by AmbiguitySet.box)."
+                f"norm={norm!r}; choose 'l1', 'linf' or 'kl' (a box is made by AmbiguitySet.box)."
             )
         return cls(
             mdp=mdp,
             norm=norm,
             budget=_per_row(mdp, "budget", budget),
-            weights=None if weights is None else _per_entry(mdp, "weights", weights),
+            weights=None if weights is None else per_entry(mdp, "weights", weights),
         )
 
     @classmethod
@@ -100,19 +109,62 @@ class AmbiguitySet:
         return cls(
             mdp=mdp,
             norm="box",
-            lower=_per_entry(mdp, "lower", lower),
-            upper=_per_entry(mdp, "upper", upper),
+            lower=per_entry(mdp, "lower", lower),
+            upper=per_entry(mdp, "upper", upper),
         )
 
     def __repr__(self) -> str:
         rows = f"{self.mdp.num_rows} rows"
         if self.norm == "box":
-            return f"AmbiguitySet(box, {rows})"
-        assert self.budget is not None  # noqa: S101 - set by __post_init__
-        low, high = self.budget.min(), self.budget.max()
+            return f"AmbiguitySet(box, {rows}{_promise(self)})"
+        budget = _need(self, "budget", self.mdp.num_rows)
+        low, high = budget.min(), budget.max()
         size = f"budget {low:g}" if low == high else f"budgets {low:g} to {high:g}"
+        if self.norm == "kl":
+            return f"AmbiguitySet(kl, {rows}, {size}{_promise(self)})"
         shape = "uniform weights" if self.weights is None else "weighted"
-        return f"AmbiguitySet({self.norm}, {rows}, {size}, {shape})"
+        return f"AmbiguitySet({self.norm}, {rows}, {size}, {shape}{_promise(self)})"
+
+
+def _promise(ambiguity: AmbiguitySet) -> str:
+    known = ambiguity.confidence
+    return "" if known is None else f", {known.basis}, delta {known.delta:g}"
+
+
+def seal(ambiguity: AmbiguitySet, confidence: Confidence) -> AmbiguitySet:
+    """Return the set with its confidence, tied to its numbers.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> made = AmbiguitySet.from_arrays(riverswim().mdp, norm="l1", budget=0.2)
+    >>> known = Confidence(basis="bayesian", delta=0.05, kind="l1", union="uncertain")
+    >>> promise = seal(made, known)
+    >>> promise
+    AmbiguitySet(l1, 12 rows, budget 0.2, uniform weights, bayesian, delta 0.05)
+    >>> replace(promise, budget=0.5 * promise.budget)
+    Traceback (most recent call last):
+        ...
+    ValueError: these numbers are not those that the confidence (delta=0.05) was computed for. ...
+    """
+    tied = replace(confidence, seal=_fingerprint(ambiguity, confidence))
+    return replace(ambiguity, confidence=tied)
+
+
+def _fingerprint(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
+    return fingerprint(
+        confidence, ambiguity.norm, ambiguity.budget, ambiguity.weights, ambiguity.lower,
+        ambiguity.upper, ambiguity.mdp.probability,
+    )  # fmt: skip
+
+
+def _check_confidence(ambiguity: AmbiguitySet) -> None:
+    known = ambiguity.confidence
+    if known is not None and known.seal != _fingerprint(ambiguity, known):
+        raise ValueError(
+            f"these numbers are not those that the confidence (delta={known.delta:g}) was computed "
+            "for. Make the set anew, or pass confidence=None: a set made by hand promises nothing."
+        )
 
 
 def check_same_rows(ambiguity: AmbiguitySet, mdp: MDP) -> None:
@@ -143,7 +195,8 @@ def _per_row(mdp: MDP, name: str, value: ArrayLike) -> NDArray[np.float64]:
     return array[mdp.row_state, mdp.row_action]
 
 
-def _per_entry(mdp: MDP, name: str, value: ArrayLike) -> NDArray[np.float64]:
+def per_entry(mdp: MDP, name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """Return a number, ``(S, A)`` or ``(S, A, S)`` as one number per entry."""
     array = as_float_array(name, value)
     if array.ndim < 3:
         return _per_row(mdp, name, array)[mdp.entry_row]
@@ -177,6 +230,8 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
         )
     if ambiguity.weights is None:
         return
+    if ambiguity.norm == "kl":
+        raise ValueError("a KL ball has no weights; leave them out.")
     weights = _need(ambiguity, "weights", mdp.num_entries)
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet, check_same_rows
 from surefoot.model.mdp import MDP
-from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL
+from surefoot.solvers.dual_kernels import BOX, KL, L1, L1_PINNED, NOMINAL
 from surefoot.solvers.row_kernels import Problem
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -96,6 +96,11 @@ def lay_out(ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: 
         kind[_only_nominal(ambiguity)] = NOMINAL
         budget = locked(_clip_budget(ambiguity))
         return Layout(locked(kind), budget, weights, shared, EMPTY, EMPTY, True)
+    if ambiguity.norm == "kl":
+        kind[uncertain] = KL
+        kind[_only_nominal(ambiguity)] = NOMINAL
+        budget = present(ambiguity.budget)
+        return Layout(locked(kind), budget, ones(longest), True, EMPTY, EMPTY, True)
     kind[uncertain] = BOX
     lower, upper = box_bounds(ambiguity, probability)
     if ambiguity.norm == "linf":

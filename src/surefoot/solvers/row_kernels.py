@@ -9,6 +9,7 @@ from surefoot._compile import kernel
 from surefoot.solvers.dual_kernels import (
     BOX,
     HUGE,
+    KL,
     L1,
     L1_PINNED,
     LONG_ROW,
@@ -20,6 +21,7 @@ from surefoot.solvers.dual_kernels import (
     l1_receiver,
     search,
 )
+from surefoot.solvers.kl_kernels import kl_distribution, kl_value
 from surefoot.solvers.nature_kernels import box_distribution, l1_distribution
 
 NEVER = np.int32(-1)
@@ -141,6 +143,11 @@ def robust_value(problem, row, v, accuracy, memory, scratch):
     k = problem.row_start[row + ONE] - start
     if kind == BOX:
         value, gap = box_value(problem, row, z, start, k, nominal, accuracy, memory)
+        return sign * value, gap
+    if kind == KL:
+        value, gap = kl_value(
+            z, problem.probability, start, k, problem.budget[row], nominal, accuracy, row, memory
+        )
         return sign * value, gap
     if kind == L1:
         wat = ZERO if problem.shared else start
@@ -282,6 +289,8 @@ def worst_distribution(problem, row, v, scratch, out, at):
     nominal = gather(problem, row, v, z)
     if kind == BOX:
         box_distribution(z, problem.lower, problem.upper, start, k, nominal, moved)
+    elif kind == KL:
+        kl_distribution(z, problem.probability, start, k, problem.budget[row], nominal, moved)
     elif kind == L1:
         wat = ZERO if problem.shared else start
         l1_distribution(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.sets import NORMS, AmbiguitySet
+from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP
 from surefoot.solvers.problem import make_problem
@@ -44,9 +44,10 @@ def worst_case(
     budget
         The radius of the ball, 0 or more.
     weights
-        ``(K,)``; None means 1 everywhere.
+        ``(K,)``; None means 1 everywhere. A KL ball has none.
     norm
-        ``"l1"`` (``sum w|p - nominal|``) or ``"linf"`` (``max w|p - nominal|``).
+        ``"l1"`` (``sum w|p - nominal|``), ``"linf"`` (``max w|p - nominal|``) or ``"kl"``
+        (``sum nominal log(nominal/p)``, in which unseen successors may receive mass).
 
     Examples
     --------
@@ -57,8 +58,8 @@ def worst_case(
     if z.ndim != 1 or len(z) == 0 or not np.all(np.isfinite(z)):
         raise ValueError(f"values must be finite numbers of shape (K,), got shape {z.shape}.")
     p = check_distribution("nominal", nominal, len(z))
-    if norm not in NORMS:
-        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, NORMS))}.")
+    if norm not in BALLS:
+        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, BALLS))}.")
     mdp = _one_row(z, p)
     ambiguity = AmbiguitySet(
         mdp=mdp,
@@ -116,7 +117,7 @@ def spans(
     >>> from surefoot import riverswim
     >>> mdp = riverswim().mdp
     >>> ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
-    >>> spans(ambiguity, np.zeros(6))[-1]  # 0.1 of mass moves between 0 and 10000
+    >>> float(spans(ambiguity, np.zeros(6))[-1])  # 0.1 of mass moves between 0 and 10000
     1000.0
     """
     mdp = ambiguity.mdp

@@ -1,0 +1,86 @@
+"""What a set promises, and how it was made: it travels with the set and fits no other."""
+
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+BASES = ("bayesian", "frequentist")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confidence:
+    """How sure it is that the true model lies in a set.
+
+    Bayesian: for all but a share ``eta`` of the Monte Carlo draws, the posterior probability of a
+    model outside is at most ``delta``. Frequentist: whatever the true model, data for which it lies
+    outside have probability at most ``delta``.
+
+    Attributes
+    ----------
+    basis
+        ``"bayesian"`` or ``"frequentist"``.
+    delta
+        The probability that the promise fails.
+    kind
+        Which bound or norm the sizes come from.
+    union
+        What delta is shared over: ``"all"``, ``"uncertain"`` rows, ``"states"`` (a promise for the
+        rows of one deterministic policy only), ``"joint"`` or the rows of one ``"policy"``.
+    eta
+        The probability that the Monte Carlo itself fails; None where it plays no part.
+    rule
+        ``"strict"`` or ``"marginal"``; None for frequentist sets.
+    draws, shape_draws
+        Posterior draws behind the sizes, and behind the shapes.
+    seed
+        Where all draws came from.
+    weights
+        How the weights were chosen.
+    scale
+        How they are scaled: ``"one"`` (all 1), ``"unit"`` (2-norm 1 in every row), ``"given"``.
+    assumptions
+        What the promise rests on beyond the model itself, in sentences.
+    seal
+        Fingerprint of the numbers of the set this belongs to.
+
+    Examples
+    --------
+    >>> Confidence(basis="frequentist", delta=0.05, kind="kl", union="uncertain").delta
+    0.05
+    """
+
+    basis: str
+    delta: float
+    kind: str
+    union: str
+    eta: float | None = None
+    rule: str | None = None
+    draws: int | None = None
+    shape_draws: int = 0
+    seed: int | None = None
+    weights: str = "uniform"
+    scale: str = "one"
+    assumptions: tuple[str, ...] = ()
+    seal: str = ""
+
+    def __post_init__(self) -> None:
+        if self.basis not in BASES:
+            raise ValueError(f"basis={self.basis!r}; choose one of {', '.join(map(repr, BASES))}.")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta={self.delta!r}; it must lie between 0 and 1.")
+
+
+def fingerprint(confidence: Confidence, *numbers: Any) -> str:
+    """Return a short text that changes with any number of a set or of its confidence."""
+    digest = blake2b(digest_size=16)
+    for field in fields(confidence):
+        if field.name != "seal":
+            digest.update(f"{field.name}={getattr(confidence, field.name)!r};".encode())
+    for number in numbers:
+        if isinstance(number, np.ndarray):
+            digest.update(np.ascontiguousarray(number).data)
+        else:
+            digest.update(repr(number).encode())
+    return digest.hexdigest()
