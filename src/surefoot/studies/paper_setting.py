@@ -15,12 +15,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 
+from surefoot.ambiguity.concentration import norm_budget
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.ambiguity.weights import choose_weights
 from surefoot.model.mdp import MDP
-from surefoot.solvers.solver import solve
 from surefoot.studies.published import Method
 
 Floats = NDArray[np.float64]
@@ -68,6 +67,7 @@ def paper_hoeffding_budget(
     """
     size = mdp.num_states
     entry_weights = np.ones(mdp.num_entries) if weights is None else weights
+    level = delta / (size * mdp.num_actions)
     budget = np.empty(mdp.num_rows)
     known: dict[bytes, float] = {}
     for row in range(mdp.num_rows):
@@ -75,34 +75,9 @@ def paper_hoeffding_budget(
         padded = np.concatenate([own, np.full(size - len(own), own[-1])])
         key = padded.tobytes()
         if key not in known:
-            known[key] = _hoeffding(padded, samples, norm, delta, size * mdp.num_actions)
+            known[key] = norm_budget(f"hoeffding_{norm}", padded, samples=samples, level=level)
         budget[row] = known[key]
     return budget
-
-
-def _hoeffding(weights: Floats, samples: int, norm: str, delta: float, num_pairs: int) -> float:
-    size = len(weights)
-    if norm == "l1":
-        counted, rate = np.arange(size - 1, 0, -1) * math.log(2.0), 0.5
-        weights = weights[:-1]
-    else:
-        counted, rate = np.zeros(size), 2.0
-    binding = weights > 0  # a weight of 0 leaves its entry free: nothing to bound
-    counted, squares = counted[binding], weights[binding] ** 2
-    target = math.log(delta / (2.0 * num_pairs))
-
-    def excess(budget: float) -> float:
-        return float(logsumexp(counted - rate * samples * budget**2 / squares)) - target
-
-    most = counted.max() + math.log(size) - target
-    largest = math.sqrt(squares.max() / (rate * samples) * most)
-    return float(brentq(excess, 0.0, largest * (1 + 1e-9), xtol=1e-13))
-
-
-def row_values(mdp: MDP) -> Floats:
-    """Return ``(E,)``: ``z = r + discount * v`` of every entry, v the optimum of the model."""
-    values: Floats = mdp.discount * solve(mdp).value[mdp.successor]
-    return values + (mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row])
 
 
 def nominal_of_draws(draws: Floats, truth: MDP) -> MDP:
@@ -130,32 +105,4 @@ def paper_frequentist_set(
 
 def paper_weights(mdp: MDP, values: Floats, method: Method) -> Floats | None:
     """Return weights of 2-norm 1 in every row, on its own successors; None for uniform ones."""
-    if method.weights == "uniform":
-        return None
-    return np.concatenate(
-        [
-            unit_weights(values[first:last], method)
-            for first, last in zip(mdp.row_start[:-1], mdp.row_start[1:], strict=True)
-        ]
-    )
-
-
-def unit_weights(values: Floats, method: Method) -> Floats:
-    """Return the weights of 2-norm 1 that minimise the bound on the span along ``values``.
-
-    Examples
-    --------
-    >>> unit_weights(np.array([0.0, 1.0, 4.0]), Method("bayesian", "l1", "analytic")).round(3)
-    array([0.667, 0.333, 0.667])
-    """
-    if method.weights == "socp":
-        center = values.mean()
-    elif method.norm == "l1":
-        center = (values.max() + values.min()) / 2
-    else:
-        center = np.median(values)
-    far = np.abs(values - center)
-    if not far.max() > 0:
-        return np.full(len(values), len(values) ** -0.5)
-    weights: Floats = far if method.norm == "l1" else far ** (1 / 3)
-    return weights / np.linalg.norm(weights)
+    return choose_weights(mdp, method.weights, norm=method.norm, center=None, z=values).weights

@@ -18,15 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.ambiguity.weights import POWER
 from surefoot.domains.riverswim import riverswim
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
-from surefoot.studies.paper_setting import (
-    distances,
-    nominal_of_draws,
-    paper_credible_budget,
-    unit_weights,
-)
+from surefoot.studies.paper_setting import distances, nominal_of_draws, paper_credible_budget
 from surefoot.studies.published import DELTAS, Method, published_guarantee
 
 Floats = NDArray[np.float64]
@@ -98,7 +94,7 @@ def _one_data_set(
     over_states = solve(mdp).value
     found = {}
     for norm in ("l1", "linf"):
-        weights = unit_weights(over_states, Method("bayesian", norm, "analytic"))[mdp.successor]
+        weights = weights_over_states(over_states, norm)[mdp.successor]
         for delta in DELTAS:
             for variant in VARIANTS:
                 sizing = None if variant == "uniform" else weights
@@ -109,6 +105,19 @@ def _one_data_set(
                 guarantee = solve(mdp, built, tolerance=1e-3).return_lower
                 found[variant, norm, delta] = (guarantee, float(inside.mean()))
     return found
+
+
+def weights_over_states(value: Floats, norm: str) -> Floats:
+    """Return weights of 2-norm 1 over all states, reachable or not, from a value function.
+
+    Examples
+    --------
+    >>> weights_over_states(np.array([0.0, 1.0, 4.0]), "l1").round(3).tolist()
+    [0.667, 0.333, 0.667]
+    """
+    center = (value.max() + value.min()) / 2 if norm == "l1" else np.median(value)
+    weights = np.abs(value - center) ** POWER[norm]
+    return np.asarray(weights / np.linalg.norm(weights))
 
 
 def _summary(variant: str, norm: str, delta: float, results: Floats) -> Finding:

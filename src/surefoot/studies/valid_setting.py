@@ -1,0 +1,58 @@
+"""Our rules on the paper's data: sets that hold what they promise."""
+
+from dataclasses import replace
+
+from surefoot.ambiguity.calibration import share_level
+from surefoot.ambiguity.credible import credible_set
+from surefoot.ambiguity.frequentist import frequentist_set, split_counts
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.data.counting import Counts
+from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.studies.cells import Cell
+
+UNION, ETA = "states", 0.001
+"""Only the rows that the robust policy plays must hold, which strict Bayesian sizes may use."""
+EFFORT, USUAL_DRAWS = 2, 10_000
+"""Draws: this multiple of what the rule needs, and no fewer than usual."""
+SHAPE_SHARE = 0.25
+"""Of the transitions, the share on which frequentist weights are chosen; the rest set the size."""
+KINDS = {"l1": "weighted_l1", "linf": "hoeffding_linf"}
+"""The sharpest bound for a ball of each norm."""
+
+
+def bayesian_set(posterior: DirichletPosterior, truth: MDP, cell: Cell) -> tuple[AmbiguitySet, int]:
+    """Return the credible set of a cell around the exact posterior mean, and its draws."""
+    mdp = replace(truth, probability=posterior.mean())
+    level = share_level(mdp, delta=cell.delta, eta=ETA, union=UNION, rule="strict")
+    draws = cell.draws or max(EFFORT * level.needed, USUAL_DRAWS)
+    made = credible_set(
+        posterior,
+        mdp,
+        delta=cell.delta,
+        norm=cell.method.norm,
+        weights=cell.method.weights,
+        union=UNION,
+        eta=ETA,
+        draws=draws,
+        rng=cell.rng(1),
+    )
+    return made, draws
+
+
+def confidence_set(counts: Counts, truth: MDP, cell: Cell) -> AmbiguitySet:
+    """Return the frequentist set of a cell; weights, where it has any, come from split data."""
+    method, shape = cell.method, None
+    if method.weights != "uniform":
+        first, counts = split_counts(counts, cell.rng(1), share=SHAPE_SHARE)
+        shape = replace(truth, probability=DirichletPosterior(first).mean())
+    # The number of samples is fixed by design, and so is that of a part, given its size.
+    return frequentist_set(
+        counts,
+        counts.to_mdp(discount=truth.discount, initial=truth.initial),
+        delta=cell.delta,
+        kind=KINDS[method.norm],
+        weights=method.weights,
+        shape=shape,
+        fixed_design=True,
+    )
