@@ -128,26 +128,30 @@ class Certificate:
         lines = [self.sentence, ""]
         width = max(len(name) for name, _ in self._facts())
         lines += [f"  {name:<{width}}  {value}" for name, value in self._facts()]
-        lines += [f"  warning: {text}" for text in self.warnings]
+        lines += [f"  note: {text}" for text in self.warnings]
         return "\n".join(lines)
 
     def _facts(self) -> list[tuple[str, str]]:
-        robust = "-" if self.robust_return is None else lower_text(self.robust_return)
-        marginal = "-" if self.marginal_bound is None else lower_text(self.marginal_bound)
-        return [
+        facts = [
             (
                 "promise holds with probability at least",
                 f"{self.confidence} (delta {self.delta:g})",
             ),
-            ("certainty of the Monte Carlo", f"{percent(self.eta)} (eta {self.eta:g})"),
-            ("gap", f"{upper_text(self.gap, 4)} ({self.relative_gap:.2%})"),
-            ("promise, marginal form", marginal),
-            ("nominal return", lower_text(self.nominal_return)),
-            ("robust return", robust),
-            ("draws", f"{self.draws:,} and {self.other_draws:,} for the other end"),
-            ("numerical error, subtracted", f"{self.numerical_error:.1e}"),
             ("basis", f"{self.basis}: {self.prior}"),
+            ("nominal return", lower_text(self.nominal_return)),
         ]
+        if np.isfinite(self.gap):
+            facts.append(("gap", f"{upper_text(self.gap, 4)} ({self.relative_gap:.2%})"))
+        if self.robust_return is not None:
+            facts.append(("robust return", lower_text(self.robust_return)))
+        if self.draws > 0:
+            facts += [
+                ("draws", f"{self.draws:,} and {self.other_draws:,} for the other end"),
+                ("certainty of the Monte Carlo", f"{percent(self.eta)} (eta {self.eta:g})"),
+            ]
+        if self.marginal_bound is not None:
+            facts.append(("promise, marginal form", lower_text(self.marginal_bound)))
+        return [*facts, ("numerical error, subtracted", f"{self.numerical_error:.1e}")]
 
     def __repr__(self) -> str:
         return (
@@ -160,7 +164,7 @@ class Certificate:
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
             for name, value in self._facts()
         )
-        notes = "".join(f"<p>Warning: {html.escape(text)}</p>" for text in self.warnings)
+        notes = "".join(f"<p>Note: {html.escape(text)}</p>" for text in self.warnings)
         return f"<p><b>{html.escape(self.sentence)}</b></p><table>{rows}</table>{notes}"
 
     def to_json(self) -> str:

@@ -1,0 +1,174 @@
+"""Promises without a prior: the robust value of a set that holds the truth."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.ambiguity.confidence import Confidence
+from surefoot.ambiguity.frequentist import frequentist_set, split_counts
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates import provenance
+from surefoot.certificates.certificate import Certificate
+from surefoot.data.counting import Counts
+from surefoot.data.reward_uncertainty import uncertain_rewards
+from surefoot.model.mdp import MDP
+from surefoot.solvers.solver import evaluate, solve
+
+
+def certify_frequentist(
+    policy: ArrayLike, ambiguity: AmbiguitySet, mdp: MDP, *, objective: str = "max"
+) -> Certificate:
+    """Promise the robust value of a frequentist set: no prior, no posterior draws.
+
+    With probability at least ``1 - delta`` over the data the set holds the true model, and then
+    the policy earns at least its worst case in the set, and no policy more than its best case. The
+    kind of the set must have been fixed before the data (Clopper-Pearson boxes are the tightest on
+    small rows); a set whose delta is shared over the rows of one policy speaks of that one alone.
+
+    Parameters
+    ----------
+    policy
+        ``(S,)`` action ids or ``(S, A)`` probabilities. It may have been chosen from the same data:
+        the set holds for all rows at once.
+    ambiguity
+        From `frequentist_set`.
+    mdp
+        The model the set was made for.
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surefoot import certify_frequentist, frequentist_set, riverswim, solve
+    >>> counts = riverswim().simulate(500, np.random.default_rng(0))
+    >>> mdp = counts.to_mdp(discount=0.95)
+    >>> box = frequentist_set(
+    ...     counts, mdp, delta=0.05, kind="clopper_pearson", fixed_design=True
+    ... )
+    >>> certificate = certify_frequentist(solve(mdp, box).policy, box, mdp)
+    >>> certificate.basis, certificate.lower_bound < certificate.nominal_return
+    ('frequentist', True)
+    """
+    confidence = _frequentist(ambiguity)
+    worst = evaluate(mdp, policy, ambiguity, objective=objective)
+    nominal = evaluate(mdp, policy, objective=objective)
+    best = solve(mdp, ambiguity, objective=objective, nature="best")
+    low, high = (
+        (worst.return_lower, best.return_upper)
+        if objective == "max"
+        else (best.return_lower, worst.return_upper)
+    )
+    return Certificate(
+        lower_bound=low,
+        upper_bound=high,
+        marginal_bound=None,
+        scope="no policy",
+        delta=confidence.delta,
+        eta=0.0,
+        draws=0,
+        other_draws=0,
+        seed="",
+        basis="frequentist",
+        prior=f"{confidence.kind} sets, delta shared over {_shared_over(confidence)}",
+        objective=objective,
+        policy=np.array(policy),
+        nominal_return=nominal.return_lower if objective == "max" else nominal.return_upper,
+        robust_return=worst.return_lower if objective == "max" else worst.return_upper,
+        numerical_error=2 * worst.error_bound,
+        data_fingerprint=confidence.seal,
+        model_fingerprint=provenance.model_fingerprint(mdp),
+        assumptions=(),
+        warnings=confidence.assumptions,
+        versions=provenance.versions(),
+    )
+
+
+def _frequentist(ambiguity: AmbiguitySet) -> Confidence:
+    confidence = ambiguity.confidence
+    if confidence is None or confidence.basis != "frequentist":
+        found = "was made by hand" if confidence is None else "rests on a prior"
+        raise ValueError(
+            f"this set {found}; a frequentist certificate needs one from frequentist_set(...)."
+        )
+    return confidence
+
+
+def _shared_over(confidence: Confidence) -> str:
+    return {"policy": "the policy's own rows"}.get(confidence.union, "all uncertain rows")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SplitResult:
+    """A policy chosen on one part of the data and its promise from the other."""
+
+    policy: NDArray[np.int64]
+    certificate: Certificate
+    ambiguity: AmbiguitySet
+
+
+def certify_split(
+    counts: Counts,
+    *,
+    discount: float,
+    delta: float,
+    rng: np.random.Generator,
+    kind: str = "clopper_pearson",
+    share: float = 0.5,
+    initial: ArrayLike | str = "uniform",
+    fixed_design: bool = False,
+) -> SplitResult:
+    """Choose a policy on one part of the data and certify it on the other.
+
+    The policy is robust on the first part; the second part then needs to hold for that policy's own
+    rows only, so that delta is shared over one row per state.
+
+    Parameters
+    ----------
+    counts
+        Declared counts, or counts that will be put on the default support.
+    discount, initial
+        As for ``counts.to_mdp``.
+    delta
+        Failure probability of the promise.
+    rng
+        Decides which transition goes to which part.
+    kind
+        Kind of set, fixed before the data.
+    share
+        Share of the transitions that choose the policy.
+    fixed_design
+        Whether the number of samples of every row was fixed beforehand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from surefoot import certify_split, riverswim
+    >>> counts = riverswim().simulate(500, np.random.default_rng(0))
+    >>> result = certify_split(
+    ...     counts, discount=0.95, delta=0.05, rng=np.random.default_rng(1), fixed_design=True
+    ... )
+    >>> result.policy.tolist(), result.certificate.basis
+    ([1, 1, 1, 1, 1, 1], 'frequentist')
+    """
+    placed = counts.on_support()
+    if uncertain_rewards(placed).any():
+        raise ValueError(
+            "mean rewards are uncertain in these counts, and this promise takes them as exact. "
+            "Give a table of rewards, or read the log with rewards='fixed'."
+        )
+    choosing, sizing = split_counts(placed, rng, share=share)
+    # Rewards are those of the whole log: they are not part of what is promised about transitions.
+    first = choosing.to_mdp(discount=discount, initial=initial)
+    second = sizing.to_mdp(discount=discount, initial=initial)
+    scout = frequentist_set(choosing, first, delta=delta, kind=kind, fixed_design=fixed_design)
+    policy = np.asarray(solve(first, scout).policy, dtype=np.int64)
+    ambiguity = frequentist_set(
+        sizing, second, delta=delta, kind=kind, fixed_design=fixed_design, policy=policy
+    )
+    certificate = certify_frequentist(policy, ambiguity, second)
+    # The other rows are left open, so that the best case says nothing about other policies.
+    certificate = dataclasses.replace(certificate, upper_bound=float("inf"))
+    return SplitResult(policy=policy, certificate=certificate, ambiguity=ambiguity)
