@@ -1,0 +1,293 @@
+"""A batch of drawn models in memory: what policies are chosen on, never certified on."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.certificates import search_kernels as kernels
+from surefoot.certificates.ranks import marginal_rank
+from surefoot.certificates.returns import DIRECT_STATES, MAX_SWEEPS, Rewards
+from surefoot.model.mdp import MDP
+from surefoot.posterior.draws import PosteriorDraws
+from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.workspace import available_cores
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BATCH_VALUES = 2**25
+"""How many numbers a batch holds at most (a quarter of a gigabyte)."""
+LEAST_CUT, MOST_CUTS = 64, 16
+SWEPT_TOLERANCE = 1e-7
+"""How exactly large models are evaluated while choosing, as a share of the largest value."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """Drawn models of the allowed rows.
+
+    Attributes
+    ----------
+    mdp
+        The allowed rows with the posterior mean as probabilities; rewards are to be maximised.
+    rows
+        ``(R',)``: which rows of the whole model these are.
+    draws
+        ``(n, E')`` probabilities.
+    rewards
+        ``(n, E')``, or ``(1, E')`` where all rewards are certain.
+    uncertain_rows
+        ``(R',)``: rows with more than one successor or an uncertain reward.
+    """
+
+    mdp: MDP
+    rows: Ints
+    draws: Floats
+    rewards: Floats
+    uncertain_rows: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """The number of draws."""
+        return len(self.draws)
+
+    @cached_property
+    def initial(self) -> Floats:
+        """``(S,)``: the distribution of the first state, summing to 1."""
+        start: Floats = self.mdp.initial / self.mdp.initial.sum()
+        return start
+
+    @cached_property
+    def uncertain_states(self) -> NDArray[np.bool_]:
+        """``(S,)``: states with at least one uncertain row."""
+        some: NDArray[np.bool_] = np.logical_or.reduceat(
+            self.uncertain_rows, self.mdp.state_start[:-1]
+        )
+        return some
+
+    @property
+    def num_uncertain(self) -> int:
+        """How many states share delta in a union over states; at least 1."""
+        return max(1, int(self.uncertain_states.sum()))
+
+    @cached_property
+    def successor(self) -> Ints:
+        """``(E',)``: the successors, as the kernels index."""
+        return self.mdp.successor.astype(np.int64)
+
+    @property
+    def models(self) -> tuple[Any, ...]:
+        """The arrays that every kernel begins with."""
+        return self.draws, self.rewards, self.mdp.row_start, self.successor, self.mdp.discount
+
+    def rank(self, delta: float) -> int:
+        """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
+        return max(1, marginal_rank(self.size, delta))
+
+
+def allowed_rows(mdp: MDP, allowed: ArrayLike | None) -> Ints:
+    """Return the rows that ``(S, A)`` booleans or (state, action) pairs allow, all for None.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> mdp = riverswim().mdp
+    >>> allowed_rows(mdp, [(0, 1), (1, 0), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]).tolist()
+    [1, 2, 3, 5, 7, 9, 11]
+    """
+    if allowed is None:
+        return np.arange(mdp.num_rows)
+    given = np.asarray(allowed)
+    if given.dtype == np.bool_ and given.shape == (mdp.num_states, mdp.num_actions):
+        rows = np.flatnonzero(given[mdp.row_state, mdp.row_action])
+    elif given.dtype.kind in "iu" and given.ndim == 2 and given.shape[1] == 2:
+        rows = np.unique([mdp.row_of(int(s), int(a)) for s, a in given])
+    else:
+        raise ValueError(
+            f"allowed has shape {given.shape} and type {given.dtype}; give ({mdp.num_states}, "
+            f"{mdp.num_actions}) booleans or a list of (state, action) pairs."
+        )
+    left = np.bincount(mdp.row_state[rows], minlength=mdp.num_states)
+    bad = np.flatnonzero(left == 0)
+    if len(bad):
+        raise ValueError(
+            f"allowed leaves no available action in state {mdp.state_name(bad[0])} ({len(bad)} "
+            "such states); every state needs one."
+        )
+    return rows
+
+
+def affordable(entries: int, *, uncertain: bool) -> int:
+    """Return how many draws of that many entries fit in memory; at least 16."""
+    return max(16, BATCH_VALUES // (entries * (2 if uncertain else 1)))
+
+
+def take_batch(
+    posterior: Posterior,
+    mdp: MDP,
+    rewards: Rewards,
+    rows: Ints,
+    n: int,
+    rng: np.random.Generator,
+) -> Batch:
+    """Draw ``n`` models, restricted to some rows, and keep them."""
+    layout = RowLayout.of(mdp)
+    entries = layout.entries_of(rows)
+    whole = len(rows) == mdp.num_rows
+    draws = np.empty((n, len(entries)))
+    uncertain = rewards.uncertain[entries]
+    drawn = np.empty((n if uncertain.any() else 1, len(entries)))
+    reward_rng = rng.spawn(1)[0]
+    done = 0
+    for block in posterior.stream(n, rng, None if whole else rows):
+        draws[done : done + len(block)] = block
+        reward = rewards.draw(len(block), entries, reward_rng)
+        drawn[done if len(drawn) > 1 else 0 :][: len(reward)] = reward
+        done += len(block)
+    return Batch(
+        mdp=restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries]),
+        rows=rows,
+        draws=draws,
+        rewards=drawn,
+        uncertain_rows=uncertain_rows(mdp, rows, uncertain),
+    )
+
+
+def uncertain_rows(mdp: MDP, rows: Ints, rewards: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows have several successors or, as ``(E',)`` says, an uncertain reward."""
+    lengths = np.diff(mdp.row_start)[rows]
+    starts = np.cumsum(lengths) - lengths
+    either: NDArray[np.bool_] = np.logical_or.reduceat(rewards, starts) | (lengths > 1)
+    return either
+
+
+def restricted(mdp: MDP, rows: Ints, probability: Floats, reward: Floats) -> MDP:
+    """Return the model of some rows, with other probabilities and rewards per entry."""
+    lengths = np.diff(mdp.row_start)[rows]
+    return MDP(
+        state_start=np.searchsorted(mdp.row_state[rows], np.arange(mdp.num_states + 1)),
+        row_action=mdp.row_action[rows],
+        row_start=np.concatenate(([0], np.cumsum(lengths))),
+        successor=mdp.successor[RowLayout.of(mdp).entries_of(rows)],
+        probability=probability,
+        reward=reward,
+        discount=mdp.discount,
+        initial=mdp.initial,
+        num_actions=mdp.num_actions,
+        reward_per_entry=True,
+        state_labels=mdp.state_labels,
+        action_labels=mdp.action_labels,
+    )
+
+
+def children(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
+    """Return generators of their own for the parts of a job."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "
+            "numpy.random.default_rng(seed)."
+        )
+    return rng.spawn(n)
+
+
+def split_draws(
+    posterior: Posterior, mdp: MDP, rng: np.random.Generator
+) -> tuple[Posterior, Posterior]:
+    """Return two posteriors without a common draw: one to choose on, one to certify with.
+
+    A posterior without end is both; one of finitely many draws is cut in half.
+    """
+    if posterior.num_draws is None:
+        return posterior, posterior
+    if posterior.num_draws < 2:
+        raise ValueError(
+            f"this posterior has {posterior.num_draws} independent draw(s); choosing and "
+            "certifying need draws of their own. Run the sampler longer."
+        )
+    if not isinstance(posterior, PosteriorDraws):
+        draws = posterior.sample(posterior.num_draws, rng)
+        posterior = PosteriorDraws.from_arrays(draws, mdp=mdp, independent=True)
+    return posterior.split(posterior.num_draws // 2, rng)
+
+
+def shared(total: int, work: Callable[[int, int], None], *, least: int = LEAST_CUT) -> None:
+    """Share ``range(total)`` among threads, cut the same way on every machine."""
+    size = max(least, -(-total // MOST_CUTS))
+    cuts = [(begin, min(begin + size, total)) for begin in range(0, total, size)]
+    threads = min(len(cuts), available_cores())
+    if threads <= 1:
+        for cut in cuts:
+            work(*cut)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda cut: work(*cut), cuts))
+
+
+def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
+
+    Large models are swept from ``start``; small ones are solved.
+    """
+    states = batch.mdp.num_states
+    returns = np.empty(batch.size)
+    if states <= DIRECT_STATES:
+        values = np.empty((batch.size, states))
+
+        def solve(begin: int, end: int) -> None:
+            matrix = np.empty((states, states))
+            kernels.direct_values(
+                *batch.models, batch.initial, choice, begin, end, matrix, values, returns
+            )
+
+        shared(batch.size, solve)
+        return values, returns
+    values = np.zeros((batch.size, states)) if start is None else start.copy()
+    largest = float(np.abs(batch.rewards).max()) / (1.0 - batch.mdp.discount)
+    tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
+
+    def sweep(begin: int, end: int) -> None:
+        image = np.empty(states)
+        kernels.swept_values(
+            *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS, image, values,
+            returns,
+        )  # fmt: skip
+
+    shared(batch.size, sweep, least=1)
+    return values, returns
+
+
+def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Floats:
+    """Return discounted visits ``(n, S)`` of one row per state in every draw."""
+    states = batch.mdp.num_states
+    if states <= DIRECT_STATES:
+        visits = np.empty((batch.size, states))
+
+        def solve(begin: int, end: int) -> None:
+            matrix = np.empty((states, states))
+            kernels.direct_visits(*batch.models, batch.initial, choice, begin, end, matrix, visits)
+
+        shared(batch.size, solve)
+        return visits
+    rest = 1.0 / (1.0 - batch.mdp.discount)
+    visits = np.tile(batch.initial * rest, (batch.size, 1)) if start is None else start.copy()
+
+    def sweep(begin: int, end: int) -> None:
+        draws, _, *model = batch.models
+        kernels.swept_visits(
+            draws, *model, batch.initial, choice, begin, end, 1e-4, MAX_SWEEPS, np.empty(states),
+            visits,
+        )  # fmt: skip
+
+    shared(batch.size, sweep, least=1)
+    return visits
+
+
+def percentile(returns: Floats, rank: int) -> float:
+    """Return the ``rank``-th smallest return."""
+    return float(np.partition(returns, rank - 1)[rank - 1])

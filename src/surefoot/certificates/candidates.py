@@ -1,0 +1,76 @@
+"""Policies worth considering, from many sides: what the search starts from."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates.batch import Batch, Floats, Ints
+from surefoot.certificates.local_search import Stopped, climb
+from surefoot.certificates.var_operator import fixed_point
+from surefoot.solvers.policies import check_policy
+from surefoot.solvers.solver import solve
+
+ROBUST_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+"""Budgets of the robust candidates, in mean posterior distances of their rows."""
+VAR_LEVELS = 5
+"""Levels of the VaR candidates, from delta shared over the states up to one half."""
+CLIMB_SHARES = (1.0, 0.25)
+"""Shares of the worst draws that coordinate ascent looks at, besides delta and twice delta."""
+MAX_SWEEPS = 400
+
+
+def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+    """Yield names and policies (one row per state), the nominal one first.
+
+    They are made one by one, so that a search out of time may leave the rest.
+    """
+    nominal = _rows(batch, solve(batch.mdp, tolerance=_tolerance(batch)).policy)
+    yield "nominal", nominal
+    yield from _robust(batch)
+    yield from _var(batch, delta)
+    for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
+        if share < 1.0:
+            name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
+        else:
+            name = "coordinate ascent, all draws"
+        yield name, climb(batch, nominal, delta, share, stopped)
+
+
+def _tolerance(batch: Batch) -> float:
+    scale = float(np.abs(batch.mdp.reward).max()) / (1.0 - batch.mdp.discount)
+    return 1e-6 * max(scale, 1e-300)
+
+
+def _rows(batch: Batch, policy: Floats | Ints) -> Ints:
+    return check_policy(batch.mdp, policy).rows.astype(np.int64)
+
+
+def _robust(batch: Batch) -> Iterator[tuple[str, Ints]]:
+    """Yield robust policies for L1 balls of growing size."""
+    reach = mean_distances(batch)
+    for scale in ROBUST_SCALES:
+        ball = AmbiguitySet(mdp=batch.mdp, norm="l1", budget=np.minimum(2.0, scale * reach))
+        solution = solve(batch.mdp, ball, tolerance=100 * _tolerance(batch))
+        yield f"robust, budget {scale:g} x mean distance", _rows(batch, solution.policy)
+
+
+def mean_distances(batch: Batch) -> Floats:
+    """Return ``(R,)``: how far draws lie from the nominal row on average, in the L1 norm."""
+    total = np.zeros(batch.mdp.num_entries)
+    for begin in range(0, batch.size, 64):
+        part = batch.draws[begin : begin + 64]
+        total += np.abs(part - batch.mdp.probability).sum(axis=0)
+    distances: Floats = np.add.reduceat(total, batch.mdp.row_start[:-1]) / batch.size
+    return distances
+
+
+def _var(batch: Batch, delta: float) -> Iterator[tuple[str, Ints]]:
+    """Yield policies of the VaR operator at a path of levels, each started from the one before."""
+    lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
+    v = None
+    for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
+        ranks = np.full(batch.mdp.num_states, batch.rank(float(level)), dtype=np.int64)
+        point = fixed_point(batch, ranks, v, 100 * _tolerance(batch), MAX_SWEEPS)
+        v = point.v
+        yield f"VaR, level {level:.3g}", point.choice

@@ -1,0 +1,213 @@
+"""Better policies by changing one action at a time, on the empirical percentile of a batch."""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+
+from surefoot.certificates import search_kernels as kernels
+from surefoot.certificates.batch import (
+    Batch,
+    Floats,
+    Ints,
+    percentile,
+    policy_values,
+    policy_visits,
+    shared,
+)
+from surefoot.certificates.returns import DIRECT_STATES
+
+EXACT_WORK = 8e9
+"""Multiplications that one round of exact flips may cost (some seconds)."""
+GAIN = 1e-10
+"""What counts as better, as a share of the spread of returns: less is rounding."""
+ROUGH_GAIN = 1e-4
+"""The same where changes are only estimated: there are many small ones, and each round is dear."""
+SINGLES, PAIRED = 3, 7
+"""Where no change helps: how many are tried all the same (if estimated), and in pairs (if not)."""
+MAX_ROUNDS = 200
+CLIMB_ROUNDS = 12
+
+Stopped = Callable[[], bool]
+"""Tells whether the time is over."""
+
+
+def flip_table(batch: Batch, choice: Ints) -> Floats:
+    """Return ``(R, n)``: the return in every draw when one state plays another row. Exact."""
+    states = batch.mdp.num_states
+    draws, rewards, row_start, successor, discount = batch.models
+    table = np.empty((batch.mdp.num_rows, batch.size))
+
+    def work(begin: int, end: int) -> None:
+        kernels.flip_returns(
+            draws, rewards, batch.mdp.state_start, row_start, successor, discount, batch.initial,
+            choice, begin, end, np.empty((states, states)), np.empty(states), np.empty(states),
+            np.empty(states), np.empty(states), table,
+        )  # fmt: skip
+
+    shared(batch.size, work)
+    return table
+
+
+def estimated_flip_table(batch: Batch, values: Floats, visits: Floats, returns: Floats) -> Floats:
+    """Return ``(R, n)`` to first order, without inverting a matrix."""
+    draws, rewards, row_start, successor, discount = batch.models
+    table = np.empty((batch.mdp.num_rows, batch.size))
+
+    def work(begin: int, end: int) -> None:
+        kernels.flip_estimates(
+            draws, rewards, batch.mdp.state_start, row_start, successor, discount, values, visits,
+            returns, begin, end, table,
+        )  # fmt: skip
+
+    shared(batch.size, work, least=1)
+    return table
+
+
+def local_search(
+    batch: Batch, choice: Ints, delta: float, stopped: Stopped = lambda: False
+) -> tuple[Ints, float]:
+    """Climb from a policy until no single change helps; return the policy and its percentile.
+
+    Every round ranks all single changes, exactly for small models and to first order for large
+    ones, then evaluates the best of them together: the first, the first two, four, and so on.
+    Where no single change helps, pairs of the best ones are tried. O(n (S^3 + E)) a round for
+    small models, O(n E) and some sweeps for large ones.
+    """
+    exact = (
+        batch.mdp.num_states <= DIRECT_STATES
+        and batch.size * float(batch.mdp.num_states) ** 3 <= EXACT_WORK
+    )
+    rank = batch.rank(delta)
+    choice = choice.copy()
+    values, returns = policy_values(batch, choice)
+    visits = None
+    best = percentile(returns, rank)
+    for _ in range(MAX_ROUNDS):
+        if stopped():
+            break
+        if exact:
+            table = flip_table(batch, choice)
+        else:
+            visits = policy_visits(batch, choice, visits)
+            table = estimated_flip_table(batch, values, visits, returns)
+        score = _row_percentiles(table, rank)
+        del table
+        least = best + (GAIN if exact else ROUGH_GAIN) * float(np.ptp(returns)) + 1e-15 * abs(best)
+        found = None
+        for rows in _trials(batch, choice, score, least, exact=exact):
+            if stopped():
+                break
+            trial = choice.copy()
+            trial[batch.mdp.row_state[rows]] = rows
+            new_values, new_returns = policy_values(batch, trial, values)
+            reached = percentile(new_returns, rank)
+            if reached > least:
+                least = reached
+                found = trial, new_values, new_returns, reached
+        if found is None:
+            break
+        choice, values, returns, best = found
+    return choice, best
+
+
+def _row_percentiles(table: Floats, rank: int) -> Floats:
+    """Return ``(R,)``: the ``rank``-th smallest of every row, reordering the table."""
+    scores = np.empty(len(table))
+
+    def work(begin: int, end: int) -> None:
+        part = table[begin:end]
+        part.partition(rank - 1, axis=1)
+        scores[begin:end] = part[:, rank - 1]
+
+    shared(len(table), work)
+    return scores
+
+
+def _trials(batch: Batch, choice: Ints, score: Floats, best: float, *, exact: bool) -> list[Ints]:
+    """Return sets of rows to play instead, the most promising changes of different states."""
+    score = score.copy()
+    score[choice] = -np.inf
+    order = np.argsort(-score, kind="stable")
+    order = order[np.isfinite(score[order])]
+    _, first = np.unique(batch.mdp.row_state[order], return_index=True)
+    order = order[np.sort(first)]  # the best change of each state
+    helpful = int((score[order] > best).sum())
+    trials = []
+    size = 1
+    while size <= helpful:
+        trials.append(order[:size])
+        size *= 2
+    if helpful and size // 2 != helpful:
+        trials.append(order[:helpful])
+    if helpful == 0 and exact:
+        trials += [np.array(pair) for pair in combinations(order[:PAIRED], 2)]
+    elif helpful == 0:
+        trials += [order[k : k + 1] for k in range(SINGLES)]
+    return [rows for rows in trials if len(rows)]
+
+
+def climb(
+    batch: Batch,
+    choice: Ints,
+    delta: float,
+    share: float,
+    stopped: Stopped = lambda: False,
+) -> Ints:
+    """Improve the mean return over the worst draws, all states at once (coordinate ascent).
+
+    The draws that weigh are the ``share`` with the lowest returns, taken anew each round: with
+    ``share=delta`` this climbs on the CVaR, with ``share=1`` on the mean. In each state the action
+    with the largest sum of ``b_s Q(s, a)`` over those draws is played next, as for a weighted
+    mixture of models (Steimle et al. 2021; Su, Petrik 2023). Returns the policy with the best
+    percentile on the way.
+    """
+    rank = batch.rank(delta)
+    count = max(1, min(batch.size, round(share * batch.size)))
+    values, returns = policy_values(batch, choice)
+    visits = None
+    best, best_choice = percentile(returns, rank), choice
+    seen = {choice.tobytes()}
+    for _ in range(CLIMB_ROUNDS):
+        if stopped():
+            break
+        visits = policy_visits(batch, choice, visits)
+        weights = np.zeros(batch.size)
+        weights[np.argsort(returns, kind="stable")[:count]] = 1.0 / count
+        gains = _gains(batch, values, visits, weights)
+        choice = _greedy_choice(batch, gains, choice)
+        if choice.tobytes() in seen:
+            break
+        seen.add(choice.tobytes())
+        values, returns = policy_values(batch, choice, values)
+        reached = percentile(returns, rank)
+        if reached > best:
+            best, best_choice = reached, choice
+    return best_choice
+
+
+def _gains(batch: Batch, values: Floats, visits: Floats, weights: Floats) -> Floats:
+    """Return ``(R,)``: weighted sums of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
+    draws, rewards, row_start, successor, discount = batch.models
+    parts: dict[int, Floats] = {}
+
+    def work(begin: int, end: int) -> None:
+        part = np.zeros(batch.mdp.num_rows)
+        kernels.weighted_gains(
+            draws, rewards, batch.mdp.state_start, row_start, successor, discount, values, visits,
+            weights, begin, end, part,
+        )  # fmt: skip
+        parts[begin] = part
+
+    shared(batch.size, work)
+    total: Floats = np.sum([parts[begin] for begin in sorted(parts)], axis=0)
+    return total
+
+
+def _greedy_choice(batch: Batch, gains: Floats, choice: Ints) -> Ints:
+    """Return the row with the largest gain in each state; the present one where none is above 0."""
+    margin = 1e-12 * max(float(np.abs(gains).max()), 1e-300)
+    best = np.maximum.reduceat(gains, batch.mdp.state_start[:-1])
+    order = np.lexsort((np.arange(len(gains)), -gains, batch.mdp.row_state))
+    winner = order[batch.mdp.state_start[:-1]]
+    return np.where(best > gains[choice] + margin, winner, choice)

@@ -1,0 +1,281 @@
+"""Find a policy with a high certified return, and certify it on draws that did not choose it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surefoot.certificates.batch import (
+    Batch,
+    Ints,
+    affordable,
+    allowed_rows,
+    children,
+    percentile,
+    policy_values,
+    split_draws,
+    take_batch,
+)
+from surefoot.certificates.candidates import proposals
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.certifying import certify, check_levels
+from surefoot.certificates.local_search import local_search
+from surefoot.certificates.provenance import check_objective
+from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior, check_draws_wanted
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.solver import evaluate
+
+LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
+"""Draws to choose on, where the number is left to us: more for small models."""
+FAVOURED_VALUES = 2**22
+"""Batches up to this size are cheap: small models get more draws."""
+STARTS = 3
+"""How many of the best candidates the local search starts from."""
+
+Progress = Callable[[str, float], None]
+"""Called after each candidate with its name and the best percentile so far."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidate:
+    """One policy that was considered.
+
+    Attributes
+    ----------
+    name
+        Where it came from.
+    percentile
+        Its empirical percentile on the batch it was chosen on: no promise.
+    nominal_return
+        Its return in the posterior mean model.
+    selected
+        Whether it is the one that was certified.
+    policy
+        ``(S,)`` action ids.
+    """
+
+    name: str
+    percentile: float
+    nominal_return: float
+    selected: bool
+    policy: Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result:
+    """The best policy found, its certificate, and what it was chosen from.
+
+    Attributes
+    ----------
+    policy
+        ``(S,)`` action ids.
+    certificate
+        The promise, from draws that had no part in the choice.
+    candidates
+        All policies considered, in the order they were made.
+    selection_draws
+        How many draws they were compared on.
+    stopped_early
+        Whether the time budget ended the search.
+    notes
+        What had to be done otherwise than asked.
+    """
+
+    policy: Ints
+    certificate: Certificate
+    candidates: tuple[Candidate, ...]
+    selection_draws: int
+    stopped_early: bool
+    notes: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Return the certificate and the table of candidates, for a terminal."""
+        width = max(len(candidate.name) for candidate in self.candidates)
+        head = f"{'candidate':<{width}}  {'percentile':>12}  {'nominal return':>14}"
+        lines = [
+            f"{c.name:<{width}}  {c.percentile:>12.6g}  {c.nominal_return:>14.6g}"
+            + ("  selected" if c.selected else "")
+            for c in self.candidates
+        ]
+        return "\n".join([self.certificate.summary(), "", head, *lines, *self.notes])
+
+    def __repr__(self) -> str:
+        chosen = next(c.name for c in self.candidates if c.selected)
+        early = ", stopped early" if self.stopped_early else ""
+        return (
+            f"Result({self.certificate!r}, {chosen!r} out of {len(self.candidates)} candidates"
+            f"{early})"
+        )
+
+
+def optimize(
+    posterior: Posterior,
+    mdp: MDP,
+    *,
+    delta: float = 0.05,
+    rng: np.random.Generator,
+    time_budget: float | None = None,
+    allowed: ArrayLike | None = None,
+    eta: float = 0.001,
+    draws: int | None = None,
+    objective: str = "max",
+    progress: Progress | None = None,
+) -> Result:
+    """Find a policy whose return is high with probability ``1 - delta``, and certify it.
+
+    Candidates (nominal, robust, VaR, coordinate ascent) are compared by their empirical percentile
+    on one batch of draws, the best are improved by local search there, and the winner alone is
+    certified, on fresh draws. Without a time budget the result depends on the seed alone.
+
+    Parameters
+    ----------
+    posterior
+        What the data say about the transition probabilities. Finitely many draws are split once:
+        one half chooses, the other certifies.
+    mdp
+        The model with the same rows: rewards, discount, initial distribution.
+    delta
+        Failure probability of the promise.
+    rng
+        Source of all draws; choice and certificate have generators of their own.
+    time_budget
+        Seconds for the search; the certificate comes after it. The nominal policy is always
+        considered, whatever the budget.
+    allowed
+        ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
+        other end of the bracket still speaks of all policies.
+    eta
+        Failure probability of the Monte Carlo behind each end of the certificate.
+    draws
+        Posterior draws for the choice and for each end of the certificate; None chooses them.
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs.
+    progress
+        Called after each candidate with its name and the best percentile so far.
+
+    Examples
+    --------
+    >>> from surefoot.domains import machine_replacement
+    >>> from surefoot.posterior.dirichlet import DirichletPosterior
+    >>> counts = machine_replacement().simulate(20, np.random.default_rng(1))
+    >>> posterior = DirichletPosterior(counts)
+    >>> mdp = counts.to_mdp(discount=0.95, prior=1.0)
+    >>> result = optimize(posterior, mdp, delta=0.05, draws=1000, rng=np.random.default_rng(2))
+    >>> result.certificate.lower_bound < result.certificate.upper_bound
+    True
+    """
+    delta, eta = check_levels(delta, eta)
+    check_objective(posterior, objective)
+    posterior.check_matches(mdp)
+    if time_budget is not None and not time_budget >= 0:
+        raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
+    rows = allowed_rows(mdp, allowed)
+    rewards = rewards_of(mdp, posterior, objective=objective)
+    clock = _Clock(time_budget)
+    split_rng, search_rng, certify_rng = children(rng, 3)
+    choosing, certifying = split_draws(posterior, mdp, split_rng)
+    n, notes = _selection_draws(choosing, mdp, rewards, rows, draws)
+    if choosing is not posterior:
+        notes.append(
+            f"the posterior's {posterior.num_draws} draws were split once: {choosing.num_draws} to "
+            f"choose the policy, {certifying.num_draws} to certify it."
+        )
+    candidates = _search(
+        take_batch(choosing, mdp, rewards, rows, n, search_rng), delta, clock, progress,
+        1.0 if objective == "max" else -1.0,
+    )  # fmt: skip
+    policy = next(candidate.policy for candidate in candidates if candidate.selected)
+    certificate = certify(
+        policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
+        objective=objective,
+    )  # fmt: skip
+    return Result(
+        policy=policy,
+        certificate=certificate,
+        candidates=candidates,
+        selection_draws=n,
+        stopped_early=clock.stopped,
+        notes=tuple(notes),
+    )
+
+
+class _Clock:
+    """Tells when the time is over, and remembers having said so."""
+
+    def __init__(self, budget: float | None) -> None:
+        self.end = None if budget is None else time.monotonic() + budget
+        self.stopped = False
+
+    def __call__(self) -> bool:
+        if self.end is not None and time.monotonic() >= self.end:
+            self.stopped = True
+        return self.stopped
+
+
+def _selection_draws(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, wanted: int | None
+) -> tuple[int, list[str]]:
+    """Return how many draws to choose on, and what to say where they are fewer than asked for."""
+    entries = RowLayout.of(mdp).entries_of(rows)
+    limit = affordable(len(entries), uncertain=bool(rewards.uncertain[entries].any()))
+    if posterior.num_draws is not None:
+        limit = min(limit, posterior.num_draws)
+    if wanted is None:
+        n = min(max(FAVOURED_VALUES // len(entries), LEAST_DRAWS), MOST_DRAWS)
+        return min(n, limit), []
+    n = min(check_draws_wanted(wanted), limit)
+    if n == wanted:
+        return n, []
+    return n, [f"the policy was chosen on {n} draws, not {wanted}: no more were at hand."]
+
+
+def _search(
+    batch: Batch, delta: float, clock: _Clock, progress: Progress | None, sign: float
+) -> tuple[Candidate, ...]:
+    """Return all candidates, the best one selected: the first of equals."""
+    rank = batch.rank(delta)
+    pool: list[tuple[str, Ints, float]] = []
+
+    def consider(name: str, choice: Ints) -> None:
+        reached = percentile(policy_values(batch, choice)[1], rank)
+        pool.append((name, choice, reached))
+        if progress is not None:
+            progress(name, sign * max(entry[2] for entry in pool))
+
+    for name, choice in proposals(batch, delta, clock):
+        consider(name, choice)
+        if clock():
+            break
+    for name, choice in _starts(pool):
+        if clock():
+            break
+        better, _ = local_search(batch, choice, delta, clock)
+        consider(f"local search from {name}", better)
+    best = max(range(len(pool)), key=lambda k: pool[k][2])
+    return tuple(
+        Candidate(
+            name=name,
+            percentile=sign * reached,
+            nominal_return=sign * _nominal_return(batch, choice),
+            selected=k == best,
+            policy=batch.mdp.row_action[choice],
+        )
+        for k, (name, choice, reached) in enumerate(pool)
+    )
+
+
+def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
+    """Return the best different policies, best first."""
+    starts: dict[bytes, tuple[str, Ints]] = {}
+    for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
+        starts.setdefault(choice.tobytes(), (name, choice))
+    return list(starts.values())[:STARTS]
+
+
+def _nominal_return(batch: Batch, choice: Ints) -> float:
+    solution = evaluate(batch.mdp, batch.mdp.row_action[choice])
+    return 0.5 * (solution.return_lower + solution.return_upper)

@@ -1,0 +1,218 @@
+"""Values, visits and returns of one row per state in many drawn models, and of its neighbours.
+
+A batch is ``draws (n, E)`` with ``rewards (n or 1, E)``; ``choice`` is the row that each state
+plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial' X``, playing row
+``a`` instead in state ``s`` alone changes the return of that draw to
+
+    b.r + b_s (Q(s,a) - v_s) / (1 - discount c),   c = (P_a - P_choice(s)) . X e_s
+
+(the Sherman-Morrison formula). These numbers select; they certify nothing.
+"""
+
+import numpy as np
+
+from surefoot._compile import kernel
+from surefoot.certificates.return_kernels import eliminate, fill_choice, row_value
+
+
+@kernel(lean=True)
+def invert(matrix):
+    """Invert in place, without pivoting (Gauss-Jordan); O(S^3).
+
+    Meant for ``I - discount P``, which is strictly diagonally dominant by rows.
+    """
+    size = len(matrix)
+    for pivot in range(size):
+        scale = 1.0 / matrix[pivot, pivot]
+        matrix[pivot, pivot] = 1.0
+        for t in range(size):
+            matrix[pivot, t] *= scale
+        for s in range(size):
+            factor = matrix[s, pivot]
+            if s == pivot or factor == 0.0:
+                continue
+            matrix[s, pivot] = 0.0
+            for t in range(size):
+                matrix[s, t] -= factor * matrix[pivot, t]
+
+
+@kernel(lean=True)
+def transpose(matrix):
+    """Transpose a square matrix in place."""
+    for s in range(len(matrix)):
+        for t in range(s):
+            held = matrix[s, t]
+            matrix[s, t] = matrix[t, s]
+            matrix[t, s] = held
+
+
+@kernel(lean=True)
+def direct_values(
+    draws, rewards, row_start, successor, discount, initial, choice, begin, end, matrix, values,
+    returns,
+):  # fmt: skip
+    """Write values ``(n, S)`` and returns ``(n,)`` of draws ``begin:end``; O(S^3/3) a draw."""
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, values[i])
+        eliminate(matrix, values[i])
+        total = 0.0
+        for s in range(len(initial)):
+            total += initial[s] * values[i, s]
+        returns[i] = total
+
+
+@kernel(lean=True)
+def direct_visits(
+    draws, rewards, row_start, successor, discount, initial, choice, begin, end, matrix, visits
+):
+    """Write discounted visits ``b = initial' X``, ``(n, S)``, of draws ``begin:end``."""
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, visits[i])
+        transpose(matrix)  # dominant by columns now: elimination needs no pivoting either
+        for s in range(len(initial)):
+            visits[i, s] = initial[s]
+        eliminate(matrix, visits[i])
+
+
+@kernel(lean=True)
+def swept_values(
+    draws, rewards, row_start, successor, discount, initial, choice, begin, end, tolerance,
+    max_sweeps, image, values, returns,
+):  # fmt: skip
+    """Improve values ``(n, S)`` by sweeps until the span bounds are ``tolerance`` apart.
+
+    O(entries of the choice) a sweep; no matrix. Starts from what ``values`` holds.
+    """
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        v = values[i]
+        for sweep in range(max_sweeps):
+            least, most = np.inf, -np.inf
+            for s in range(len(v)):
+                row = choice[s]
+                image[s] = row_value(
+                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
+                )
+                least = min(least, image[s] - v[s])
+                most = max(most, image[s] - v[s])
+            near = (most - least) * discount / (1.0 - discount) <= tolerance
+            shift = 0.0
+            if near or sweep == max_sweeps - 1:
+                shift = discount / (1.0 - discount) * 0.5 * (least + most)
+            for s in range(len(v)):
+                v[s] = image[s] + shift
+            if near:
+                break
+        total = 0.0
+        for s in range(len(v)):
+            total += initial[s] * v[s]
+        returns[i] = total
+
+
+@kernel(lean=True)
+def swept_visits(
+    draws, row_start, successor, discount, initial, choice, begin, end, tolerance, max_sweeps,
+    image, visits,
+):  # fmt: skip
+    """Improve discounted visits ``(n, S)`` by sweeps ``b <- initial + discount P' b``.
+
+    Ends when less than a share ``tolerance`` of all visits is misplaced.
+    """
+    for i in range(begin, end):
+        b = visits[i]
+        for _ in range(max_sweeps):
+            for s in range(len(b)):
+                image[s] = initial[s]
+            for s in range(len(b)):
+                mass = discount * b[s]
+                for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
+                    image[successor[e]] += mass * draws[i, e]
+            change = 0.0
+            for s in range(len(b)):
+                change += abs(image[s] - b[s])
+                b[s] = image[s]
+            if change * discount <= tolerance:
+                break
+
+
+@kernel(lean=True)
+def flip_returns(
+    draws, rewards, state_start, row_start, successor, discount, initial, choice, begin, end,
+    matrix, gain, value, visit, column, out,
+):  # fmt: skip
+    """Write ``out[row, i]``: the return of draw ``i`` when ``row`` is played in its state instead.
+
+    Exact; O(S^3 + entries) a draw.
+    """
+    size = len(value)
+    for i in range(begin, end):
+        draw = draws[i]
+        reward = rewards[i if len(rewards) > 1 else 0]
+        fill_choice(draw, reward, row_start, successor, discount, choice, matrix, gain)
+        invert(matrix)
+        base = 0.0
+        for s in range(size):
+            visit[s] = 0.0
+        for s in range(size):
+            total = 0.0
+            for t in range(size):
+                total += matrix[s, t] * gain[t]
+                visit[t] += initial[s] * matrix[s, t]
+            value[s] = total
+            base += initial[s] * total
+        for s in range(size):
+            for t in range(size):
+                column[t] = matrix[t, s]
+            own = 0.0
+            for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
+                own += draw[e] * column[successor[e]]
+            for row in range(state_start[s], state_start[s + 1]):
+                if row == choice[s]:
+                    out[row, i] = base
+                    continue
+                worth, back = 0.0, -own
+                for e in range(row_start[row], row_start[row + 1]):
+                    worth += draw[e] * (reward[e] + discount * value[successor[e]])
+                    back += draw[e] * column[successor[e]]
+                out[row, i] = base + visit[s] * (worth - value[s]) / (1.0 - discount * back)
+
+
+@kernel(lean=True)
+def flip_estimates(
+    draws, rewards, state_start, row_start, successor, discount, values, visits, returns, begin,
+    end, out,
+):  # fmt: skip
+    """Write ``out[row, i]``: the flip's return to first order (its denominator taken as 1).
+
+    The sign of every change is exact, its size is not. O(entries) a draw; no matrix.
+    """
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        v = values[i]
+        for s in range(len(v)):
+            for row in range(state_start[s], state_start[s + 1]):
+                worth = row_value(
+                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
+                )
+                out[row, i] = returns[i] + visits[i, s] * (worth - v[s])
+
+
+@kernel(lean=True)
+def weighted_gains(
+    draws, rewards, state_start, row_start, successor, discount, values, visits, weights, begin,
+    end, out,
+):  # fmt: skip
+    """Add to ``out[row]`` the weighted sum over draws of ``b_s (Q(s, row) - v_s)``."""
+    for i in range(begin, end):
+        if weights[i] == 0.0:
+            continue
+        reward = rewards[i if len(rewards) > 1 else 0]
+        v = values[i]
+        for s in range(len(v)):
+            for row in range(state_start[s], state_start[s + 1]):
+                worth = row_value(
+                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
+                )
+                out[row] += weights[i] * visits[i, s] * (worth - v[s])

@@ -1,0 +1,273 @@
+"""The VaR Bellman operator: a value function with a promise, tighter than any norm ball.
+
+``(Tv)_s = max_a VaR_{delta_s}[ P_{s,a}.(r + discount v) ]`` with the levels ``delta_s`` summing to
+delta over the uncertain states (Lobo, Cousins, Zick, Petrik 2023). Policy and value come from one
+batch of draws, the promise from another.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surefoot.certificates import var_kernels as kernels
+from surefoot.certificates.batch import (
+    Batch,
+    Floats,
+    Ints,
+    affordable,
+    allowed_rows,
+    children,
+    shared,
+    split_draws,
+    take_batch,
+    uncertain_rows,
+)
+from surefoot.certificates.provenance import check_objective
+from surefoot.certificates.ranks import lower_rank
+from surefoot.certificates.return_kernels import EPSILON, rounding
+from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.certificates.var_levels import greedy_levels
+from surefoot.certificates.var_operator import (
+    FixedPoint,
+    equal_levels,
+    fixed_point,
+    strict_draws,
+    strict_ranks,
+)
+from surefoot.model.mdp import MDP
+from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.solution import Status
+
+SPARE, SPARE_PROMISE = 4, 16
+"""How many times the fewest draws are taken where the number is left to us.
+
+The promise pays for the state whose order statistic came out lowest beside the value, divided by
+``1 - discount``. With more draws than the value had, its strict ranks lie higher, and it pays less.
+"""
+ALLOCATIONS = ("equal", "greedy")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class VarSolution:
+    """A policy, its VaR value, and a promise that rests on draws that chose neither.
+
+    Attributes
+    ----------
+    policy
+        ``(S,)`` action ids.
+    value
+        ``(S,)``; the fixed point on the first batch: no promise.
+    promise
+        With probability ``1 - delta`` the policy's return is at least (for costs: at most) this,
+        up to a Monte-Carlo failure of probability eta.
+    levels
+        ``(S,)``; the share of delta that each state was given.
+    draws, promise_draws
+        Posterior draws behind the value and behind the promise.
+    error_bound
+        How far ``value`` may be from the fixed point on the first batch.
+    status
+        How the iteration ended; the promise holds whatever it is.
+    note
+        What had to be done otherwise than asked, or "".
+    """
+
+    policy: Ints
+    value: Floats
+    promise: float
+    levels: Floats
+    delta: float
+    eta: float
+    objective: str
+    draws: int
+    promise_draws: int
+    iterations: int
+    error_bound: float
+    status: Status
+    note: str
+
+    def __repr__(self) -> str:
+        return (
+            f"VarSolution(promise {self.promise:.7g}, delta {self.delta:g}, eta {self.eta:g}, "
+            f"{self.draws:,} + {self.promise_draws:,} draws, {self.status.name})"
+        )
+
+
+def var_solve(
+    posterior: Posterior,
+    mdp: MDP,
+    *,
+    delta: float = 0.05,
+    rng: np.random.Generator,
+    eta: float = 0.001,
+    draws: int | None = None,
+    promise_draws: int | None = None,
+    allocate: str = "equal",
+    allowed: ArrayLike | None = None,
+    objective: str = "max",
+    tolerance: float | None = None,
+    max_iterations: int = 10_000,
+) -> VarSolution:
+    """Solve the VaR Bellman equation on posterior draws, and promise its policy's return.
+
+    Parameters
+    ----------
+    posterior, mdp
+        What the data say, and the model with the same rows.
+    delta, eta
+        Failure probability of the promise, and of the Monte Carlo behind it.
+    rng
+        Source of the draws.
+    draws
+        Draws to solve on; None takes several times as many as strict ranks need, as far as memory
+        allows (``note`` says so where it does not).
+    promise_draws
+        Draws for the promise; None takes more than to solve on. Too few are refused.
+    allocate
+        ``"equal"`` gives every uncertain state the same share of delta; ``"greedy"`` gives more to
+        the states where it earns most, judged on the first batch.
+    allowed
+        ``(S, A)`` booleans or (state, action) pairs; None allows every action.
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs.
+    tolerance, max_iterations
+        When to stop: wanted error in units of value, and sweeps.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> from surefoot.posterior.dirichlet import DirichletPosterior
+    >>> counts = riverswim().simulate(500, np.random.default_rng(0))
+    >>> mdp, posterior = counts.to_mdp(discount=0.99, prior=1.0), DirichletPosterior(counts)
+    >>> solution = var_solve(posterior, mdp, delta=0.05, rng=np.random.default_rng(1))
+    >>> solution.policy.tolist(), solution.promise > 20_000
+    ([1, 1, 1, 1, 1, 1], True)
+    """
+    check_objective(posterior, objective)
+    posterior.check_matches(mdp)
+    if allocate not in ALLOCATIONS:
+        raise ValueError(f"allocate={allocate!r}; choose 'equal' or 'greedy'.")
+    for name, value in (("delta", delta), ("eta", eta)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name}={value!r}; it must lie between 0 and 1.")
+    rewards = rewards_of(mdp, posterior, objective=objective)
+    split_rng, first_rng, fresh_rng = children(rng, 3)
+    choosing, promising = split_draws(posterior, mdp, split_rng)
+    rows = allowed_rows(mdp, allowed)
+    n, note = _draws_to_solve_on(choosing, mdp, rewards, rows, delta, eta, draws)
+    batch = take_batch(choosing, mdp, rewards, rows, n, first_rng)
+    fewest = strict_draws(delta, eta, batch.num_uncertain)
+    m = _draws_to_promise_on(promising, promise_draws, fewest)
+    levels = equal_levels(batch, delta)
+    scale = float(np.abs(batch.rewards).max()) / (1.0 - mdp.discount)
+    near = tolerance if tolerance is not None else 1e-7 * max(scale, 1e-300)
+    point = fixed_point(batch, strict_ranks(batch, levels, eta), None, near, max_iterations)
+    if allocate == "greedy":
+        levels, point = greedy_levels(batch, delta, eta, point, near, max_iterations, m)
+    promise = _promise(promising, mdp, rewards, batch, point, levels, eta, m, fresh_rng)
+    sign = 1.0 if objective == "max" else -1.0
+    return VarSolution(
+        policy=batch.mdp.row_action[point.choice],
+        value=sign * point.v,
+        promise=sign * promise,
+        levels=levels,
+        delta=delta,
+        eta=eta,
+        objective=objective,
+        draws=n,
+        promise_draws=m,
+        iterations=point.sweeps,
+        error_bound=point.error_bound,
+        status=Status.CONVERGED if point.converged else Status.ITERATION_LIMIT,
+        note=note,
+    )
+
+
+def _draws_to_solve_on(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, delta: float, eta: float,
+    wanted: int | None,
+) -> tuple[int, str]:  # fmt: skip
+    """Return how many draws to keep, and what to say where that is too few for strict ranks."""
+    entries = RowLayout.of(mdp).entries_of(rows)
+    some = bool(rewards.uncertain[entries].any())
+    uncertain = uncertain_rows(mdp, rows, rewards.uncertain[entries])
+    fewest = strict_draws(delta, eta, max(1, len(np.unique(mdp.row_state[rows[uncertain]]))))
+    n = SPARE * fewest if wanted is None else wanted
+    limits = [(affordable(len(entries), uncertain=some), "fit in memory")]
+    if posterior.num_draws is not None:
+        limits.append((posterior.num_draws, "of the posterior are there to choose on"))
+    limit, reason = min(limits)
+    if n > limit and (wanted is not None or fewest > limit):
+        return limit, (
+            f"solved on {limit} draws ({n} asked for): no more {reason}; the promise has "
+            "draws of its own."
+        )
+    return min(n, limit), ""
+
+
+def _draws_to_promise_on(posterior: Posterior, wanted: int | None, fewest: int) -> int:
+    """Return how many draws the promise rests on, or refuse with the number needed."""
+    n = SPARE_PROMISE * fewest if wanted is None else wanted
+    if posterior.num_draws is not None:
+        n = posterior.num_draws if wanted is None else min(n, posterior.num_draws)
+    if not n >= fewest:
+        raise ValueError(
+            f"the VaR promise needs at least {fewest} draws of its own, got {n}. Draw more, accept "
+            "a larger delta, or certify the policy directly."
+        )
+    return int(n)
+
+
+def _promise(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, batch: Batch, point: FixedPoint,
+    levels: Floats, eta: float, n: int, rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Return ``initial.v + min_s(q_s - v_s)/(1 - discount)`` less rounding, on fresh draws.
+
+    ``q_s`` is the strict lower order statistic of ``P_{s,pi(s)}.(r + discount v)``: together they
+    hold with probability ``1 - delta``, so ``L_pi v >= v + c`` and the policy is worth
+    ``v + c/(1 - discount)`` at least.
+    """
+    rows = batch.rows[point.choice]
+    entries = RowLayout.of(mdp).entries_of(rows)
+    lengths = np.diff(mdp.row_start)[rows]
+    row_start = np.concatenate(([0], np.cumsum(lengths)))
+    certain = ~batch.uncertain_rows[point.choice]
+    ranks = np.array(
+        [1 if sure else lower_rank(n, float(level), eta / batch.num_uncertain)
+         for sure, level in zip(certain, levels, strict=True)], dtype=np.int64,
+    )  # fmt: skip
+    if ranks.min() < 1:
+        raise ValueError(f"{n} draws are too few for the smallest level {levels.min():.3g}.")
+    smallest = np.full((len(rows), int(ranks.max())), np.inf)
+    successor = mdp.successor[entries].astype(np.int64)
+    largest_reward = 0.0
+    for block, reward in _paired(posterior, rewards, rows, entries, n, rng):
+        largest_reward = max(largest_reward, float(np.abs(reward).max()))
+
+        def work(begin: int, end: int, d: Floats = block, r: Floats = reward) -> None:
+            kernels.keep_smallest(
+                d, r, row_start, successor, mdp.discount, point.v, ranks, begin, end, smallest
+            )
+
+        shared(len(rows), work, least=16)
+    largest = float(np.abs(point.v).max())
+    allowance = float(rounding(int(lengths.max()), largest_reward + mdp.discount * largest))
+    change = float((smallest[:, 0] - point.v).min()) - allowance
+    change /= 1.0 - mdp.discount
+    mean = float(batch.initial @ point.v)
+    slack = 4 * (len(rows) + 4) * EPSILON * (largest + abs(change))
+    return mean + change - slack
+
+
+def _paired(
+    posterior: Posterior, rewards: Rewards, rows: Ints, entries: Ints, n: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
+    """Yield fresh draws of some rows with their rewards."""
+    reward_rng = rng.spawn(1)[0]
+    for block in posterior.stream(n, rng, rows):
+        yield np.ascontiguousarray(block), rewards.draw(len(block), entries, reward_rng)

@@ -1,0 +1,138 @@
+"""The VaR Bellman operator on a batch, and its fixed point."""
+
+from dataclasses import dataclass
+from math import ceil, log, log1p
+
+import numpy as np
+
+from surefoot.certificates import var_kernels as kernels
+from surefoot.certificates.batch import Batch, Floats, Ints, shared
+from surefoot.certificates.ranks import lower_rank
+from surefoot.certificates.returns import DIRECT_STATES
+from surefoot.posterior.rows import RowLayout
+
+TABLE_VALUES = 2**16
+"""How many numbers of one sweep a thread holds at a time (half a megabyte)."""
+PLAIN_SWEEPS = 5
+"""Sweeps between two attempts of a jump."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FixedPoint:
+    """Where the operator's iteration ended: ``choice`` attains ``Tv`` at ``v``."""
+
+    v: Floats
+    choice: Ints
+    attained: Ints
+    sweeps: int
+    error_bound: float
+    converged: bool
+
+
+def strict_draws(delta: float, eta: float, states: int) -> int:
+    """Return the fewest draws with strict ranks: a union of delta and eta over the states.
+
+    Examples
+    --------
+    >>> strict_draws(0.05, 0.001, 6)
+    1040
+    """
+    needed = ceil(log(eta / states) / log1p(-delta / states))
+    while lower_rank(needed, delta / states, eta / states) < 1:  # rounding of the logarithms
+        needed += 1
+    return needed
+
+
+def equal_levels(batch: Batch, delta: float) -> Floats:
+    """Return ``(S,)``: the same share of delta for every uncertain state, 0 for the others."""
+    return np.where(batch.uncertain_states, delta / batch.num_uncertain, 0.0)
+
+
+def strict_ranks(batch: Batch, levels: Floats, eta: float) -> Ints:
+    """Return ``(S,)``: strict lower ranks at each state's level; 1 where there is none.
+
+    A rank of 1 for want of draws costs tightness, not soundness: the promise has its own draws.
+    """
+    share = eta / batch.num_uncertain
+    known: dict[float, int] = {0.0: 1}
+    for level in levels:
+        if float(level) not in known:
+            known[float(level)] = max(1, lower_rank(batch.size, float(level), share))
+    return np.array([known[float(level)] for level in levels], dtype=np.int64)
+
+
+def fixed_point(
+    batch: Batch, ranks: Ints, start: Floats | None, tolerance: float, max_sweeps: int
+) -> FixedPoint:
+    """Iterate ``v <- Tv`` with jumps, until the span bounds are within the tolerance.
+
+    ``T(v + c) = Tv + discount c``, so the spread of ``Tv - v`` alone bounds the error. A jump
+    solves the linear equation of the draws that attain ``Tv``; it is taken where it shrinks the
+    spread, else plain sweeps go on: they always converge.
+    """
+    discount = batch.mdp.discount
+    v = np.zeros(batch.mdp.num_states) if start is None else start
+    offers = batch.mdp.state_start, np.arange(batch.mdp.num_rows)
+    image, choice, attained = _sweep(batch, offers, ranks, v)
+    sweeps, rest = 1, 0
+    while True:
+        spread, middle = _spread(image - v)
+        error = 0.5 * spread / (1.0 - discount)
+        if error <= tolerance or sweeps >= max_sweeps:
+            return FixedPoint(
+                v=v + middle / (1.0 - discount), choice=choice, attained=attained, sweeps=sweeps,
+                error_bound=error, converged=error <= tolerance,
+            )  # fmt: skip
+        if rest == 0 and len(v) <= DIRECT_STATES:
+            trial = _jump(batch, choice, attained)
+            result = _sweep(batch, offers, ranks, trial)
+            sweeps += 1
+            if _spread(result[0] - trial)[0] < 0.5 * spread:
+                v, (image, choice, attained) = trial, result
+                continue
+            rest = PLAIN_SWEEPS
+        v = image
+        image, choice, attained = _sweep(batch, offers, ranks, v)
+        sweeps, rest = sweeps + 1, max(0, rest - 1)
+
+
+def _spread(change: Floats) -> tuple[float, float]:
+    least, most = float(change.min()), float(change.max())
+    return most - least, 0.5 * (least + most)
+
+
+def _sweep(
+    batch: Batch, offers: tuple[Ints, Ints], ranks: Ints, v: Floats
+) -> tuple[Floats, Ints, Ints]:
+    """Return ``Tv``, the rows and the draws that attain it."""
+    states = len(v)
+    image = np.empty(states)
+    choice, attained = np.zeros((2, states), dtype=np.int64)
+    widest = int(np.diff(offers[0]).max())
+    at_once = max(1, TABLE_VALUES // (batch.size * widest))
+
+    def work(begin: int, end: int) -> None:
+        table, scratch = np.empty((widest * at_once, batch.size)), np.empty(batch.size)
+        for first in range(begin, end, at_once):
+            kernels.var_sweep(
+                batch.draws, batch.rewards, *offers, batch.mdp.row_start, batch.successor,
+                batch.mdp.discount, v, ranks, first, min(first + at_once, end), table, scratch,
+                image, choice, attained,
+            )  # fmt: skip
+
+    shared(states, work, least=at_once if batch.draws.size < TABLE_VALUES else 1)
+    return image, choice, attained
+
+
+def _jump(batch: Batch, choice: Ints, attained: Ints) -> Floats:
+    """Return the value of the model whose state ``s`` moves as in draw ``attained[s]``."""
+    states = len(choice)
+    lengths = np.diff(batch.mdp.row_start)[choice]
+    entries = RowLayout.of(batch.mdp).entries_of(choice)
+    state = np.repeat(np.arange(states), lengths)
+    chance = batch.draws[attained[state], entries]
+    source = attained[state] if len(batch.rewards) > 1 else np.zeros(len(state), dtype=np.int64)
+    matrix = np.eye(states)
+    matrix[state, batch.successor[entries]] -= batch.mdp.discount * chance
+    gain = np.bincount(state, chance * batch.rewards[source, entries], minlength=states)
+    return np.linalg.solve(matrix, gain).astype(np.float64)
