@@ -60,5 +60,9 @@ def bracket(problem: Problem, change: Change, allowance: float) -> Bracket:
         abs(change.least) + abs(change.most)
     )
     below = factor * change.least - rounding
-    above = factor * (change.most + change.gap) + change.gap + rounding
-    return Bracket(below, above, rounding)
+    above = factor * change.most + rounding
+    # What the inner searches left open: a minimum may lie higher, a maximum lower than computed.
+    open_ = change.gap / (1 - discount) * (1 + 8 * EPSILON)
+    if problem.sign > 0:
+        return Bracket(below, above + open_, rounding)
+    return Bracket(below - open_, above, rounding)

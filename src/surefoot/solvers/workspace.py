@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.solvers.bounds import Bracket, Change, bracket, rounding_allowance
+from surefoot.solvers.bounds import (
+    EPSILON,
+    Bracket,
+    Change,
+    bracket,
+    rounding_allowance,
+)
 from surefoot.solvers.policies import RowPolicy, deterministic
 from surefoot.solvers.problem import locked
 from surefoot.solvers.row_kernels import NEVER, Problem
@@ -49,6 +55,7 @@ class Workspace:
         self.memory = np.full((num_rows if robust else 0, 2), NEVER, dtype=np.int32)
         self.cap = np.full(0 if self.fixed else num_rows, np.inf)
         self.rise = 0.0  # discount times the sum of the largest rises of v so far
+        self.drift = 0.0  # what rounding may have added to that sum
         self.sweeps = 0
         self.largest_reward = float(np.abs(problem.reward).max())
         self.inner_share = INNER_SHARE
@@ -92,13 +99,15 @@ class Workspace:
     def sweep(self) -> tuple[Change, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
         allowance = rounding_allowance(self.problem, self.largest_reward, self.v)
+        self.drift += 4 * EPSILON * (abs(self.rise) + float(np.abs(self.v).max()))
         if self.fixed:
             change = self.policy_change()
         else:
             change = self._collect(
                 lambda begin, end, scratch: bellman_sweep(
                     self.problem, begin, end, self.v, self.image, self.choice,
-                    self.cap, self.rise, 2 * allowance, self.accuracy, self.memory, scratch,
+                    self.cap, self.rise, 2 * (allowance + self.drift),
+                    self.accuracy, self.memory, scratch,
                 )
             )  # fmt: skip
         self.sweeps += 1
