@@ -16,7 +16,7 @@ from scipy import stats
 from surefoot.data.columns import Layout
 from surefoot.data.grouping import CUT, GAP, names, transitions
 from surefoot.data.numbering import CANONICAL_INTEGER
-from surefoot.data.sources import Connection, session
+from surefoot.data.sources import Connection
 
 ALARM = 0.01
 """A corrected p-value below this becomes a warning."""
@@ -164,17 +164,18 @@ def not_possible(reason: str) -> tuple[Check, ...]:
     )
 
 
-def check_assumptions(layout: Layout, *, drop_missing: bool, rows: int) -> tuple[Check, ...]:
+def check_assumptions(
+    connection: Connection, layout: Layout, *, drop_missing: bool, rows: int
+) -> tuple[Check, ...]:
     """Look for memory and drift in a log, from SQL aggregates."""
     if layout.columns.count is not None:
         return not_possible("the log is aggregated and has no order")
-    with session(layout.source) as connection:
-        ordered = layout.columns.episode is not None and layout.columns.step is not None
-        attempts = 2 if ordered else 1
-        drift = _drift(connection, layout, drop_missing, rows, attempts)
-        if ordered:
-            return _memory(connection, layout, drop_missing, rows, attempts), drift
-        return not_possible("that needs episode= and step=")[0], drift
+    ordered = layout.columns.episode is not None and layout.columns.step is not None
+    attempts = 2 if ordered else 1
+    drift = _drift(connection, layout, drop_missing, rows, attempts)
+    if ordered:
+        return _memory(connection, layout, drop_missing, rows, attempts), drift
+    return not_possible("that needs episode= and step=")[0], drift
 
 
 def _hashed(columns: list[str]) -> str:

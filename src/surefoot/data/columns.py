@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from surefoot.data.sources import Source, quote_name, scan, session
+from surefoot.data.sources import Connection, Source, quote_name, scan
 from surefoot.data.tables import family
 
 TRUE = ("true", "t", "1", "yes", "y", "1.0")
@@ -190,13 +190,13 @@ def _check_sense(columns: Columns) -> None:
         )
 
 
-def lay_out(source: Source, columns: Columns) -> Layout:
+def lay_out(connection: Connection, source: Source, columns: Columns) -> Layout:
     """Check the types of the columns and return the layout for queries."""
     types = {name: source.types[name] for name in columns.used}
     if source.kind == "csv":
         types |= {n: "DOUBLE" for n in (columns.reward, columns.count) if n is not None}
         if columns.step is not None:
-            types[columns.step] = _csv_step_type(source, columns.step)
+            types[columns.step] = _csv_step_type(connection, source, columns.step)
     else:
         _check_numbers(source, columns)
     state_kinds = _key_kinds(source, columns.state)
@@ -258,17 +258,16 @@ def _short(duckdb_type: str) -> str:
     return "text" if family(duckdb_type) == "text" else duckdb_type
 
 
-def _csv_step_type(source: Source, step: str) -> str:
+def _csv_step_type(connection: Connection, source: Source, step: str) -> str:
     """Return DOUBLE, or TIMESTAMP where the first steps of a CSV are times."""
     name = quote_name(step)
     query = (
         f"SELECT bool_and(TRY_CAST({name} AS DOUBLE) IS NOT NULL), "
-        f"bool_and(TRY_CAST({name} AS TIMESTAMP) IS NOT NULL), count(*) "
+        f"bool_and(TRY_CAST({name} AS TIMESTAMP) IS NOT NULL) "
         f"FROM (SELECT {name} FROM ({scan(source, {step: 'VARCHAR'})}) "
         f"WHERE {name} IS NOT NULL LIMIT 100)"
     )
-    with session() as connection:
-        numbers, times, _ = connection.execute(query).fetchall()[0]
+    numbers, times = connection.execute(query).fetchall()[0]
     return "TIMESTAMP" if times and not numbers else "DOUBLE"
 
 

@@ -12,7 +12,7 @@ from surefoot.data.columns import choose, lay_out
 from surefoot.data.counting import Counts
 from surefoot.data.layout import Ints, label_of, pack
 from surefoot.data.rewards import GivenRewards
-from surefoot.data.sources import Source, find
+from surefoot.data.sources import Source, find, session
 from surefoot.data.support import SUPPORTS, Entries
 from surefoot.data.tally import Tally, tally
 
@@ -70,15 +70,17 @@ def _read(source: Any, counts: Counts, reward: str | None) -> tuple[Source, Tall
         (("state",), ("action",), ("next_state",)) if counts.log is None else counts.log.columns
     )
     after = after or tuple("next_state" if name == "state" else f"next_{name}" for name in state)
-    found = find(source, {*state, *action, *after, *([reward] if reward else [])})
-    # Rewards of state and action alone need no next state; the state stands in for it.
-    named = reward is None or any(name in found.types for name in after)
-    columns = choose(
-        list(found.types), found.name, state=state, action=action,
-        next_state=after if named else state, reward=reward,
-        episode=None, step=None, terminal=None, count=None,
-    )  # fmt: skip
-    seen = tally(lay_out(found, columns), drop_missing=False, text_labels=False)
+    with session() as connection:
+        found = find(connection, source, {*state, *action, *after, *([reward] if reward else [])})
+        # Rewards of state and action alone need no next state; the state stands in for it.
+        named = reward is None or any(name in found.types for name in after)
+        columns = choose(
+            list(found.types), found.name, state=state, action=action,
+            next_state=after if named else state, reward=reward,
+            episode=None, step=None, terminal=None, count=None,
+        )  # fmt: skip
+        layout = lay_out(connection, found, columns)
+        seen = tally(connection, layout, drop_missing=False, text_labels=False)
     return found, seen, named
 
 

@@ -13,7 +13,6 @@ from surefoot.data.grouping import (
     REPEATED,
     flagged,
     missing,
-    one_pass,
     transitions,
 )
 from surefoot.data.sources import Connection
@@ -120,26 +119,14 @@ def _check_rewards(connection: Connection, layout: Layout) -> None:
     column = layout.columns.reward
     if column is None:
         return
-    table = "groups" if one_pass(layout) else "reward_ranges"
-    where = f" WHERE flag <> {CUT}" if table == "groups" else ""
-    lines, rewarded, lowest, highest = connection.execute(
-        f"SELECT sum(lines), sum(rewarded), min(lowest), max(highest) FROM {table}{where}"
+    lines, rewarded, odd, wide = connection.execute(
+        "SELECT sum(lines), sum(rewarded), count(*) FILTER (WHERE NOT isfinite(mean)), "
+        f"count(*) FILTER (WHERE NOT isfinite(variance)) FROM groups WHERE flag <> {CUT}"
     ).fetchall()[0]
     if rewarded < lines:
         _raise_missing(connection, layout, column, "r IS NULL", int(lines - rewarded))
-    if highest != highest or lowest != lowest:
-        place, _ = places.first_row(connection, layout, "isnan(r)", "r")
-        raise ValueError(f"{place}: {column} is NaN; rewards must be finite numbers. {DROP}")
-    if highest == float("inf") or lowest == float("-inf"):
-        place, value = places.first_row(connection, layout, "isinf(r)", "r")
-        raise ValueError(
-            f"{place}: {column} is {value}; rewards must be finite numbers. Correct the row."
-        )
-    if _value(connection, "SELECT count(*) FROM groups WHERE NOT isfinite(variance)"):
-        raise ValueError(
-            f"{layout.source.name}: {column} reaches {max(-lowest, highest):g}, too large to be "
-            "averaged. Rescale the rewards."
-        )
+    if odd or wide:
+        places.raise_not_finite(connection, layout)
 
 
 def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) -> None:

@@ -113,11 +113,8 @@ def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None
         f"FROM ({transitions(layout, drop_missing=drop_missing)}){where} "
         f"GROUP BY {', '.join(grouped)}",
     )
-    if layout.columns.reward is not None:
-        if layout.columns.count is not None:
-            _weighted_variance(connection, layout, drop_missing)
-        if not one_pass(layout):
-            _reward_ranges(connection, layout, drop_missing)
+    if layout.columns.reward is not None and layout.columns.count is not None:
+        _weighted_variance(connection, layout, drop_missing)
 
 
 def _reward_measures(layout: Layout) -> list[str]:
@@ -125,10 +122,9 @@ def _reward_measures(layout: Layout) -> list[str]:
     measures = [
         "sum(n * r) / sum(n) AS mean" if weighted else "avg(r) AS mean",
         "NULL::DOUBLE AS variance" if weighted else "var_samp(r) AS variance",
+        "count(r) AS rewarded",
     ]
-    if one_pass(layout):
-        measures += ["count(r) AS rewarded", "min(r) AS lowest", "max(r) AS highest"]
-    return measures
+    return measures + (["min(r) AS lowest", "max(r) AS highest"] if one_pass(layout) else [])
 
 
 def _weighted_variance(connection: Connection, layout: Layout, drop_missing: bool) -> None:
@@ -148,15 +144,3 @@ def _weighted_variance(connection: Connection, layout: Layout, drop_missing: boo
         f"WHERE {same('g', 'd')} AND g.n > 1",
     )
     connection.execute("UPDATE groups SET variance = 0 WHERE lowest = highest AND n > 1")
-
-
-def _reward_ranges(connection: Connection, layout: Layout, drop_missing: bool) -> None:
-    """Create the table ``reward_ranges``, one line per action."""
-    rows = transitions(layout, drop_missing=drop_missing)
-    places.execute(
-        connection,
-        layout,
-        f"CREATE TEMP TABLE reward_ranges AS SELECT {', '.join(names(layout, 'a'))}, "
-        f"count(*) AS lines, count(r) AS rewarded, min(r) AS lowest, max(r) AS highest "
-        f"FROM ({rows}) GROUP BY ALL",
-    )

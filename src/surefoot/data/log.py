@@ -5,6 +5,7 @@ from functools import cached_property
 
 from surefoot.data import checks
 from surefoot.data.columns import Layout
+from surefoot.data.sources import session
 
 CHECK_AT_ONCE = 64_000_000
 """Files up to this many bytes are checked while they are read; larger ones when first asked."""
@@ -32,7 +33,10 @@ class Pending:
             unchanged = False
         if not unchanged:
             return checks.not_possible("the log has changed or moved since it was read")
-        return checks.check_assumptions(self.layout, drop_missing=self.drop_missing, rows=self.rows)
+        with session() as connection:
+            return checks.check_assumptions(
+                connection, self.layout, drop_missing=self.drop_missing, rows=self.rows
+            )
 
 
 def _stamp(layout: Layout) -> tuple[tuple[str, int, int], ...]:

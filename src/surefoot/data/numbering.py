@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from surefoot.data import faults
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import CUT, GAP, MOVE, names, one_pass
+from surefoot.data.grouping import CUT, GAP, MOVE, names, one_pass, transitions
 from surefoot.data.sources import Connection
 
 CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"
@@ -118,18 +118,17 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
 
 
 def fetch_ranges(
-    connection: Connection, layout: Layout, entries: dict[str, NDArray[Any]], num_actions: int
+    connection: Connection, layout: Layout, num_actions: int, *, drop_missing: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and the highest reward seen under each action."""
-    lowest, highest = np.full(num_actions, np.inf), np.full(num_actions, -np.inf)
-    if one_pass(layout):
-        np.minimum.at(lowest, entries["a"], entries["lowest"])
-        np.maximum.at(highest, entries["a"], entries["highest"])
-        return lowest, highest
-    same = " AND ".join(f"r.{name} = a.{name}" for name in names(layout, "a"))
+    """Return the lowest and the highest reward of each action, in a scan of its own."""
+    rows = transitions(layout, drop_missing=drop_missing)
+    own = names(layout, "a")
+    same = " AND ".join(f"r.{name} = a.{name}" for name in own)
     found = connection.execute(
-        f"SELECT a.id, r.lowest, r.highest FROM reward_ranges AS r JOIN action_ids AS a ON {same}"
+        f"SELECT a.id, r.lowest, r.highest FROM (SELECT {', '.join(own)}, min(r) AS lowest, "
+        f"max(r) AS highest FROM ({rows}) GROUP BY ALL) AS r JOIN action_ids AS a ON {same}"
     ).fetchnumpy()
+    lowest, highest = np.full(num_actions, np.nan), np.full(num_actions, np.nan)
     lowest[np.asarray(found["id"])] = np.asarray(found["lowest"])
     highest[np.asarray(found["id"])] = np.asarray(found["highest"])
     return lowest, highest

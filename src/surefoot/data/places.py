@@ -19,12 +19,29 @@ def execute(connection: Connection, layout: Layout, query: str) -> None:
     """Run a query that reads the log; what DuckDB cannot read becomes one clear line."""
     try:
         connection.execute(query)
-    except duckdb.OutOfRangeException:
-        raise ValueError(
-            f"{layout.source.name}: the rewards are too large to be averaged. Rescale them."
-        ) from None
+    except duckdb.OutOfRangeException:  # how some versions answer infinite rewards
+        raise_not_finite(connection, layout)
     except duckdb.Error as problem:
         _raise_unreadable(layout, str(problem))
+
+
+def raise_not_finite(connection: Connection, layout: Layout) -> NoReturn:
+    """Find the reward that is not a finite number."""
+    column = layout.columns.reward
+    place, value = first_row(connection, layout, "isnan(r)", "r")
+    if value is not None:
+        raise ValueError(
+            f"{place}: {column} is NaN; rewards must be finite numbers. Fill it in, or leave such "
+            "rows out with missing='drop'."
+        )
+    place, value = first_row(connection, layout, "isinf(r)", "r")
+    if value is not None:
+        raise ValueError(
+            f"{place}: {column} is {value}; rewards must be finite numbers. Correct the row."
+        )
+    raise ValueError(
+        f"{layout.source.name}: {column} is too large to be averaged. Rescale the rewards."
+    )
 
 
 def _raise_unreadable(layout: Layout, message: str) -> NoReturn:

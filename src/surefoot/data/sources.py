@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, TextIO
@@ -56,8 +56,8 @@ class Source:
         The same files grouped by header (CSV).
     types
         The DuckDB type of each column; ``"VARCHAR"`` for all columns of a CSV.
-    table
-        The table in memory, as DuckDB takes it.
+
+    A table in memory is known to DuckDB as ``log``, in the session that found it.
     """
 
     kind: str
@@ -65,7 +65,6 @@ class Source:
     types: Mapping[str, str]
     files: tuple[Path, ...] = ()
     parts: tuple[CsvPart, ...] = ()
-    table: Any = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -83,8 +82,8 @@ class Source:
 
 
 @contextmanager
-def session(source: Source | None = None) -> Iterator[Connection]:
-    """Open a private DuckDB that spills to a temporary folder; a table in memory is ``log``."""
+def session() -> Iterator[Connection]:
+    """Open a private DuckDB that spills to a temporary folder."""
     with (
         tempfile.TemporaryDirectory(prefix="surefoot-", ignore_cleanup_errors=True) as spill,
         duckdb.connect(
@@ -97,16 +96,15 @@ def session(source: Source | None = None) -> Iterator[Connection]:
             }
         ) as connection,
     ):
-        if source is not None and source.table is not None:
-            connection.register("log", source.table)
+        connection.execute("SET enable_progress_bar = false")  # it writes to standard output
         yield connection
 
 
-def find(source: Any, wanted: Collection[str]) -> Source:
+def find(connection: Connection, source: Any, wanted: Collection[str]) -> Source:
     """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
     if isinstance(source, (str, os.PathLike)):
-        return _from_files(_listed(os.fspath(source)), str(source))
-    return _from_memory(source, wanted)
+        return _from_files(connection, _listed(os.fspath(source)), str(source))
+    return _from_memory(connection, source, wanted)
 
 
 def scan(source: Source, types: Mapping[str, str], *, rows: bool = False) -> str:
@@ -195,7 +193,7 @@ def _kind(path: Path) -> str | None:
     return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def _from_files(files: tuple[Path, ...], name: str) -> Source:
+def _from_files(connection: Connection, files: tuple[Path, ...], name: str) -> Source:
     kinds = {path: _kind(path) for path in files}
     for path, kind in kinds.items():
         if kind is None:
@@ -210,7 +208,8 @@ def _from_files(files: tuple[Path, ...], name: str) -> Source:
             "a glob that picks one kind, and add the two counts."
         )
     if kinds[files[0]] == "parquet":
-        return Source(kind="parquet", name=name, files=files, types=_parquet_types(files))
+        types = _parquet_types(connection, files)
+        return Source(kind="parquet", name=name, files=files, types=types)
     parts = _csv_parts(files)
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
     return Source(
@@ -218,29 +217,28 @@ def _from_files(files: tuple[Path, ...], name: str) -> Source:
     )
 
 
-def _parquet_types(files: tuple[Path, ...]) -> dict[str, str]:
+def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str, str]:
     """Return the type of every column that all files have; a type that changes is an error."""
     types: dict[str, str] = {}
-    with session() as connection:
-        for i, path in enumerate(files):
-            if path.stat().st_size == 0:
-                raise ValueError(f"{path}: the file is empty. Write the log again.")
-            table = f"read_parquet({_file_list((path,))}, hive_partitioning=false)"
-            try:
-                here = {
-                    row[0]: str(row[1])
-                    for row in connection.execute(f"DESCRIBE FROM {table}").fetchall()
-                }
-            except duckdb.Error as problem:
-                reason = str(problem).splitlines()[0]
-                raise ValueError(f"{path}: not a readable Parquet file ({reason}).") from None
-            for column, kind in here.items():
-                if column in types and tables.family(types[column]) != tables.family(kind):
-                    raise ValueError(
-                        f"{path}: column {column!r} has type {kind}, but {types[column]} in "
-                        f"{files[0]}. One column needs one type in all files: convert it first."
-                    )
-            types = here if i == 0 else {c: k for c, k in types.items() if c in here}
+    for i, path in enumerate(files):
+        if path.stat().st_size == 0:
+            raise ValueError(f"{path}: the file is empty. Write the log again.")
+        table = f"read_parquet({_file_list((path,))}, hive_partitioning=false)"
+        try:
+            here = {
+                row[0]: str(row[1])
+                for row in connection.execute(f"DESCRIBE FROM {table}").fetchall()
+            }
+        except duckdb.Error as problem:
+            reason = str(problem).splitlines()[0]
+            raise ValueError(f"{path}: not a readable Parquet file ({reason}).") from None
+        for column, kind in here.items():
+            if column in types and tables.family(types[column]) != tables.family(kind):
+                raise ValueError(
+                    f"{path}: column {column!r} has type {kind}, but {types[column]} in "
+                    f"{files[0]}. One column needs one type in all files: convert it first."
+                )
+        types = here if i == 0 else {c: k for c, k in types.items() if c in here}
     return types
 
 
@@ -289,12 +287,11 @@ def _fields(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter), [])
 
 
-def _from_memory(table: Any, wanted: Collection[str]) -> Source:
+def _from_memory(connection: Connection, table: Any, wanted: Collection[str]) -> Source:
     prepared, names, title = tables.prepare(table, wanted)
     types = dict.fromkeys(names, "not read")
     if any(name in wanted for name in names):
-        with session() as connection:
-            connection.register("log", prepared)
-            described = connection.execute("DESCRIBE log").fetchall()
+        connection.register("log", prepared)
+        described = connection.execute("DESCRIBE log").fetchall()
         types |= {row[0]: str(row[1]) for row in described}
-    return Source(kind="memory", name=title, types=types, table=prepared)
+    return Source(kind="memory", name=title, types=types)

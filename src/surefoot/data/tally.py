@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from surefoot.data import faults, grouping, numbering
 from surefoot.data.columns import Layout
-from surefoot.data.sources import Connection, session
+from surefoot.data.rewards import range_per_action
+from surefoot.data.sources import Connection
 
 Floats = NDArray[np.float64]
 
@@ -56,45 +57,62 @@ class Tally:
     dropped: dict[str, int]
 
 
-def tally(layout: Layout, *, drop_missing: bool, text_labels: bool) -> Tally:
+def tally(
+    connection: Connection, layout: Layout, *, drop_missing: bool, text_labels: bool
+) -> Tally:
     """Count a log: group its rows, look for faults among the groups, number the labels."""
-    with session(layout.source) as connection:
-        grouping.group(connection, layout, drop_missing=drop_missing)
-        faults.check_groups(connection, layout, drop_missing=drop_missing)
-        numbering.collect_starts(connection, layout)
-        states = numbering.number_labels(connection, layout, "state", text_labels=text_labels)
-        actions = numbering.number_labels(connection, layout, "action", text_labels=text_labels)
-        entries = numbering.fetch_entries(connection, layout)
-        rewarded = layout.columns.reward is not None
-        ranges = (
-            numbering.fetch_ranges(connection, layout, entries, len(actions))
-            if rewarded
-            else (None, None)
+    grouping.group(connection, layout, drop_missing=drop_missing)
+    faults.check_groups(connection, layout, drop_missing=drop_missing)
+    numbering.collect_starts(connection, layout)
+    states = numbering.number_labels(connection, layout, "state", text_labels=text_labels)
+    actions = numbering.number_labels(connection, layout, "action", text_labels=text_labels)
+    entries = numbering.fetch_entries(connection, layout)
+    rewards = _rewards(connection, layout, entries, len(actions), drop_missing)
+    dropped, gaps = {}, 0
+    if drop_missing:
+        dropped = faults.count_dropped(connection, layout)
+        gaps = _lines(connection, grouping.LEFT_OUT)
+    zero_rows = _zero_rows(connection, layout)
+    return Tally(
+        state=entries["s"],
+        action=entries["a"],
+        successor=entries["t"],
+        ends=entries["z"].astype(np.bool_),
+        count=entries["n"],
+        **rewards,
+        state_labels=states,
+        action_labels=actions,
+        starts=numbering.fetch_starts(connection, layout, len(states)),
+        rows=_lines(connection) + zero_rows + sum(dropped.values()),
+        episodes=_episodes(connection, layout),
+        cut=_lines(connection, grouping.CUT),
+        zero_rows=zero_rows,
+        dropped=dropped | ({"a following step": gaps} if gaps else {}),
+    )
+
+
+def _rewards(
+    connection: Connection,
+    layout: Layout,
+    entries: dict[str, NDArray[Any]],
+    num_actions: int,
+    drop_missing: bool,
+) -> dict[str, Any]:
+    """Return mean and variance of each entry, and the range of each action."""
+    if layout.columns.reward is None:
+        return dict.fromkeys(("mean", "variance", "lowest", "highest"))
+    mean = _without_noise(entries)
+    if grouping.one_pass(layout):
+        lowest, _ = range_per_action(entries["a"], entries["lowest"], num_actions)
+        _, highest = range_per_action(entries["a"], entries["highest"], num_actions)
+    elif np.any(entries["variance"] > 0):
+        lowest, highest = numbering.fetch_ranges(
+            connection, layout, num_actions, drop_missing=drop_missing
         )
-        dropped, gaps = {}, 0
-        if drop_missing:
-            dropped = faults.count_dropped(connection, layout)
-            gaps = _lines(connection, grouping.LEFT_OUT)
-        zero_rows = _zero_rows(connection, layout)
-        return Tally(
-            state=entries["s"],
-            action=entries["a"],
-            successor=entries["t"],
-            ends=entries["z"].astype(np.bool_),
-            count=entries["n"],
-            mean=_without_noise(entries) if rewarded else None,
-            variance=np.where(entries["n"] > 1, entries["variance"], np.nan) if rewarded else None,
-            lowest=ranges[0],
-            highest=ranges[1],
-            state_labels=states,
-            action_labels=actions,
-            starts=numbering.fetch_starts(connection, layout, len(states)),
-            rows=_lines(connection) + zero_rows + sum(dropped.values()),
-            episodes=_episodes(connection, layout),
-            cut=_lines(connection, grouping.CUT),
-            zero_rows=zero_rows,
-            dropped=dropped | ({"a following step": gaps} if gaps else {}),
-        )
+    else:  # no transition showed two rewards, so the means are the rewards
+        lowest, highest = range_per_action(entries["a"], mean, num_actions)
+    variance = np.where(entries["n"] > 1, entries["variance"], np.nan)
+    return {"mean": mean, "variance": variance, "lowest": lowest, "highest": highest}
 
 
 def _lines(connection: Connection, flag: int | None = None) -> int:

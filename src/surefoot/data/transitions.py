@@ -7,12 +7,13 @@ from typing import Any, Literal
 import numpy as np
 
 from surefoot.data.aligning import TERMINAL_LABEL
-from surefoot.data.columns import Columns, Layout, as_names, choose, lay_out, next_names
+from surefoot.data.checks import check_assumptions
+from surefoot.data.columns import Layout, as_names, choose, lay_out, next_names
 from surefoot.data.counting import Counts
 from surefoot.data.layout import Ints, pack
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
 from surefoot.data.rewards import REWARD_MODELS, RewardStatistics, pool
-from surefoot.data.sources import find
+from surefoot.data.sources import Connection, find, session
 from surefoot.data.support import free_label
 from surefoot.data.tally import Tally, tally
 
@@ -91,15 +92,16 @@ def read_transitions(
     wanted = {*as_names("state", state), *as_names("action", action)}
     wanted |= {*(next_names(state, next_state) or ())}
     wanted |= {name for name in (column, episode, step, terminal, count) if name is not None}
-    found = find(source, wanted)
-    columns = choose(
-        list(found.types), found.name, state=state, action=action, next_state=next_state,
-        reward=column, episode=episode, step=step, terminal=terminal, count=count,
-    )  # fmt: skip
-    layout = lay_out(found, columns)
     drop = missing == "drop"
-    seen = tally(layout, drop_missing=drop, text_labels=labels == "text")
-    counts = replace(_assemble(seen), log=_history(layout, columns, seen, drop))
+    with session() as connection:
+        found = find(connection, source, wanted)
+        columns = choose(
+            list(found.types), found.name, state=state, action=action, next_state=next_state,
+            reward=column, episode=episode, step=step, terminal=terminal, count=count,
+        )  # fmt: skip
+        layout = lay_out(connection, found, columns)
+        seen = tally(connection, layout, drop_missing=drop, text_labels=labels == "text")
+        counts = replace(_assemble(seen), log=_history(connection, layout, seen, drop))
     if counts.num_states < 2:
         raise ValueError(
             f"{found.name}: there is one state only ({counts.state_labels[0]!r}), so actions have "  # type: ignore[index]
@@ -147,10 +149,12 @@ def _with_model(
     return replace(counts, reward_model=chosen, reward_range=bounds)
 
 
-def _history(layout: Layout, columns: Columns, seen: Tally, drop: bool) -> Log:
-    pending = Pending.of(layout, drop_missing=drop, rows=seen.rows)
-    source = layout.source
-    log = Log(
+def _history(connection: Connection, layout: Layout, seen: Tally, drop: bool) -> Log:
+    source, columns = layout.source, layout.columns
+    checked = None
+    if source.size <= CHECK_AT_ONCE:  # a table in memory has no size on disk
+        checked = check_assumptions(connection, layout, drop_missing=drop, rows=seen.rows)
+    return Log(
         names=(source.name,),
         rows=seen.rows,
         episodes=seen.episodes,
@@ -159,10 +163,9 @@ def _history(layout: Layout, columns: Columns, seen: Tally, drop: bool) -> Log:
         dropped=seen.dropped,
         notes=_notes(layout, seen),
         columns=(columns.state, columns.action, columns.next_state or ()),
-        pending=pending,
+        checked=checked,
+        pending=None if checked else Pending.of(layout, drop_missing=drop, rows=seen.rows),
     )
-    # A small log costs nothing to look at again; a table in memory must not be kept alive.
-    return log.settled() if source.size <= CHECK_AT_ONCE else log
 
 
 def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
