@@ -85,6 +85,11 @@ def centers(mdp: MDP, z: Floats, center: str | float) -> Floats:
         size = np.diff(mdp.row_start)
         low, high = ordered[starts + (size - 1) // 2], ordered[starts + size // 2]
         return np.asarray(low + 0.5 * (high - low))
+    if center == SEARCH:
+        raise ValueError(
+            f"center='search' needs posterior draws (credible_set); here choose one of "
+            f"{', '.join(map(repr, CENTERS))} or a number."
+        )
     names = ", ".join(map(repr, (*CENTERS, SEARCH)))
     raise ValueError(f"center={center!r}; choose one of {names} or a number.")
 
