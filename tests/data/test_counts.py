@@ -125,7 +125,7 @@ steps = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=st.lists(steps, min_size=4, max_size=30), cut=st.integers(1, 3))
 def test_a_sum_equals_reading_everything_at_once(rows: list[Any], cut: int) -> None:
     # Episodes are kept whole, so that starts add up.

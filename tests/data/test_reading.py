@@ -39,7 +39,7 @@ def episodes(draw: Any) -> list[tuple[int, int, str, str, float, bool]]:
     return draw(st.permutations(rows))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows=episodes())
 def test_following_rows_supply_next_states(rows: list[Any]) -> None:
     expected: Counter[Any] = Counter()
