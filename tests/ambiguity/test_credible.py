@@ -204,7 +204,8 @@ def test_a_joint_region_pays_off_for_correlated_rows():
     mdp = riverswim(discount=0.9).mdp
     # All rows share one parameter: knowing one distance is knowing all.
     shared = rng.normal(size=(3000, 1)) * 0.05
-    tilt = np.where(mdp.successor > np.arange(6)[mdp.row_state[mdp.entry_row]], 1.0, 0.0)
+    tilt = np.zeros(mdp.num_entries)
+    tilt[mdp.row_start[1:] - 1] = 1.0
     draws = mdp.probability * np.exp(shared * 4 * tilt)
     draws /= np.add.reduceat(draws, mdp.row_start[:-1], axis=1)[:, mdp.entry_row]
     draws[:, ~mdp.uncertain_rows[mdp.entry_row]] = 1.0
