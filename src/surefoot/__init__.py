@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 from surefoot._version import __version__
 
 if TYPE_CHECKING:
+    from surefoot.ambiguity.confidence import Confidence
+    from surefoot.ambiguity.credible import credible_set
+    from surefoot.ambiguity.frequentist import frequentist_set, split_counts
     from surefoot.ambiguity.sets import AmbiguitySet
     from surefoot.certificates.certificate import Certificate
     from surefoot.certificates.certifying import certify
     from surefoot.certificates.comparison import Comparison, compare
     from surefoot.certificates.curve import GuaranteeCurve, guarantee_curve
+    from surefoot.certificates.frequentist import SplitResult, certify_frequentist, certify_split
+    from surefoot.certificates.optimize import Candidate, Result, optimize
     from surefoot.certificates.policies import behaviour_policy, read_policy
     from surefoot.certificates.verification import Verification, verify
     from surefoot.data.counting import Counts
@@ -64,6 +69,16 @@ _HOMES = {
     "Status": "solvers.solution",
     "solve": "solvers.solver",
     "evaluate": "solvers.solver",
+    "credible_set": "ambiguity.credible",
+    "frequentist_set": "ambiguity.frequentist",
+    "split_counts": "ambiguity.frequentist",
+    "Confidence": "ambiguity.confidence",
+    "optimize": "certificates.optimize",
+    "Result": "certificates.optimize",
+    "Candidate": "certificates.optimize",
+    "certify_frequentist": "certificates.frequentist",
+    "certify_split": "certificates.frequentist",
+    "SplitResult": "certificates.frequentist",
     "certify": "certificates.certifying",
     "Certificate": "certificates.certificate",
     "verify": "certificates.verification",

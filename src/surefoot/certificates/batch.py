@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.ambiguity.order_statistics import marginal_rank
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.ranks import marginal_rank
 from surefoot.certificates.returns import DIRECT_STATES, MAX_SWEEPS, Rewards
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws

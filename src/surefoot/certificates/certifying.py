@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.ranks import lower_rank, marginal_rank
 from surefoot.certificates.returns import Rewards, policy_returns, rewards_of
 from surefoot.certificates.upper import UpperBound, upper_bound
 from surefoot.model.mdp import MDP

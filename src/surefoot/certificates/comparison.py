@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta
 
 from surefoot._rounding import lower_text
+from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import percent
 from surefoot.certificates.certifying import check_levels
-from surefoot.certificates.ranks import lower_rank
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
 from surefoot.certificates import provenance
 from surefoot.certificates.certifying import check_levels
-from surefoot.certificates.ranks import draws_needed, lower_rank
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from surefoot.certificates.ranks import draws_needed
+from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates.returns import DIRECT_STATES
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.certificates.ranks import upper_rank
+from surefoot.ambiguity.order_statistics import upper_rank
 from surefoot.certificates.return_kernels import all_policy_returns
 from surefoot.certificates.returns import DIRECT_STATES, Rewards, best_returns, policy_returns
 from surefoot.model.mdp import MDP

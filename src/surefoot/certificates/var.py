@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import (
     Batch,
@@ -25,7 +26,6 @@ from surefoot.certificates.batch import (
     uncertain_rows,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.ranks import lower_rank
 from surefoot.certificates.return_kernels import EPSILON, rounding
 from surefoot.certificates.returns import Rewards, rewards_of
 from surefoot.certificates.var_levels import greedy_levels

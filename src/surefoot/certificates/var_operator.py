@@ -5,9 +5,9 @@ from math import ceil, log, log1p
 
 import numpy as np
 
+from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import Batch, Floats, Ints, shared
-from surefoot.certificates.ranks import lower_rank
 from surefoot.certificates.returns import DIRECT_STATES
 from surefoot.posterior.rows import RowLayout
 
