@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
-from surefoot import MDP, AmbiguitySet
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.model.mdp import MDP
 
 Numbers = Sequence[Any] | NDArray[Any]
 
@@ -201,6 +202,16 @@ def exact_box(z: Numbers, lower: Numbers, upper: Numbers) -> ExactRow:
     return ExactRow(value, [Fraction(x, scale) for x in q])
 
 
+def box_meant(lower: Numbers, upper: Numbers) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the box meant by floats: bounds that miss 1 by rounding are divided by their sum."""
+    low, high = exact(lower), exact(upper)
+    least, most = sum(low), sum(high)
+    return (
+        [x / least for x in low] if least > 1 else low,
+        [x / most for x in high] if most < 1 else high,
+    )
+
+
 def linf_bounds(p: Numbers, w: Numbers, budget: Any) -> tuple[list[Fraction], list[Fraction]]:
     """Return the box that a weighted L-infinity ball is."""
     nominal = exact_distribution(p)
@@ -282,7 +293,9 @@ def exact_row(
     elif ambiguity.norm == "box":
         assert ambiguity.lower is not None
         assert ambiguity.upper is not None
-        found = exact_box(signed, ambiguity.lower[start:stop], ambiguity.upper[start:stop])
+        found = exact_box(
+            signed, *box_meant(ambiguity.lower[start:stop], ambiguity.upper[start:stop])
+        )
     else:
         assert ambiguity.budget is not None
         weights = ambiguity.weights

@@ -16,6 +16,10 @@ PATIENCE = 8
 """Sweeps of value iteration before its speed is judged."""
 SWEEPS_WORTH_SWITCHING = 40
 GAUSS_SEIDEL_SWEEPS = 2
+FIRST_REST = 20
+"""Plain sweeps after policy rounds were first seen to stall; twice as many every time after."""
+ROUNDS_IN_VAIN = 5
+"""Policy rounds that may pass without a narrower bracket while the policy still changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,19 +63,24 @@ def value_iteration(work: Workspace, stopping: Stopping) -> Outcome:
 
 
 def gauss_seidel(work: Workspace, stopping: Stopping) -> Outcome:
-    """Sweeps in place, to and fro, with a Jacobi sweep for the bounds after every few."""
+    """Sweeps in place, to and fro, with a Jacobi sweep for the bounds after every few.
+
+    Values travel along a chain at once, but an error that all states share fades by the discount
+    alone, where Jacobi sweeps take it out: near discount 1 the other algorithms are faster.
+    """
     while True:
         change, outcome = sweep_and_judge(work, stopping)
         if outcome is not None:
             return outcome
         work.accept_image(change.most)
-        spread_values(work)
+        spread_values(work, stopping)
 
 
-def spread_values(work: Workspace) -> None:
+def spread_values(work: Workspace, stopping: Stopping) -> None:
     """Sweep in place to and fro: a change travels along a chain in one go."""
     v = work.v.copy()
-    for turn in range(GAUSS_SEIDEL_SWEEPS):
+    left = stopping.max_iterations - work.sweeps - 1  # the last sweep is one that gives bounds
+    for turn in range(min(GAUSS_SEIDEL_SWEEPS, left)):
         gauss_seidel_sweep(
             work.problem,
             v,
@@ -119,7 +128,7 @@ def _sweeps_left(spans: list[float], work: Workspace, stopping: Stopping) -> flo
     target = 2 * stopping.tolerance * (1 - work.problem.discount) / max(work.problem.discount, 1e-9)
     if rate <= 0 or spans[-1] <= target:
         return 0.0
-    if rate >= 1:
+    if rate >= 1 or target <= 0:
         return math.inf
     return math.log(target / spans[-1]) / math.log(rate)
 
@@ -130,30 +139,34 @@ def _policy_rounds(
     """Alternate a sweep over all rows with an evaluation of the policy it chose.
 
     Exact policy iteration improves the value every time and cannot cycle, though the bracket may
-    widen on the way. With rounding or inexact evaluation it might stall at a policy: then plain
-    sweeps follow, which always narrow the bracket.
+    widen on the way. With rounding or inexact evaluation it might stall: then plain sweeps follow,
+    which always narrow the bracket, ever more of them.
     """
     work.solve_rows_exactly()
     narrowest = math.inf
     evaluated = np.full(work.num_states, -1)
-    plain = 0
+    plain, rest, in_vain = 0, FIRST_REST, 0
     while True:
         change, outcome = sweep_and_judge(work, stopping)
         if outcome is not None:
             return outcome
         span = change.most - change.least
         settled = work.fixed or np.array_equal(work.choice, evaluated)
-        if plain == 0 and span > 0.9 * narrowest and (settled or not evaluator.direct):
-            plain = 20
-        narrowest = min(narrowest, span)
         work.accept_image(change.most)
         if plain > 0:
             plain -= 1
-        else:
-            if not settled:
-                spread_values(work)
-            evaluated = work.choice.copy()
-            evaluate_policy(work, evaluator, wanted=shrink * span)
+            if plain > 0:
+                continue
+        elif span > 0.9 * narrowest:
+            in_vain += 1
+            if settled or not evaluator.direct or in_vain >= ROUNDS_IN_VAIN:
+                plain, rest, in_vain = rest, 2 * rest, 0
+                continue
+        narrowest = min(narrowest, span)
+        if not settled:
+            spread_values(work, stopping)
+        evaluated = work.choice.copy()
+        evaluate_policy(work, evaluator, wanted=shrink * span)
 
 
 ALGORITHMS: dict[str, Callable[[Workspace, Stopping], Outcome]] = {

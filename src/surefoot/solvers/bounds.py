@@ -5,7 +5,9 @@ extreme changes ``Lv - v``::
 
     Lv + discount*least/(1 - discount)  <=  fixed point  <=  Lv + discount*most/(1 - discount)
 
-The lower bound also holds for the policy that attains ``Lv``. Rounding is charged on both sides.
+The lower bound also holds for the policy that attains ``Lv``. Rounding is charged on both sides,
+and what the inner problems leave open on the side where it may lie: above where nature minimises
+(the computed values are lower bounds), below where it maximises.
 """
 
 from typing import NamedTuple
@@ -36,19 +38,21 @@ class Bracket(NamedTuple):
 
     @property
     def error_bound(self) -> float:
-        """Half the width."""
-        return 0.5 * (self.above - self.below)
+        """Half the width, rounded up."""
+        return 0.5 * (self.above - self.below) * (1 + 1e-12)
 
 
-def rounding_allowance(problem: Problem, largest_reward: float, v: NDArray[np.float64]) -> float:
-    """Bound the rounding error of one row of ``Lv``.
+def rounding_allowance(
+    terms: int, discount: float, largest_reward: float, v: NDArray[np.float64]
+) -> float:
+    """Bound the rounding error of one state of ``Lv``.
 
-    A row is a handful of sums over at most ``longest`` products whose terms are bounded by
-    ``max|z|``, each with a relative error of half an epsilon; rows sum to 1 up to ``longest``
-    epsilons. The constant leaves a factor of about four.
+    It is a handful of sums over at most ``terms`` products bounded by ``max|z|``, each with a
+    relative error of half an epsilon; probabilities sum to 1 up to ``terms`` epsilons. The constant
+    leaves a factor of about four.
     """
-    largest = largest_reward + problem.discount * float(np.abs(v).max())
-    return 8 * (problem.longest + 8) * EPSILON * largest
+    largest = largest_reward + discount * float(np.abs(v).max())
+    return 8 * (terms + 8) * EPSILON * largest
 
 
 def bracket(problem: Problem, change: Change, allowance: float) -> Bracket:

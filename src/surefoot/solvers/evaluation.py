@@ -8,7 +8,6 @@ its bandwidth is small, else by sweeps. Nothing here is trusted: bounds come fro
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.solvers.bounds import rounding_allowance
 from surefoot.solvers.linear_kernels import (
     banded_solve,
     fill_band,
@@ -105,7 +104,7 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, wanted: float) -> Non
     below the rounding allowance are noise.
     """
     problem, policy = work.problem, work.policy
-    noise = 2 * rounding_allowance(problem, work.largest_reward, work.v)
+    noise = 2 * work.allowance()
     lengths = problem.row_start[policy.rows + np.uint64(1)] - problem.row_start[policy.rows]
     where = np.zeros(len(lengths) + 1, dtype=np.uint64)
     np.cumsum(lengths, out=where[1:])

@@ -67,7 +67,9 @@ def box_distribution(z, lower, upper, at, k, nominal, out):
                 cheapest = i
         if cheapest == k:
             break
-        poured = min(rest, upper[at + cheapest] - out[cheapest])
-        out[cheapest] += poured
-        rest -= poured
+        for i in range(k):  # all that are as cheap, in one go
+            if z[i] == z[cheapest]:
+                poured = min(rest, upper[at + i] - out[i])
+                out[i] += poured
+                rest -= poured
     return value

@@ -159,12 +159,30 @@ def _only_nominal(ambiguity: AmbiguitySet) -> NDArray[np.bool_]:
     return np.asarray((budget == 0) & (free <= 1))
 
 
+def _reaching_one(ambiguity: AmbiguitySet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the bounds of a box; where they miss 1 (by rounding), divided by their sum.
+
+    Else the search would put what is missing where it likes: on the best successor.
+    """
+    lower, upper = present(ambiguity.lower), present(ambiguity.upper)
+    start = ambiguity.mdp.row_start
+    least = np.add.reduceat(lower, start[:-1])
+    most = np.add.reduceat(upper, start[:-1])
+    if np.all(least <= 1) and np.all(most >= 1):
+        return lower, upper
+    lengths = np.diff(start)
+    return (
+        lower / np.repeat(np.maximum(least, 1.0), lengths),
+        upper / np.repeat(np.minimum(most, 1.0), lengths),
+    )
+
+
 def box_bounds(
     ambiguity: AmbiguitySet, probability: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the box of every row; an L-infinity ball is the box ``pbar -+ budget/w``."""
     if ambiguity.norm == "box":
-        return present(ambiguity.lower), present(ambiguity.upper)
+        return _reaching_one(ambiguity)
     half = np.repeat(present(ambiguity.budget), np.diff(ambiguity.mdp.row_start))
     if ambiguity.weights is not None:
         weights = ambiguity.weights

@@ -13,6 +13,9 @@ from surefoot.solvers.problem import make_problem
 from surefoot.solvers.solution import Solution
 from surefoot.solvers.workspace import Workspace
 
+LARGEST_VALUE = 1e300
+"""Values must stay below this: sums and products of them are formed."""
+
 Progress = Callable[[int, float], None]
 """Called after every sweep with the number of sweeps and the error bound reached."""
 
@@ -133,6 +136,7 @@ def _run(
         raise ValueError(f"max_iterations={max_iterations}; it must be at least 1.")
     if threads is not None and not threads >= 1:
         raise ValueError(f"threads={threads}; it must be at least 1, or None.")
+    _check_range(mdp)
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, progress=progress)
     method = ALGORITHMS[algorithm] if algorithm is not None else default
@@ -140,6 +144,16 @@ def _run(
         outcome = method(work, stopping)
         policy = given if given is not None else mdp.row_action[work.choice]
         return _report(mdp, ambiguity, objective, nature, policy, work, outcome, algorithm)
+
+
+def _check_range(mdp: MDP) -> None:
+    """Refuse rewards whose sums would leave the range of doubles: no bound would be left."""
+    largest = float(np.abs(mdp.reward).max())
+    if not largest / (1 - mdp.discount) <= LARGEST_VALUE:
+        raise ValueError(
+            f"rewards as large as {largest:g} at discount {mdp.discount:g} give values beyond "
+            f"{LARGEST_VALUE:g}, too large to compute with. Use other units of reward."
+        )
 
 
 def _report(
@@ -171,7 +185,7 @@ def _report(
         upper=upper,
         return_lower=float(start @ lower - slack * largest),
         return_upper=float(start @ upper + slack * largest),
-        error_bound=float(outcome.bracket.error_bound * (1 + 1e-12)),
+        error_bound=float(outcome.bracket.error_bound),
         iterations=work.sweeps,
         status=outcome.status,
         algorithm=algorithm or "default",

@@ -7,7 +7,7 @@ A sweep reads ``v`` and writes its own block only, so blocks can run on threads 
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.solvers.dual_kernels import ONE
+from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL, ONE
 from surefoot.solvers.row_kernels import robust_value, worst_distribution
 
 
@@ -77,12 +77,30 @@ def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memo
     return least, most, worst_gap, np.int64(start[end]) - np.int64(start[begin])
 
 
+@kernel(lean=True, forceinline=True)
+def least_probability(problem, row, at):
+    """Return a lower bound on the probability of an entry over all of its row's set."""
+    kind = problem.kind[row]
+    if kind == NOMINAL:
+        return problem.probability[at]
+    if kind == BOX:
+        return problem.lower[at]
+    if kind != L1 and kind != L1_PINNED:
+        return 0.0
+    # Without weights, mass costs its distance twice: where it leaves and where it goes.
+    price = 2.0 if problem.shared else problem.weights[at]
+    if problem.probability[at] * price <= problem.budget[row]:
+        return 0.0
+    return problem.probability[at] - problem.budget[row] / price
+
+
 @kernel(lean=True)
 def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
     """Update ``v`` in place, state by state, forwards or backwards.
 
-    A state's own value is solved out, as far as its nominal chance to stay goes. The changes are
-    not ``Lv - v``: bounds come from a Jacobi sweep afterwards.
+    A state's own value is solved out, as far as it is sure to stay: with more, a step would go too
+    far wherever nature moves away, and the sweeps would diverge. The changes are not ``Lv - v``:
+    bounds come from a Jacobi sweep afterwards.
     """
     num_states = np.uint64(len(problem.first))
     for position in range(num_states):
@@ -94,7 +112,7 @@ def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
             stay = 0.0
             for at in range(problem.row_start[row], problem.row_start[row + ONE]):
                 if problem.successor[at] == state:
-                    stay = problem.probability[at]
+                    stay = least_probability(problem, row, at)
             moved = v[state] + (value - v[state]) / (1.0 - problem.discount * stay)
             if moved > best:
                 best = moved

@@ -55,9 +55,11 @@ class Workspace:
         self.memory = np.full((num_rows if robust else 0, 2), NEVER, dtype=np.int32)
         self.cap = np.full(0 if self.fixed else num_rows, np.inf)
         self.rise = 0.0  # discount times the sum of the largest rises of v so far
-        self.drift = 0.0  # what rounding may have added to that sum
+        self.drift = 0.0  # what rounding may have taken from that sum
         self.sweeps = 0
         self.largest_reward = float(np.abs(problem.reward).max())
+        mixed = int(np.diff(policy.start).max()) if policy is not None else 1
+        self.terms = problem.longest + mixed
         self.inner_share = INNER_SHARE
         self.accuracy = INNER_SHARE * self.largest_reward
         self._stack = ExitStack()
@@ -98,8 +100,7 @@ class Workspace:
 
     def sweep(self) -> tuple[Change, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
-        allowance = rounding_allowance(self.problem, self.largest_reward, self.v)
-        self.drift += 4 * EPSILON * (abs(self.rise) + float(np.abs(self.v).max()))
+        allowance = self.allowance()
         if self.fixed:
             change = self.policy_change()
         else:
@@ -113,6 +114,10 @@ class Workspace:
         self.sweeps += 1
         self.accuracy = self.inner_share * (change.most - change.least)
         return change, bracket(self.problem, change, allowance)
+
+    def allowance(self) -> float:
+        """Bound the rounding error of one state of the next image."""
+        return rounding_allowance(self.terms, self.problem.discount, self.largest_reward, self.v)
 
     def solve_rows_exactly(self) -> None:
         """Leave no gap in any row from now on: policy rounds compare values too close for one."""
@@ -131,12 +136,17 @@ class Workspace:
     def accept_image(self, largest_rise: float) -> None:
         """Let the image be the next ``v``; ``largest_rise`` is the most any state rose."""
         self.v, self.image = self.image, self.v
-        self.rise += self.problem.discount * largest_rise
+        self._count_rise(largest_rise)
 
     def move_to(self, v: NDArray[np.float64]) -> None:
         """Let ``v`` be any other vector."""
-        self.rise += self.problem.discount * float((v - self.v).max())
+        self._count_rise(float((v - self.v).max()))
         self.v = v
+
+    def _count_rise(self, largest_rise: float) -> None:
+        """Add to the sum of rises, and to what rounding may have done to it and to the caps."""
+        self.rise += self.problem.discount * largest_rise
+        self.drift += 4 * EPSILON * (abs(self.rise) + abs(largest_rise))
 
     def _collect(self, block: Callable[[int, int, NDArray[np.float64]], Any]) -> Change:
         if self._pool is None:

@@ -88,7 +88,7 @@ def _one_row(z: NDArray[np.float64], p: NDArray[np.float64]) -> MDP:
         probability=np.concatenate((p, np.ones(k - 1))),
         reward=np.concatenate((z, np.zeros(k - 1))),
         discount=0.0,
-        initial=np.eye(k)[0],
+        initial=_beside(1.0, k),
         num_actions=1,
         reward_per_entry=True,
     )
