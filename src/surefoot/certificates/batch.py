@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 
 BATCH_VALUES = 2**25
 """How many numbers a batch holds at most (a quarter of a gigabyte)."""
+CHOOSING = 0x5EA2C4
+"""What sets the generators of choices apart."""
 LEAST_CUT, MOST_CUTS = 64, 16
 SWEPT_TOLERANCE = 1e-7
 """How exactly large models are evaluated while choosing, as a share of the largest value."""
@@ -194,6 +196,15 @@ def children(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
             "numpy.random.default_rng(seed)."
         )
     return rng.spawn(n)
+
+
+def choosing_rng(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator for choosing that no spawning leads to.
+
+    Someone may pass the same seed to what chooses and to what certifies: children of equal
+    generators are equal, and the certificate would stand on the draws that chose its policy.
+    """
+    return np.random.default_rng([CHOOSING, *map(int, rng.integers(0, 2**63, size=4))])
 
 
 def split_draws(

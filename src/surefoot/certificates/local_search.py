@@ -93,9 +93,10 @@ def local_search(
             table = estimated_flip_table(batch, values, visits, returns)
         score = _row_percentiles(table, rank)
         del table
-        least = best + (GAIN if exact else ROUGH_GAIN) * float(np.ptp(returns)) + 1e-15 * abs(best)
+        spread = float(np.ptp(returns)) + 1e-5 * abs(best)
+        least = best + (GAIN if exact else ROUGH_GAIN) * spread
         found = None
-        for rows in _trials(batch, choice, score, least, exact=exact):
+        for rows in _trials(batch, choice, score, best + GAIN * spread, exact=exact):
             if stopped():
                 break
             trial = choice.copy()

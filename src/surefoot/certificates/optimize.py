@@ -13,6 +13,7 @@ from surefoot.certificates.batch import (
     affordable,
     allowed_rows,
     children,
+    choosing_rng,
     percentile,
     policy_values,
     split_draws,
@@ -23,7 +24,7 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.local_search import local_search
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.certificates.returns import DIRECT_STATES, Rewards, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.posterior.rows import RowLayout
@@ -33,8 +34,8 @@ LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
 FAVOURED_VALUES = 2**22
 """Batches up to this size are cheap: small models get more draws."""
-STARTS = 3
-"""How many of the best candidates the local search starts from."""
+STARTS, LARGE_STARTS = 3, 1
+"""How many of the best candidates the local search starts from; fewer in large models."""
 
 Progress = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
@@ -185,7 +186,7 @@ def optimize(
             f"choose the policy, {certifying.num_draws} to certify it."
         )
     candidates = _search(
-        take_batch(choosing, mdp, rewards, rows, n, search_rng), delta, clock, progress,
+        take_batch(choosing, mdp, rewards, rows, n, choosing_rng(search_rng)), delta, clock, progress,
         1.0 if objective == "max" else -1.0,
     )  # fmt: skip
     policy = next(candidate.policy for candidate in candidates if candidate.selected)
@@ -250,7 +251,8 @@ def _search(
         consider(name, choice)
         if clock():
             break
-    for name, choice in _starts(pool):
+    few = batch.mdp.num_states > DIRECT_STATES
+    for name, choice in _starts(pool)[: LARGE_STARTS if few else STARTS]:
         if clock():
             break
         better, _ = local_search(batch, choice, delta, clock)
@@ -273,7 +275,7 @@ def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
     starts: dict[bytes, tuple[str, Ints]] = {}
     for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
         starts.setdefault(choice.tobytes(), (name, choice))
-    return list(starts.values())[:STARTS]
+    return list(starts.values())
 
 
 def _nominal_return(batch: Batch, choice: Ints) -> float:

@@ -23,15 +23,15 @@ def invert(matrix):
     """
     size = len(matrix)
     for pivot in range(size):
-        scale = 1.0 / matrix[pivot, pivot]
-        matrix[pivot, pivot] = 1.0
+        scale = 1 / matrix[pivot, pivot]
+        matrix[pivot, pivot] = 1
         for t in range(size):
             matrix[pivot, t] *= scale
         for s in range(size):
             factor = matrix[s, pivot]
-            if s == pivot or factor == 0.0:
+            if s == pivot or factor == 0:
                 continue
-            matrix[s, pivot] = 0.0
+            matrix[s, pivot] = 0
             for t in range(size):
                 matrix[s, t] -= factor * matrix[pivot, t]
 

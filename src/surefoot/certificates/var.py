@@ -20,6 +20,7 @@ from surefoot.certificates.batch import (
     affordable,
     allowed_rows,
     children,
+    choosing_rng,
     shared,
     split_draws,
     take_batch,
@@ -158,7 +159,7 @@ def var_solve(
     choosing, promising = split_draws(posterior, mdp, split_rng)
     rows = allowed_rows(mdp, allowed)
     n, note = _draws_to_solve_on(choosing, mdp, rewards, rows, delta, eta, draws)
-    batch = take_batch(choosing, mdp, rewards, rows, n, first_rng)
+    batch = take_batch(choosing, mdp, rewards, rows, n, choosing_rng(first_rng))
     fewest = strict_draws(delta, eta, batch.num_uncertain)
     m = _draws_to_promise_on(promising, promise_draws, fewest)
     levels = equal_levels(batch, delta)

@@ -1,8 +1,9 @@
 """Levels of the states: delta shared unequally, where that earns more."""
 
-from math import log
+from math import ceil, log
 
 import numpy as np
+from scipy.stats import binom
 
 from surefoot.certificates.batch import Batch, Floats
 from surefoot.certificates.var_operator import FixedPoint, equal_levels, fixed_point, strict_ranks
@@ -21,11 +22,11 @@ def greedy_levels(
     best_levels, best = equal_levels(batch, delta), equal
     # A level must be large enough for a strict rank, here and among the promise's draws.
     fewest = min(promise_draws, batch.size)
-    floor = -np.expm1(log(eta / batch.num_uncertain) / fewest) * (1 + 1e-9)
+    floor = -np.expm1(log(eta / batch.num_uncertain) / fewest) * (1 + 1e-6)
     levels = best_levels
     point = equal
     for _ in range(ROUNDS):
-        levels = _reallocated(batch, delta, floor, point)
+        levels = _reallocated(batch, delta, eta, floor, point)
         point = fixed_point(batch, strict_ranks(batch, levels, eta), point.v, tolerance, max_sweeps)
         if not float(batch.initial @ point.v) > float(batch.initial @ best.v):
             break
@@ -33,35 +34,36 @@ def greedy_levels(
     return best_levels, best
 
 
-def _reallocated(batch: Batch, delta: float, floor: float, point: FixedPoint) -> Floats:
-    """Hand out delta in small units, each to the state whose quantile gains most by it.
+def _reallocated(batch: Batch, delta: float, eta: float, floor: float, point: FixedPoint) -> Floats:
+    """Hand out delta in small units, each to the state whose order statistic gains most by it.
 
     A gain counts as often as the state is visited in the model that attains the value.
     """
     uncertain = np.flatnonzero(batch.uncertain_states)
-    unit = delta / (UNITS * len(uncertain))
-    least = max(floor, 0.5 * unit)
-    if least * len(uncertain) >= delta:
+    total = UNITS * len(uncertain)
+    unit = delta / max(1, total)
+    least = max(1, ceil(floor / unit))
+    if total == 0 or least >= UNITS:
         return equal_levels(batch, delta)
     ordered = _sorted_values(batch, point)[:, uncertain]
     visits = _visits(batch, point)[uncertain]
-    level = np.full(len(uncertain), least)
-    left = delta - level.sum()
-
-    def worth(at: Floats) -> Floats:
-        rank = np.clip((at * batch.size).astype(np.int64), 0, batch.size - 1)
-        return visits * ordered[rank, np.arange(len(uncertain))]
-
-    while left > 1e-12 * delta:
-        step = min(unit, left)
-        # Looking several units ahead passes over flat stretches of an empirical quantile.
-        reach = [step * k for k in (1, 2, 4, UNITS) if step * k <= left * (1 + 1e-12)]
-        gains = np.array([(worth(level + r) - worth(level)) / r for r in reach])
-        which, state = np.unravel_index(int(gains.argmax()), gains.shape)
-        level[state] += reach[int(which)]
-        left -= reach[int(which)]
+    grid = unit * np.arange(total + 1)
+    ranks = np.asarray(binom.ppf(eta / len(uncertain), batch.size, grid))
+    index = np.maximum(ranks.astype(np.int64), 1) - 1
+    state = np.arange(len(uncertain))
+    units = np.full(len(uncertain), least)
+    left = total - int(units.sum())
+    while left > 0:
+        # Looking several units ahead passes over flat stretches of an order statistic.
+        reach = np.array([k for k in (1, 2, 4, UNITS) if k <= left])
+        now = ordered[index[units], state]
+        gains = visits * (ordered[index[units + reach[:, None]], state] - now) / reach[:, None]
+        which, winner = np.unravel_index(int(gains.argmax()), gains.shape)
+        units[winner] += reach[which]
+        left -= int(reach[which])
     levels = np.zeros(batch.mdp.num_states)
-    levels[uncertain] = level * min(1.0, delta / level.sum() * (1 - 1e-12))
+    # A hair less than delta: sums of rounded shares must not exceed it.
+    levels[uncertain] = units * (unit * (1 - 1e-12))
     return levels
 
 
@@ -82,12 +84,11 @@ def _visits(batch: Batch, point: FixedPoint) -> Floats:
     state = np.repeat(np.arange(len(lengths)), lengths)
     chance = batch.draws[point.attained[state], entries]
     visits = batch.initial.copy()
-    flow = visits
+    flow = batch.initial
     for _ in range(10_000):
-        flow = batch.mdp.discount * np.bincount(
-            batch.successor[entries], flow[state] * chance, minlength=len(lengths)
-        )
-        visits = visits + flow
+        moved = np.bincount(batch.successor[entries], flow[state] * chance, minlength=len(lengths))
+        flow = (batch.mdp.discount * moved).astype(np.float64)
+        visits += flow
         if flow.sum() < 1e-6 * visits.sum():
             break
     return visits
