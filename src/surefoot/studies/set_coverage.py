@@ -1,0 +1,277 @@
+"""How often the sets hold the true model, and how often the robust return is earned.
+
+Bayesian sets: each replication draws a true model from the prior, data from it, and builds the set
+from the posterior. Frequentist sets: the true model is that of the domain, only the data are drawn.
+Counted are *containment* failures (the true model lies outside the set of some row; where delta is
+shared over states only, of some row that the robust policy plays) and *guarantee* failures (the
+robust policy earns less than its robust return). A claim at level delta is refuted when so many
+failures out of N have probability below 0.001: more than 35 of 400 at delta 0.05.
+
+    python -m surefoot.studies.set_coverage
+    python -m surefoot.studies.set_coverage --shrink 0.7     # must fail
+"""
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from surefoot.ambiguity.credible import credible_set
+from surefoot.ambiguity.frequentist import KINDS, frequentist_set, split_counts
+from surefoot.ambiguity.membership import contains
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.data.counting import Counts
+from surefoot.domains.catalogue import make_domain
+from surefoot.domains.domain import Domain
+from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.solvers.solver import evaluate, solve
+
+SURE = 0.001
+"""A claim is refuted when its failures would come about this rarely."""
+DOMAINS = ("riverswim", "machine")
+TOLERANCE = 1e-7
+"""Of the largest possible return: how exactly returns are computed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """One way to build a set.
+
+    Attributes
+    ----------
+    name
+        What the table calls it.
+    basis
+        ``"bayesian"`` or ``"frequentist"``: where the true model comes from.
+    build
+        From counts, the discount and delta to the set.
+    proven
+        False for what is shown without a claim.
+    """
+
+    name: str
+    basis: str
+    build: Callable[[Counts, MDP, float, np.random.Generator], AmbiguitySet]
+    proven: bool = True
+
+
+@dataclass(kw_only=True, eq=False)
+class Tally:
+    """What one case did."""
+
+    domain: str
+    case: Case
+    delta: float
+    replications: int = 0
+    outside: int = 0
+    broken: int = 0
+    promised: list[float] = field(default_factory=list)
+    earned: list[float] = field(default_factory=list)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether so many containment or guarantee failures refute the claim."""
+        return self.outside_refuted or self.broken_refuted
+
+    @property
+    def outside_refuted(self) -> bool:
+        """Whether the containment failures refute the claim."""
+        return refutes(self.outside, self.replications, self.delta)
+
+    @property
+    def broken_refuted(self) -> bool:
+        """Whether the guarantee failures refute the claim."""
+        return refutes(self.broken, self.replications, self.delta)
+
+
+def refutes(failures: int, replications: int, delta: float) -> bool:
+    """Tell whether so many failures are too many for chance at level delta.
+
+    Examples
+    --------
+    >>> refutes(35, 400, 0.05), refutes(36, 400, 0.05)
+    (False, True)
+    """
+    return bool(binom.sf(failures - 1, replications, delta) < SURE)
+
+
+def _credible(name: str, **options: Any) -> Case:
+    def build(counts: Counts, truth: MDP, delta: float, rng: np.random.Generator) -> AmbiguitySet:
+        mdp = counts.to_mdp(discount=truth.discount, initial=truth.initial, prior=1.0)
+        return credible_set(DirichletPosterior(counts), mdp, delta=delta, rng=rng, **options)
+
+    return Case(name=name, basis="bayesian", build=build)
+
+
+def _frequentist(name: str, *, split: bool = False, proven: bool = True, **options: Any) -> Case:
+    def build(counts: Counts, truth: MDP, delta: float, rng: np.random.Generator) -> AmbiguitySet:
+        given = dict(options)
+        if split:
+            first, counts = split_counts(counts, rng)
+            given["shape"] = first.to_mdp(discount=truth.discount, initial=truth.initial)
+        mdp = counts.to_mdp(discount=truth.discount, initial=truth.initial)
+        return frequentist_set(counts, mdp, delta=delta, **given)
+
+    return Case(name=name, basis="frequentist", build=build, proven=proven)
+
+
+CASES = (
+    _credible("L1, uniform"),
+    _credible("L1, uniform, all rows", union="all"),
+    _credible("L1, uniform, states", union="states"),
+    _credible("L1, uniform, joint", union="joint"),
+    _credible("L1, uniform, marginal rule", rule="marginal", draws=4000),
+    _credible("L1, uniform, joint, marginal rule", union="joint", rule="marginal", draws=4000),
+    _credible("L1, analytic", weights="analytic"),
+    _credible("L1, analytic, searched centre", weights="analytic", center="search"),
+    _credible("L1, analytic, three passes", weights="analytic", passes=3),
+    _credible("L1, analytic, joint", weights="analytic", union="joint"),
+    _credible("L1, SOCP", weights="socp"),
+    _credible("L-infinity, uniform", norm="linf"),
+    _credible("L-infinity, analytic", norm="linf", weights="analytic"),
+    _credible("L-infinity, analytic, states", norm="linf", weights="analytic", union="states"),
+    *(_frequentist(kind, kind=kind, fixed_design=True) for kind in KINDS),
+    *(_frequentist(f"{kind}, any design", kind=kind) for kind in ("weighted_l1", "kl")),
+    *(
+        _frequentist(
+            f"{kind}, analytic, split", split=True, kind=kind, weights="analytic", fixed_design=True
+        )
+        for kind in ("weighted_l1", "hoeffding_linf")
+    ),
+    _frequentist(
+        "weighted_l1, analytic, data reused", proven=False, kind="weighted_l1",
+        weights="analytic", reuse=True, fixed_design=True,
+    ),
+)  # fmt: skip
+"""Every kind of set; adding one here puts it under the same count."""
+
+
+def study(
+    domain: Domain,
+    *,
+    samples: int,
+    replications: int,
+    delta: float,
+    rng: np.random.Generator,
+    cases: Sequence[Case] = CASES,
+    shrink: float = 1.0,
+) -> list[Tally]:
+    """Return one tally per case, all cases on the same true models and data.
+
+    ``shrink`` multiplies the budgets of norm and KL balls afterwards: below 1 the study should
+    notice.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> rng = np.random.default_rng(0)
+    >>> tallies = study(riverswim(discount=0.9), samples=20, replications=3, delta=0.05, rng=rng,
+    ...                 cases=CASES[:1])
+    >>> tallies[0].replications, tallies[0].refuted
+    (3, False)
+    """
+    tallies = [Tally(domain=domain.name, case=case, delta=delta) for case in cases]
+    for _ in range(replications):
+        drawn = from_prior(domain, rng)
+        truths = {"bayesian": drawn, "frequentist": domain.mdp}
+        data = {
+            basis: Domain(name=domain.name, mdp=truth).simulate(samples, rng)
+            for basis, truth in truths.items()
+        }
+        for tally in tallies:
+            basis = tally.case.basis
+            made = tally.case.build(data[basis], truths[basis], delta, rng)
+            record(tally, made if shrink == 1.0 else _shrunk(made, shrink), truths[basis])
+    return tallies
+
+
+def from_prior(domain: Domain, rng: np.random.Generator) -> MDP:
+    """Return the domain with rows drawn from its prior."""
+    nothing = Counts.on_rows_of(domain.mdp, np.zeros(domain.mdp.num_entries, dtype=np.int64))
+    drawn = DirichletPosterior(nothing, prior=domain.prior).sample(1, rng)[0]
+    return dataclasses.replace(domain.mdp, probability=drawn)
+
+
+def record(tally: Tally, made: AmbiguitySet, truth: MDP) -> None:
+    """Solve for the robust policy, and count whether set and promise held."""
+    largest = max(1e-12, float(np.abs(truth.reward).max())) / (1 - truth.discount)
+    solution = solve(made.mdp, made, tolerance=TOLERANCE * largest)
+    inside = contains(made, truth.probability)
+    known = made.confidence
+    if known is not None and known.union == "states":
+        rows = [truth.row_of(s, int(a)) for s, a in enumerate(solution.policy)]
+        inside = inside[rows]
+    earned = evaluate(truth, solution.policy, tolerance=TOLERANCE * largest)
+    tally.replications += 1
+    tally.outside += int(not inside.all())
+    tally.broken += int(earned.return_upper < solution.return_lower)
+    tally.promised.append(solution.return_lower)
+    tally.earned.append(earned.return_lower)
+
+
+def _shrunk(made: AmbiguitySet, factor: float) -> AmbiguitySet:
+    """Return a set of the same shape and another size; it promises nothing."""
+    if made.budget is None:
+        return made
+    return dataclasses.replace(made, budget=factor * made.budget, confidence=None)
+
+
+def table(tallies: Sequence[Tally]) -> Iterator[str]:
+    """Yield the lines of a Markdown table; what refutes its claim is set in bold."""
+    yield "| domain | basis | set | outside | promise broken | mean promise | mean earned |"
+    yield "|---|---|---|---:|---:|---:|---:|"
+    for tally in tallies:
+        n = tally.replications
+        outside, broken = (
+            f"**{failures}/{n}**" if refuted else f"{failures}/{n}"
+            for failures, refuted in (
+                (tally.outside, tally.outside_refuted),
+                (tally.broken, tally.broken_refuted),
+            )
+        )
+        name = tally.case.name if tally.case.proven else f"{tally.case.name} (no proof)"
+        means = " | ".join(f"{np.mean(x):.5g}" for x in (tally.promised, tally.earned))
+        yield f"| {tally.domain} | {tally.case.basis} | {name} | {outside} | {broken} | {means} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the study, print its table; 1 when a claim is refuted."""
+    parser = argparse.ArgumentParser(
+        prog="python -m surefoot.studies.set_coverage",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=list(DOMAINS))
+    parser.add_argument("--samples", type=int, default=20, help="per state-action pair")
+    parser.add_argument("--replications", type=int, default=400)
+    parser.add_argument("--delta", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shrink", type=float, default=1.0, help="multiply all budgets by this")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    options = parser.parse_args(arguments)
+    cases = [case for case in CASES if options.only in f"{case.basis} {case.name}"]
+    tallies: list[Tally] = []
+    for name in options.domains:
+        started = time.perf_counter()
+        rng = np.random.default_rng([options.seed, DOMAINS.index(name)])
+        tallies += study(
+            make_domain(name), samples=options.samples, replications=options.replications,
+            delta=options.delta, rng=rng, cases=cases, shrink=options.shrink,
+        )  # fmt: skip
+        sys.stderr.write(f"{name}: done after {time.perf_counter() - started:.0f} s\n")
+    sys.stdout.write("\n".join(table(tallies)) + "\n")
+    refuted = [tally for tally in tallies if tally.case.proven and tally.refuted]
+    verdict = f"{len(refuted)} of {len(tallies)} claims refuted" if refuted else "all claims hold"
+    sys.stdout.write(f"\n{verdict} (delta {options.delta:g}).\n")
+    return int(bool(refuted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
