@@ -64,7 +64,7 @@ def best_guarantee(delta: float = DELTA) -> float:
     >>> round(best_guarantee(), 4)
     0.1534
     """
-    return 0.25 - 1.25 * (1.0 - delta ** (1.0 / 20.0))
+    return float(0.25 - 1.25 * (1.0 - delta ** (1.0 / 20.0)))
 
 
 def containment(budget: float, weights: Sequence[float], norm: str) -> float:

@@ -106,7 +106,10 @@ def run_data_set(
         ambiguity, draws = BUILDERS[cell.setting, cell.method.basis](data, cell)
         with clock.stage("solve"):
             tolerance = RELATIVE_TOLERANCE * _largest_return(known.mdp)
-            solution = solve(ambiguity.mdp, ambiguity, tolerance=tolerance)
+            # Plain sweeps: the sure way, and quick at these sizes and tolerances.
+            solution = solve(
+                ambiguity.mdp, ambiguity, algorithm="value_iteration", tolerance=tolerance
+            )
         yield (
             cell,
             Outcome(

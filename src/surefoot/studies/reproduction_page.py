@@ -1,0 +1,126 @@
+"""The reproduction as one HTML page that needs nothing else: tables, figures, Example 1."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surefoot._writing import replacing
+from surefoot.studies import example_one, scale_mismatch
+from surefoot.studies.figures import svg_text
+from surefoot.studies.reproduction import Line, Reproduction
+from surefoot.studies.reproduction_tables import NO_GUARANTEE, TITLES, tables
+
+COLOURS = {"published": "0.2", "paper": "tab:orange", "valid": "tab:blue"}
+MARKS = {"published": "x", "paper": "o", "valid": "s"}
+
+TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Reproduction of the published tables</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
+svg { max-width: 100%; height: auto; }
+.warning { border-left: 4px solid #c60; padding: .3rem 1rem; background: #fff6ec; }
+</style>
+</head>
+<body>
+<h1>Reproduction of the published tables</h1>
+<p>Behzadian, Russel, Petrik and Ho, <em>Optimizing Percentile Criterion using Robust MDPs</em>
+(AISTATS 2021), beside our numbers over {{ seeds }} data sets.</p>
+<p class="warning">The columns under the paper's rules come with {{ no_guarantee }}. The published
+columns with optimised weights are reproduced only by sets whose weights differ from those their
+budgets were computed with; such sets do not hold what is claimed.</p>
+{% for title, svg in figures %}<h2>{{ title }}</h2>
+{{ svg | safe }}
+{% endfor %}
+{% for title, head, rows in tables %}<h2>{{ title }}</h2>
+<table><thead><tr>{% for name in head %}<th>{{ name }}</th>{% endfor %}</tr></thead>
+<tbody>{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}</tbody></table>
+{% endfor %}
+</body>
+</html>
+"""
+
+
+def page(found: Reproduction, findings: Sequence[scale_mismatch.Finding] = ()) -> str:
+    """Return the page; ``findings`` of the study of scales get a table of their own."""
+    from jinja2 import Environment
+
+    sets = example_one.example_one()
+    figures = [(name, svg_text(_domain_figure(found, name))) for name in found.request.domains]
+    example = example_one.draw_example(sets, 400, np.random.default_rng(0))
+    figures.append(("Example 1: posterior draws and two sets", svg_text(example)))
+    shown = [*tables(found), _parsed("Example 1", example_one.table_lines(sets))]
+    if findings:
+        lines = scale_mismatch.table_lines(findings)
+        shown.append(_parsed("RiverSwim: weights that do not fit their budgets", lines))
+    return (
+        Environment(autoescape=True)
+        .from_string(TEMPLATE)
+        .render(seeds=found.request.seeds, no_guarantee=NO_GUARANTEE, figures=figures, tables=shown)
+    )
+
+
+def write_page(
+    found: Reproduction, folder: Path, findings: Sequence[scale_mismatch.Finding] = ()
+) -> Path:
+    """Write ``reproduction.html``; return its path."""
+    path = folder / "reproduction.html"
+    with replacing(path, "w", encoding="utf-8") as file:
+        file.write(page(found, findings))
+    return path
+
+
+def _parsed(title: str, lines: Sequence[str]) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
+    """Return a Markdown table as title, head and rows."""
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in lines
+        if line.startswith("|")
+    ]
+    return title, rows[0], rows[2:]
+
+
+def _domain_figure(found: Reproduction, domain: str) -> Any:
+    """Return dots for every method and delta: published, and ours with their spread."""
+    from matplotlib.figure import Figure
+
+    deltas = found.request.deltas
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(deltas), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, delta in zip(panels, deltas, strict=True):
+        lines = [ln for ln in found.lines if (ln.domain, ln.delta) == (domain, delta)]
+        for shift, column in enumerate(found.columns):
+            _draw_column(axes, lines, column, 0.2 * (shift - 1))
+        axes.axvline(lines[0].nominal, color="0.7", linestyle=":")
+        axes.set_yticks(range(len(lines)), [line.method.title for line in lines])
+        axes.set_title(f"delta {delta:g}", fontsize="medium")
+        axes.set_xlabel("guaranteed return (dotted: nominal)")
+    panels[0].invert_yaxis()
+    panels[-1].legend(fontsize="small", loc="lower right")
+    return figure
+
+
+def _draw_column(axes: Any, lines: Sequence[Line], column: str, shift: float) -> None:
+    places, means, spreads = [], [], []
+    for i, line in enumerate(lines):
+        if column == "published":
+            mean, sd = line.published, 0.0
+        else:
+            mean, sd = line.ours[column].mean, line.ours[column].sd
+        if mean is not None:
+            places.append(i + shift)
+            means.append(mean)
+            spreads.append(sd)
+    axes.errorbar(
+        means, places, xerr=spreads, color=COLOURS[column], fmt=MARKS[column], markersize=4,
+        label=TITLES[column],
+    )  # fmt: skip
