@@ -1,58 +1,107 @@
-"""The job behind ``surefoot demo``: what doubt about the model costs, on RiverSwim."""
+"""The job behind ``surefoot demo``: a factory's log of machines that wear.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+Forty filling machines, two years of weekly notes: how worn each machine is, whether it ran on or
+was repaired, and the profit of the week in thousands. When should a machine be repaired? The log is
+made from the machine-replacement domain (Delage and Mannor 2010) and a crew that repairs by feel.
+"""
 
-from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.domains.riverswim import riverswim
-from surefoot.model.mdp import MDP
-from surefoot.solve.solution import Solution
-from surefoot.solve.solver import evaluate, solve
+import csv
+from importlib.resources import files
+from pathlib import Path
 
-BUDGETS = (0.0, 0.1, 0.5)
-"""L1 distances: half of each is how much probability may move between successors."""
+import numpy as np
 
-Progress = Callable[[int, float], None]
+from surefoot.pipeline.settings import Settings
 
+MACHINES, WEEKS, SEED = 40, 104, 20
+COLUMNS = ("machine", "week", "condition", "decision", "profit")
+EARNED = 10.0
+"""Profit of a week without trouble, in thousands."""
+CREW = (0.03, 0.03, 0.05, 0.1, 0.25, 0.5, 0.7, 0.9, 0.9, 0.05)
+"""How often the crew repairs in each condition."""
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DemoRow:
-    """One budget: how the nominal policy fares in the worst model of the set, and the best policy.
+CONDITIONS = (*(f"wear {i}" for i in range(7)), "worn out", "long repair", "short repair")
+DECISIONS = ("run", "repair")
 
-    Attributes
-    ----------
-    budget
-        The L1 budget of every row.
-    nominal
-        The policy that is optimal without doubt, in the worst model.
-    robust
-        The policy that is optimal in the worst model.
-    """
-
-    budget: float
-    nominal: Solution
-    robust: Solution
-
-    @property
-    def mdp(self) -> MDP:
-        """The model."""
-        return self.robust.mdp
+STORY = (
+    "A factory has 40 filling machines. For two years somebody noted every week how worn each one "
+    "was,\nwhether it ran on or was repaired, and the week's profit in thousands. "
+    "When should a machine be repaired?"
+)
 
 
-def solve_demo(budget: float, progress: Progress | None = None) -> DemoRow:
-    """Solve RiverSwim with an L1 ball of that budget around every row.
+def log_path() -> Path:
+    """Return where the bundled log lies.
 
     Examples
     --------
-    >>> row = solve_demo(0.5)
-    >>> row.nominal.return_upper < row.robust.return_lower
-    True
+    >>> with log_path().open(encoding="utf-8") as file:
+    ...     next(file).strip()
+    'machine,week,condition,decision,profit'
     """
-    mdp = riverswim().mdp
-    ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=budget)
-    nominal_policy = solve(mdp, progress=progress).policy
-    return DemoRow(
-        budget=budget,
-        nominal=evaluate(mdp, nominal_policy, ambiguity, progress=progress),
-        robust=solve(mdp, ambiguity, progress=progress),
+    return Path(str(files("surefoot").joinpath("data_files", "machines.csv")))
+
+
+def demo_settings() -> Settings:
+    """Return the settings of the demo: columns by their names in the log, a weekly discount.
+
+    Examples
+    --------
+    >>> demo_settings().discount
+    0.95
+    """
+    return Settings(
+        log=(str(log_path()),),
+        state=("condition",),
+        action=("decision",),
+        reward="profit",
+        episode="machine",
+        step="week",
+        discount=0.95,
+        delta=0.05,
     )
+
+
+def as_command(settings: Settings) -> str:
+    """Return the command line that does the same job."""
+    return (
+        "surefoot solve machines.csv --state condition --action decision --reward profit "
+        f"--episode machine --step week --discount {settings.discount:g} --delta {settings.delta:g}"
+    )
+
+
+def make_log() -> list[tuple[str, int, str, str, str]]:
+    """Return the rows of the bundled log, made again.
+
+    Examples
+    --------
+    >>> make_log()[0]
+    ('filler 01', 1, 'wear 0', 'run', '10')
+    """
+    from surefoot.domains.machine import REPAIR, RUN, machine_replacement
+
+    mdp = machine_replacement().mdp
+    rng = np.random.default_rng(SEED)
+    rows = []
+    for machine in range(1, MACHINES + 1):
+        state = 0
+        for week in range(1, WEEKS + 1):
+            action = REPAIR if rng.random() < CREW[state] else RUN
+            row = mdp.row_of(state, action)
+            entries = slice(mdp.row_start[row], mdp.row_start[row + 1])
+            reached = np.cumsum(mdp.probability[entries])
+            drawn = min(int(np.searchsorted(reached, rng.random())), len(reached) - 1)
+            entry = int(entries.start) + drawn
+            profit = EARNED + float(mdp.reward[entry])
+            name = f"filler {machine:02d}"
+            rows.append((name, week, CONDITIONS[state], DECISIONS[action], f"{profit:g}"))
+            state = int(mdp.successor[entry])
+    return rows
+
+
+def write_log(path: Path) -> None:
+    """Write the log as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(make_log())

@@ -15,7 +15,8 @@ from surefoot.model.mdp import MDP
 def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | NDArray[np.float64]:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
-    States and actions are the model's labels, or ids where it has none. Every state needs a line.
+    States and actions are the model's labels, or ids where it has none. Every state with a choice
+    needs a line.
 
     Examples
     --------
@@ -51,7 +52,9 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
                 raise ValueError(f"{place}: this state and action were listed before.")
             listed[s, a] = True
             share[s, a] = _probability(line.get("probability"), place)
-    empty = np.flatnonzero(~listed.any(axis=1))
+    single = ~listed.any(axis=1) & (np.diff(mdp.state_start) == 1)
+    share[single] = mdp.available[single]
+    empty = np.flatnonzero(~listed.any(axis=1) & ~single)
     if len(empty):
         raise ValueError(
             f"{source}: state {mdp.state_name(int(empty[0]))} has no line ({len(empty)} of "

@@ -1,0 +1,187 @@
+"""``certify``, ``compare``, ``verify``, ``report``, ``inspect``: about logs, policies and runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surefoot.command import ExitCode, command
+from surefoot.commands.options import (
+    MODEL,
+    PROMISE,
+    READING,
+    Config,
+    Force,
+    LogOrRun,
+    LogPath,
+    RunPath,
+    settings_from,
+    with_options,
+)
+from surefoot.commands.solving import announce_compiling
+from surefoot.console import Output
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surefoot.pipeline.model import Model
+
+PolicyPath = Annotated[
+    Path,
+    typer.Option(
+        "--policy", help="CSV with state, action and perhaps probability; or a run folder."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    command(
+        app,
+        "certify",
+        epilog="Example: surefoot certify log.csv --discount 0.95 --policy policy.csv",
+    )(with_options(PROMISE, READING, MODEL)(certify))
+    command(
+        app,
+        "compare",
+        epilog="Examples: surefoot compare run --policy mine.csv --with run; "
+        "surefoot compare log.csv --discount 0.95 --policy mine.csv",
+    )(with_options(PROMISE, READING, MODEL)(compare))
+    command(app, "verify")(verify)
+    command(app, "report")(report)
+    command(app, "inspect", epilog="Example: surefoot inspect log.csv")(
+        with_options(READING, MODEL)(inspect)
+    )
+
+
+def certify(
+    output: Output,
+    policy: PolicyPath,
+    log: LogOrRun = None,
+    config: Config = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the certificate to this JSON file.")
+    ] = None,
+    force: Force = False,
+    **given: Any,
+) -> None:
+    """Say what may be promised about a policy you bring."""
+    import json
+
+    from surefoot.pipeline import promising
+    from surefoot.pipeline.running import processors
+
+    if out is not None and out.exists() and not force:
+        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
+    model = _model(output, log, config, given)
+    chosen = _policy(policy, model)
+    announce_compiling(output)
+    with output.stage("Certifying the policy"), processors(model.settings):
+        certificate = promising.certify_policy(model, chosen)
+    if model.settings.costs:
+        certificate = promising.in_costs(certificate)
+    if out is not None:
+        certificate.save(out)
+    where = [] if out is None else ["", f"Certificate: {out}"]
+    output.result(json.loads(certificate.to_json()), certificate.summary(), *where)
+
+
+def compare(
+    output: Output,
+    policy: PolicyPath,
+    log: LogOrRun = None,
+    other: Annotated[
+        Path | None,
+        typer.Option("--with", help="The other policy. [what was done in the log]"),
+    ] = None,
+    config: Config = None,
+    **given: Any,
+) -> None:
+    """Bound how much better one policy is than another, or than what was done in the log."""
+    from dataclasses import asdict
+
+    from surefoot.pipeline import promising
+    from surefoot.pipeline.running import BEHAVIOUR, processors
+
+    model = _model(output, log, config, given)
+    first = _policy(policy, model)
+    second = model.behaviour if other is None else _policy(other, model)
+    announce_compiling(output)
+    with output.stage("Comparing"), processors(model.settings):
+        made = promising.difference(model, first, second)
+    sentence = made.sentence(
+        subject=str(policy),
+        other=BEHAVIOUR if other is None else str(other),
+        costs=model.settings.costs,
+    )
+    output.result({**asdict(made), "sentence": sentence}, sentence)
+
+
+def verify(output: Output, run: RunPath) -> ExitCode:
+    """Check the certificate of a run again on new draws; exit code 3 if it does not stand."""
+    from dataclasses import asdict
+
+    from surefoot.pipeline.loading import verify_run
+
+    announce_compiling(output)
+    with output.stage("Checking the certificate"):
+        verdict = verify_run(run)
+    output.result(asdict(verdict), verdict.message)
+    return ExitCode.OK if verdict.stands else ExitCode.NOT_VERIFIED
+
+
+def report(output: Output, run: RunPath) -> None:
+    """Write the report of a run again."""
+    from surefoot.pipeline.loading import report_run
+
+    with output.stage("Writing the report"):
+        path = report_run(run)
+    output.result({"report": str(path)}, f"Report: {path}")
+
+
+def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
+    """Show what a log holds: sizes, visits, rewards, checks, warnings."""
+    from surefoot.pipeline.model import read_log
+
+    settings = settings_from(log, config, given)
+    with output.stage("Reading the log"):
+        counts = read_log(settings)
+        placed = counts.on_support(settings.support, settings.unvisited, settings.min_visits)
+    facts = {
+        "transitions": float(counts.count.sum()),
+        "states": counts.num_states,
+        "actions": counts.num_actions,
+        "pairs_tried": int((counts.visits > 0).sum()),
+        "least_visits": float(counts.visits[counts.visits > 0].min()),
+        "episodes": None if counts.log is None else counts.log.episodes,
+        "checks": [
+            {"name": check.name, "p_value": check.p_value, "sentence": check.sentence}
+            for check in counts.checks
+        ],
+        "warnings": list(placed.warnings),
+        "summary": placed.summary(),
+    }
+    output.result(facts, placed.summary())
+
+
+def _model(
+    output: Output, log: list[str] | None, config: str | None, given: dict[str, Any]
+) -> "Model":
+    """Build the model of a log, or of a run folder with its settings."""
+    from surefoot.pipeline.folder import is_run
+    from surefoot.pipeline.model import build_model, read_log
+    from surefoot.pipeline.running import earlier_counts
+
+    if log and len(log) == 1 and is_run(log[0]):
+        settings = settings_from(None, config, given, log[0])
+        return build_model(settings, earlier_counts(log[0]))
+    settings = settings_from(log, config, given)
+    _ = settings.discounted
+    with output.stage("Reading the log"):
+        return build_model(settings, read_log(settings))
+
+
+def _policy(path: Path, model: "Model") -> "NDArray[Any]":
+    from surefoot.certificates.policies import read_policy
+
+    return read_policy(path / "policy.csv" if path.is_dir() else path, model.mdp)

@@ -1,0 +1,109 @@
+"""``surefoot solve`` and ``surefoot demo``: from a log to a run folder."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surefoot.command import ExitCode, command
+from surefoot.commands.options import (
+    MODEL,
+    PROMISE,
+    READING,
+    SEARCH,
+    Config,
+    Force,
+    LogPath,
+    settings_from,
+    with_options,
+)
+from surefoot.console import Output
+
+if TYPE_CHECKING:
+    from surefoot.pipeline.running import Run
+
+SOLVE_EXAMPLES = """Examples:
+
+\b
+  surefoot solve log.csv --discount 0.95 --delta 0.05 --out run
+  surefoot solve log.parquet --discount 0.99 --state x --state y --reward profit --out run
+  surefoot solve week2.csv --add run --out run2
+  surefoot solve --config run/config.toml --out again
+"""
+
+
+def announce_compiling(output: Output) -> None:
+    """Explain why the first run takes longer than those after it."""
+    from surefoot._compile import cache_directory
+
+    if not any(cache_directory().rglob("*.nbc")):  # what Numba calls compiled code
+        output.note("First run: the numerical kernels are compiled now, once (half a minute).")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    command(app, "solve", epilog=SOLVE_EXAMPLES)(
+        with_options(PROMISE, READING, MODEL, SEARCH)(solve)
+    )
+    command(app, "demo")(demo)
+
+
+def solve(
+    output: Output,
+    log: LogPath = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The run folder to make.", show_default=False)
+    ] = None,
+    config: Config = None,
+    add: Annotated[
+        str | None,
+        typer.Option("--add", help="Add the log to the counts of this earlier run folder."),
+    ] = None,
+    force: Force = False,
+    **given: Any,
+) -> ExitCode:
+    """Find a policy from a log, certify it, and write a run folder with a report."""
+    if out is None:
+        raise ValueError("no folder was named for the result: pass --out RUN.")
+    from surefoot.pipeline.folder import check_free, is_run
+    from surefoot.pipeline.running import run
+
+    if add is not None and not is_run(add):
+        raise FileNotFoundError(f"{add}: this is not a run folder (no certificate.json).")
+    settings = settings_from(log, config, given | {"add": add}, add)
+    check_free(out, force=force)
+    announce_compiling(output)
+    made = run(settings, out, teller=output, force=force)
+    show_run(output, made)
+    return ExitCode.STOPPED_EARLY if made.stopped_early else ExitCode.OK
+
+
+def demo(
+    output: Output,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The run folder to make; an old one is replaced.")
+    ] = Path("surefoot-demo"),
+) -> None:
+    """Do a whole job on a bundled log: machines that wear, and when to repair them."""
+    from surefoot.demo import STORY, as_command, demo_settings
+    from surefoot.pipeline.folder import check_free
+    from surefoot.pipeline.running import run
+
+    settings = demo_settings()
+    check_free(out, force=True)
+    output.note(STORY)
+    output.note(f"\n$ {as_command(settings)} --out {out}\n")
+    announce_compiling(output)
+    show_run(output, run(settings, out, teller=output, force=True))
+
+
+def show_run(output: Output, made: "Run") -> None:
+    """Print the promise, the comparison, the warnings and where the files are."""
+    lines = ["", *(f"Warning: {text}" for text in made.warnings)]
+    if made.warnings:
+        lines.append("")
+    lines.append(made.certificate.sentence)
+    if made.comparison:
+        lines += ["", made.comparison]
+    lines += ["", f"Report: {made.folder / 'report.html'} (all files are in {made.folder})"]
+    output.result(made.facts(), *lines)

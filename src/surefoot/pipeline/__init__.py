@@ -1,0 +1,1 @@
+"""From a log and a few settings to a finished run folder."""

@@ -1,0 +1,112 @@
+"""What a run says while it goes on: stages with their times, notes, and the same in log.txt."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Teller(Protocol):
+    """Who tells the user: the command line's `Output`, or nobody."""
+
+    def note(self, text: str) -> None:
+        """Tell something."""
+
+    def stage(self, title: str, total: int | None = None) -> AbstractContextManager[Any]:
+        """Show that something is going on."""
+
+
+class Nobody:
+    """Tells nothing."""
+
+    def note(self, text: str) -> None:
+        """Keep silent."""
+
+    def stage(
+        self,
+        title: str,  # noqa: ARG002
+        total: int | None = None,  # noqa: ARG002
+    ) -> AbstractContextManager[Any]:
+        """Keep silent."""
+        return nullcontext(Silent())
+
+
+class Silent:
+    """A stage that shows nothing."""
+
+    def update(self, done: int, remark: str = "") -> None:
+        """Show nothing."""
+
+
+@dataclass(eq=False)
+class Journal:
+    """Stages and notes of one run, told to the user and kept for ``log.txt``.
+
+    Examples
+    --------
+    >>> journal = Journal()
+    >>> with journal.stage("read"):
+    ...     journal.note("3 rows")
+    >>> [name for name, _ in journal.times], journal.lines[-2].endswith("3 rows")
+    (['read'], True)
+    """
+
+    teller: Teller = field(default_factory=Nobody)
+    file: Path | None = None
+    times: list[tuple[str, float]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Tell the user, and keep it."""
+        self.teller.note(text)
+        self.keep(text)
+
+    def keep(self, text: str) -> None:
+        """Keep a text in the log only."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        added = [f"{stamp}  {line}" for line in text.splitlines()]
+        self.lines += added
+        if self.file is not None:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write("\n".join(added) + "\n")
+
+    @contextmanager
+    def stage(self, title: str, total: int | None = None) -> Iterator[Any]:
+        """Time a stage."""
+        began = time.perf_counter()
+        with self.teller.stage(title, total) as shown:
+            yield shown
+        seconds = time.perf_counter() - began
+        self.times.append((title, seconds))
+        self.keep(f"{title}: {seconds:.2f} s")
+
+    def shares(self) -> list[tuple[str, float, float]]:
+        """Return each stage with its seconds and its share of all of them."""
+        total = sum(seconds for _, seconds in self.times) or 1.0
+        return [(title, seconds, seconds / total) for title, seconds in self.times]
+
+    def time_line(self) -> str:
+        """Return the times in one line."""
+        parts = [f"{title} {_seconds(s)} ({share:.0%})" for title, s, share in self.shares()]
+        total = sum(seconds for _, seconds in self.times)
+        memory = peak_memory()
+        most = "" if memory is None else f"; most memory used {memory / 2**20:,.0f} MB"
+        return f"Time: {', '.join(parts)}; together {_seconds(total)}{most}."
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes this process ever held; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    import sys
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,76 @@
+"""A finished run folder, read back."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.policies import read_policy
+from surefoot.certificates.verification import Verification
+from surefoot.pipeline import promising, writing
+from surefoot.pipeline.folder import FILES, is_run
+from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.promising import CandidateLine, Difference
+from surefoot.pipeline.reporting import write_report
+from surefoot.pipeline.running import behaviour_sentence, earlier_counts, processors
+from surefoot.pipeline.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stored:
+    """A run folder with the model made again from its counts and configuration."""
+
+    folder: Path
+    model: Model
+    certificate: Certificate
+    behaviour: Difference | None
+    candidates: tuple[CandidateLine, ...]
+    notes: tuple[str, ...]
+
+
+def load_run(folder: str | Path) -> Stored:
+    """Read a run folder."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise FileNotFoundError(f"{place}: there is no such folder.")
+    missing = [name for name in FILES if not (place / name).is_file()]
+    if not is_run(place) or "counts.npz" in missing or "candidates.csv" in missing:
+        raise ValueError(f"{place}: this is not a finished run folder (no {missing[0]}).")
+    settings = Settings.from_toml(place / "config.toml")
+    certificate, behaviour, notes = writing.read_certificate(place / "certificate.json")
+    sign = -1.0 if settings.costs else 1.0
+    return Stored(
+        folder=place,
+        model=build_model(settings, earlier_counts(place)),
+        certificate=certificate,
+        behaviour=behaviour,
+        candidates=writing.read_candidates(place / "candidates.csv", sign),
+        notes=notes,
+    )
+
+
+def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Verification:
+    """Check the certificate of a run again, from its counts and configuration.
+
+    Also checks that ``policy.csv`` is the policy that was certified.
+    """
+    stored = load_run(folder)
+    path = stored.folder / "policy.csv"
+    policy = read_policy(path, stored.model.mdp)
+    if not np.array_equal(policy, stored.certificate.policy):
+        return promising.falls(f"{path} is not the policy that was certified.")
+    with processors(stored.model.settings):
+        return promising.check_again(stored.model, stored.certificate, rng)
+
+
+def report_run(folder: str | Path) -> Path:
+    """Write the report of a run again and return its path."""
+    stored = load_run(folder)
+    sentence = behaviour_sentence(stored.behaviour, stored.model.settings)
+    with processors(stored.model.settings):
+        write_report(
+            stored.model, stored.folder, stored.certificate, stored.candidates, sentence,
+            stored.notes,
+        )  # fmt: skip
+    return stored.folder / "report.html"

@@ -1,0 +1,267 @@
+"""From the counts of a log to the model, the posterior or the set that promises rest on."""
+
+import csv
+import difflib
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.ambiguity.frequentist import frequentist_set, split_counts
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.data.counting import Counts
+from surefoot.data.reward_uncertainty import uncertain_rewards
+from surefoot.data.rewards import GivenRewards
+from surefoot.data.transitions import read_transitions
+from surefoot.model.mdp import MDP
+from surefoot.pipeline.settings import Settings
+from surefoot.posterior.dirichlet import DirichletPosterior
+
+Floats = NDArray[np.float64]
+
+
+def read_log(settings: Settings) -> Counts:
+    """Read all logs of the settings with the same columns, and add them up."""
+    if not settings.log:
+        raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
+
+    def one(names: tuple[str, ...]) -> Any:
+        return names[0] if len(names) == 1 else list(names)
+
+    columns: dict[str, Any] = {
+        name: one(getattr(settings, name))
+        for name in ("state", "action", "next_state")
+        if getattr(settings, name)
+    }
+    total: Counts | None = None
+    for path in settings.log:
+        counts = read_transitions(
+            path,
+            **columns,
+            reward=None if settings.reward_table else settings.reward,
+            episode=settings.episode,
+            step=settings.step,
+            terminal=settings.terminal,
+            count=settings.count,
+            labels=settings.labels,  # type: ignore[arg-type]
+            missing=settings.missing,  # type: ignore[arg-type]
+            rewards=settings.rewards,  # type: ignore[arg-type]
+            reward_range=settings.reward_range or None,  # type: ignore[arg-type]
+        )
+        if settings.reward_table:
+            counts = counts.with_rewards(settings.reward_table)
+        total = counts if total is None else total + counts
+    if total is None:  # there is at least one log
+        raise ValueError("no log was given.")
+    return total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """What promises rest on. With costs, everything in here is in negative costs.
+
+    Attributes
+    ----------
+    settings
+        What was asked for.
+    counts
+        The log as it was read.
+    placed
+        The counts on all successors that are taken to be possible.
+    mdp
+        The model: posterior means, or observed frequencies.
+    """
+
+    settings: Settings
+    counts: Counts
+    placed: Counts
+    mdp: MDP
+
+    @property
+    def bayesian(self) -> bool:
+        """Whether promises rest on a prior."""
+        return self.settings.basis == "bayesian"
+
+    @cached_property
+    def posterior(self) -> DirichletPosterior:
+        """What prior and data say."""
+        return DirichletPosterior(self.placed, prior=self.settings.prior)
+
+    @cached_property
+    def behaviour(self) -> Floats:
+        """``(S, A)``: how often the log took each of the model's actions."""
+        from surefoot.certificates.policies import behaviour_policy
+
+        return behaviour_policy(self.placed, self.mdp)
+
+    @cached_property
+    def passive(self) -> NDArray[np.bool_]:
+        """``(S,)``: states in which there is nothing to decide: terminal, unseen, never left."""
+        mdp = self.mdp
+        alone = np.diff(mdp.state_start) == 1
+        first = mdp.state_start[:-1]
+        loop = mdp.successor[mdp.row_start[first]] == np.arange(mdp.num_states)
+        single = np.diff(mdp.row_start)[first] == 1
+        return np.asarray(alone & loop & single & (self.placed.visits[first] == 0))
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_] | None:
+        """``(S, A)``: the pairs that the policy may use; None for all."""
+        if self.settings.allowed is None:
+            return None
+        return read_allowed(self.settings.allowed, self.mdp, self.passive)
+
+
+def build_model(settings: Settings, counts: Counts) -> Model:
+    """Choose the successors, and make the model of them."""
+    if not counts.has_rewards:
+        raise ValueError(
+            "the log has no rewards. Name their column with --reward, or give a file of rewards "
+            "with --reward-table."
+        )
+    signed = negated(counts) if settings.costs else counts
+    placed = signed.on_support(settings.support, settings.unvisited, settings.min_visits)
+    initial: Any = settings.initial
+    if initial is not None and initial not in ("episodes", "uniform"):
+        initial = read_initial(initial, placed)
+    prior = settings.prior if settings.basis == "bayesian" else None
+    mdp = placed.to_mdp(discount=settings.discounted, initial=initial, prior=prior)
+    return Model(settings=settings, counts=counts, placed=placed, mdp=mdp)
+
+
+def negated(counts: Counts) -> Counts:
+    """Return counts whose rewards are the negative of those given: costs become rewards.
+
+    What was never seen is taken to bring the lowest reward; of costs that must be the highest.
+
+    Examples
+    --------
+    >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [5.0]])
+    >>> negated(counts).lowest_reward
+    -5.0
+    """
+    given = counts.given
+    if given is not None and given.function is not None:
+        raise ValueError("rewards that are a function cannot be turned round; give a table.")
+    if given is not None:
+        given = GivenRewards(
+            table=None if given.table is None else {k: -v for k, v in given.table.items()},
+            array=None if given.array is None else -given.array,
+        )
+
+    def minus(values: Floats | None) -> Floats | None:
+        return None if values is None else 0.0 - values
+
+    bounds = counts.reward_range
+    return replace(
+        counts,
+        reward_mean=minus(counts.reward_mean),
+        reward_low=minus(counts.reward_high),
+        reward_high=minus(counts.reward_low),
+        reward_range=None if bounds is None else (-bounds[1], -bounds[0]),
+        given=given,
+    )
+
+
+def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:
+    """Return the set that holds the true model with probability 1-delta, and its centre.
+
+    Weights other than uniform are chosen on one half of the log and the set is sized on the other;
+    which half a transition goes to depends on the seed.
+    """
+    settings, placed, mdp = model.settings, model.placed, model.mdp
+    if bool(uncertain_rewards(placed).any()):
+        raise ValueError(
+            "mean rewards are uncertain in this log, and a frequentist promise takes them as "
+            "exact. Use --rewards fixed if they may be, or --basis bayesian."
+        )
+    kind = settings.kind
+    if kind is None:
+        kind = "clopper_pearson"
+        if settings.norm != "l1" or settings.weights != "uniform":
+            kind = {"l1": "weighted_l1", "linf": "hoeffding_linf"}[settings.norm]
+    if settings.weights == "uniform":
+        return mdp, frequentist_set(placed, mdp, delta=settings.delta, kind=kind)
+    rng = np.random.default_rng([settings.seed, 1])
+    choosing, sizing = split_counts(placed, rng)
+    options: dict[str, Any] = {"discount": settings.discounted, "initial": mdp.initial}
+    center = sizing.to_mdp(**options)
+    made = frequentist_set(
+        sizing, center, delta=settings.delta, kind=kind, weights=settings.weights,
+        shape=choosing.to_mdp(**options),
+    )  # fmt: skip
+    return center, made
+
+
+def read_initial(path: str, placed: Counts) -> Floats:
+    """Read the distribution of the first state from CSV: columns state, probability."""
+    if not Path(path).is_file():
+        raise ValueError(
+            f"initial={path!r}; it must be 'episodes', 'uniform' or a CSV file with the columns "
+            "state and probability."
+        )
+    ids = _ids(placed.state_labels, placed.num_states)
+    initial = np.zeros(placed.num_states)
+    for place, line in _lines(path, ("state", "probability")):
+        state = _find(ids, line["state"], "state", place)
+        try:
+            initial[state] += float(line["probability"])
+        except ValueError:
+            raise ValueError(f"{place}: {line['probability']!r} is not a number.") from None
+    if not (np.all(initial >= 0) and abs(initial.sum() - 1.0) < 1e-6):
+        raise ValueError(f"{path}: the probabilities sum to {initial.sum():g}; they must sum to 1.")
+    return np.asarray(initial / initial.sum())
+
+
+def read_allowed(path: str, mdp: MDP, passive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Read the pairs a policy may use from CSV: columns state, action. Passive states need none."""
+    allowed = np.zeros((mdp.num_states, mdp.num_actions), dtype=np.bool_)
+    states = _ids(mdp.state_labels, mdp.num_states)
+    actions = _ids(mdp.action_labels, mdp.num_actions)
+    for place, line in _lines(path, ("state", "action")):
+        state = _find(states, line["state"], "state", place)
+        allowed[state, _find(actions, line["action"], "action", place)] = True
+    allowed &= mdp.available
+    allowed[passive] = mdp.available[passive]
+    empty = np.flatnonzero(~allowed.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"{path}: state {mdp.state_name(int(empty[0]))} is left without an action that the log "
+            f"supports ({len(empty)} such states). Every state needs one."
+        )
+    return allowed
+
+
+def _lines(path: str, wanted: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
+    """Return the lines of a CSV file with their places."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"{source}: there is no such file.")
+    with source.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        found = reader.fieldnames or []
+        for name in wanted:
+            if name not in found:
+                near = difflib.get_close_matches(name, found, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                listed = ", ".join(map(repr, found)) or "none"
+                raise ValueError(
+                    f"{source}: there is no column {name!r}; the columns are {listed}.{hint}"
+                )
+        return [(f"{source}, line {reader.line_num}", line) for line in reader]
+
+
+def _ids(labels: tuple[Hashable, ...] | None, count: int) -> dict[str, int]:
+    return {str(label): i for i, label in enumerate(labels or range(count))}
+
+
+def _find(ids: dict[str, int], label: str | None, what: str, place: str) -> int:
+    if label in ids:
+        return ids[label]
+    near = difflib.get_close_matches(str(label), ids, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{place}: unknown {what} {label!r}.{hint}")

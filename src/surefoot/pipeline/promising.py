@@ -1,0 +1,272 @@
+"""From a model to a policy and its certificate."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._rounding import lower_text
+from surefoot.ambiguity.credible import credible_set
+from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
+from surefoot.certificates.certificate import Certificate, percent
+from surefoot.certificates.certifying import certify
+from surefoot.certificates.comparison import Comparison, compare
+from surefoot.certificates.frequentist import certify_frequentist
+from surefoot.certificates.optimize import STARTS, optimize
+from surefoot.certificates.verification import Verification, verify
+from surefoot.model.mdp import MDP
+from surefoot.pipeline.model import Model, frequentist
+from surefoot.solvers.solver import evaluate, solve
+
+CANDIDATES = 1 + len(ROBUST_SCALES) + VAR_LEVELS + 2 + len(CLIMB_SHARES) + STARTS
+"""About how many policies a search looks at: enough to tell how far it is."""
+COMPARED = 20_000
+"""Most draws on which two policies are compared."""
+
+EARLY = "the time budget ended the search; the promise holds, and a longer search may find more."
+"""The note of a search that was stopped."""
+
+Told = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateLine:
+    """A policy that was considered, as the report shows it."""
+
+    name: str
+    percentile: float
+    nominal_return: float
+    selected: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """A policy, what is promised about it, and what it was chosen from."""
+
+    certificate: Certificate
+    candidates: tuple[CandidateLine, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def policy(self) -> NDArray[Any]:
+        """The policy."""
+        return self.certificate.policy
+
+
+def streams(seed: int) -> list[np.random.Generator]:
+    """Return independent generators: search and certificate, robust set, comparison, report."""
+    return np.random.default_rng(seed).spawn(4)
+
+
+def find(model: Model, told: Told) -> Found:
+    """Find a policy and certify it."""
+    if not model.bayesian:
+        return _find_frequentist(model)
+    settings = model.settings
+    done = 0
+
+    def progress(name: str, best: float) -> None:
+        nonlocal done
+        done += 1
+        sign = -1.0 if settings.costs else 1.0
+        told(min(done, CANDIDATES), f"best so far {sign * best:.6g} ({name})")
+
+    result = optimize(
+        model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+        time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
+        draws=settings.draws, progress=progress,
+    )  # fmt: skip
+    lines = tuple(
+        CandidateLine(
+            name=c.name, percentile=c.percentile, nominal_return=c.nominal_return,
+            selected=c.selected,
+        )
+        for c in result.candidates
+    )  # fmt: skip
+    return Found(
+        certificate=result.certificate,
+        candidates=lines,
+        notes=(*result.notes, *((EARLY,) if result.stopped_early else ())),
+    )
+
+
+def _find_frequentist(model: Model) -> Found:
+    center, ambiguity = frequentist(model)
+    policy = solve(_discouraged(center, model.allowed), ambiguity).policy
+    certificate = certify_frequentist(policy, ambiguity, center)
+    line = CandidateLine(
+        name=f"robust, {ambiguity.confidence.kind if ambiguity.confidence else 'set'}",
+        percentile=certificate.lower_bound,
+        nominal_return=certificate.nominal_return,
+        selected=True,
+    )
+    return Found(certificate=certificate, candidates=(line,))
+
+
+def _discouraged(mdp: MDP, allowed: NDArray[np.bool_] | None) -> MDP:
+    """Return the model with pairs that are not allowed made so poor that nobody picks them."""
+    if allowed is None:
+        return mdp
+    low, high = float(mdp.reward.min()), float(mdp.reward.max())
+    floor = low - (high - low + 1.0) / (1.0 - mdp.discount)
+    row = ~allowed[mdp.row_state, mdp.row_action]
+    worse = row[mdp.entry_row] if mdp.reward_per_entry else row
+    return replace(mdp, reward=np.where(worse, floor, mdp.reward))
+
+
+def with_robust(model: Model, certificate: Certificate) -> Certificate:
+    """Add the policy's worst case in a credible set; a frequentist promise is one already."""
+    if not model.bayesian:
+        return certificate
+    settings = model.settings
+    ambiguity = credible_set(
+        model.posterior, model.mdp, delta=settings.delta, norm=settings.norm,
+        weights=settings.weights, union="states", rule="strict", eta=settings.eta,
+        rng=streams(settings.seed)[1],
+    )  # fmt: skip
+    worst = evaluate(model.mdp, certificate.policy, ambiguity)
+    return replace(certificate, robust_return=worst.return_lower)
+
+
+def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
+    """Certify a policy that somebody brought, in the rewards of the model."""
+    settings = model.settings
+    if model.bayesian:
+        made = certify(
+            policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
+            draws=settings.draws, rng=streams(settings.seed)[0],
+        )  # fmt: skip
+        return with_robust(model, made) if policy.ndim == 1 else made
+    center, ambiguity = frequentist(model)
+    return certify_frequentist(policy, ambiguity, center)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How much better one policy is than another (for costs: cheaper), with confidence."""
+
+    lower_bound: float
+    mean: float
+    probability_better: float | None
+    delta: float
+    basis: str
+    draws: int
+
+    def sentence(self, *, subject: str, other: str, costs: bool) -> str:
+        """Return the difference in one sentence."""
+        given = {
+            "bayesian": "given this prior and data",
+            "frequentist": "whatever the true model among those of the stated support",
+        }[self.basis]
+        verb, gain, loss = ("costs", "less", "more") if costs else ("earns", "more", "less")
+        if self.lower_bound >= 0:
+            claim = f"{subject} {verb} at least {lower_text(self.lower_bound)} {gain} than {other}"
+        else:
+            claim = (
+                f"{subject} {verb} at most {lower_text(self.lower_bound).removeprefix('-')} {loss} "
+                f"than {other}, and perhaps {gain}"
+            )
+        tail = ""
+        if self.probability_better is not None:
+            tail = (
+                f" (on average {abs(self.mean):.6g} {gain if self.mean >= 0 else loss}, better "
+                f"with probability about {self.probability_better:.3f})"
+            )
+        return f"With {percent(self.delta)} confidence, {given}, {claim}{tail}."
+
+
+def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Difference:
+    """Bound from below how much better a policy is than another one."""
+    settings = model.settings
+    if model.bayesian:
+        least = 4 * draws_needed(settings.delta, settings.eta)
+        made: Comparison = compare(
+            policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
+            draws=settings.draws or max(_affordable(model), least), rng=streams(settings.seed)[2],
+        )  # fmt: skip
+        return Difference(
+            lower_bound=made.difference_lower_bound, mean=made.mean_difference,
+            probability_better=made.probability_a_better, delta=settings.delta,
+            basis="bayesian", draws=made.draws,
+        )  # fmt: skip
+    # Both hold at once, in every model of the set.
+    center, ambiguity = frequentist(model)
+    low = evaluate(center, policy, ambiguity).return_lower
+    high = evaluate(center, other, ambiguity, nature="best").return_upper
+    nominal = evaluate(center, policy).return_lower - evaluate(center, other).return_lower
+    return Difference(
+        lower_bound=low - high, mean=nominal, probability_better=None, delta=settings.delta,
+        basis="frequentist", draws=0,
+    )  # fmt: skip
+
+
+def _affordable(model: Model) -> int:
+    """Return so many draws of a model that they take seconds."""
+    return int(min(COMPARED, max(2000, 2**28 // max(1, model.mdp.num_entries))))
+
+
+ASSUMED_REWARD, ASSUMED_COST = "the lowest reward seen", "the highest cost seen"
+
+
+def in_costs(certificate: Certificate) -> Certificate:
+    """Return a certificate about rewards as one about costs, and the other way round."""
+    old, new = ASSUMED_REWARD, ASSUMED_COST
+    if certificate.objective == "min":
+        old, new = new, old
+
+    def minus(value: float | None) -> float | None:
+        return None if value is None else 0.0 - value
+
+    return replace(
+        certificate,
+        lower_bound=0.0 - certificate.upper_bound,
+        upper_bound=0.0 - certificate.lower_bound,
+        marginal_bound=minus(certificate.marginal_bound),
+        nominal_return=0.0 - certificate.nominal_return,
+        robust_return=minus(certificate.robust_return),
+        objective="min" if certificate.objective == "max" else "max",
+        assumptions=tuple(text.replace(old, new) for text in certificate.assumptions),
+    )
+
+
+def check_again(
+    model: Model, certificate: Certificate, rng: np.random.Generator | None = None
+) -> Verification:
+    """Check a certificate of this model on new draws, or by computing its worst case again."""
+    shown = in_costs(certificate) if certificate.objective == "min" else certificate
+    if certificate.objective != ("min" if model.settings.costs else "max"):
+        return falls("it speaks of costs where the run has rewards, or the other way round.")
+    if certificate.basis != model.settings.basis or certificate.delta != model.settings.delta:
+        return falls("basis or delta differ from those of the run's configuration.")
+    if certificate.basis == "bayesian":
+        return verify(shown, model.posterior, model.mdp, rng=rng)
+    center, ambiguity = frequentist(model)
+    again = certify_frequentist(shown.policy, ambiguity, center)
+    for what in ("data_fingerprint", "model_fingerprint"):
+        if getattr(again, what) != getattr(shown, what):
+            return falls(f"it was made for another {what.removesuffix('_fingerprint')}.")
+    # The worst case lies below the upper end of its bracket: a higher promise is wrong.
+    worst = evaluate(center, shown.policy, ambiguity).return_upper
+    if not shown.lower_bound <= worst:
+        return falls(f"the worst case of the set is {worst:.9g}, below the promise.")
+    return Verification(
+        stands=True,
+        message="The certificate stands: the worst case of the set was computed again.",
+        below=0,
+        draws=0,
+        p_value=1.0,
+    )
+
+
+def falls(why: str) -> Verification:
+    """Return the verdict that a certificate does not stand."""
+    return Verification(
+        stands=False,
+        message=f"The certificate does not stand: {why}",
+        below=0,
+        draws=0,
+        p_value=0.0,
+    )

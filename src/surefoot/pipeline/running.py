@@ -1,0 +1,229 @@
+"""A whole run: read, find, certify, compare, report, and the folder that holds it all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from surefoot.certificates.certificate import Certificate
+from surefoot.data.counting import Counts
+from surefoot.pipeline import promising, writing
+from surefoot.pipeline.folder import building, is_run
+from surefoot.pipeline.journal import Journal, Nobody, Teller
+from surefoot.pipeline.model import Model, build_model, read_log
+from surefoot.pipeline.promising import Difference, Found
+from surefoot.pipeline.reporting import write_report
+from surefoot.pipeline.settings import Settings
+from surefoot.report.tables import policy_lines, write_policy, write_policy_json
+
+SUBJECT, BEHAVIOUR = "the policy", "what was done in the log"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes
+    ----------
+    folder
+        Where its files are.
+    settings
+        What was asked for.
+    certificate
+        The promise, in costs where costs were given.
+    behaviour
+        How the policy compares with what was done in the log; None where that cannot be told.
+    notes
+        What had to be done otherwise than asked.
+    times
+        Seconds of each stage.
+    """
+
+    folder: Path
+    settings: Settings
+    certificate: Certificate
+    behaviour: Difference | None
+    notes: tuple[str, ...] = ()
+    times: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the time budget ended the search."""
+        return promising.EARLY in self.notes
+
+    @property
+    def comparison(self) -> str:
+        """How the policy compares with what was done in the log, in one sentence, or ""."""
+        return behaviour_sentence(self.behaviour, self.settings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        return tuple(dict.fromkeys((*self.certificate.warnings, *self.notes)))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        import json
+
+        content: dict[str, Any] = json.loads(self.certificate.to_json())
+        content.pop("policy")
+        return {
+            "folder": str(self.folder),
+            **content,
+            "comparison": self.comparison,
+            "stopped_early": self.stopped_early,
+            "notes": list(self.notes),
+            "seconds": dict(self.times),
+        }
+
+
+def behaviour_sentence(behaviour: Difference | None, settings: Settings) -> str:
+    """Return the comparison with the log in one sentence, or ""."""
+    if behaviour is None:
+        return ""
+    other = BEHAVIOUR
+    if settings.min_visits > 1:
+        other += f" (pairs tried fewer than {settings.min_visits} times left out)"
+    return behaviour.sentence(subject=SUBJECT, other=other, costs=settings.costs)
+
+
+def run(
+    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False
+) -> Run:
+    """Go from a log to a finished run folder.
+
+    The folder appears when everything in it is complete. A run that was killed goes on where it
+    was, if settings and log are the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from surefoot.demo import demo_settings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     settings = replace(demo_settings(), draws=1000)
+    ...     made = run(settings, Path(folder, "run"))
+    ...     sorted(path.name for path in made.folder.iterdir())[:3]
+    ['candidates.csv', 'certificate.json', 'config.toml']
+    """
+    whole = settings.in_full()
+    _ = whole.discounted  # refuse before reading for minutes
+    folder = Path(out)
+    journal = Journal(teller=teller or Nobody())
+    with building(folder, whole.to_toml(), force=force) as (work, remark), processors(whole):
+        journal.file = work / "log.txt"
+        if remark:
+            journal.note(remark)
+        made = _stages(whole, work, journal)
+    return replace(made, folder=folder)
+
+
+def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
+    counts = _counts(settings, work, journal)
+    with journal.stage("Building the model"):
+        model = build_model(settings, counts)
+    journal.note("")
+    journal.note(model.placed.summary() if not settings.costs else counts.summary())
+    journal.note("")
+    found = _found(model, work, journal)
+    shown, behaviour = _completed(model, found, journal)
+    notes = found.notes
+    writing.write_certificate(work / "certificate.json", shown, behaviour, notes)
+    with journal.stage("Writing the report"):
+        write_tables(model, work, shown)
+        write_report(
+            model, work, shown, found.candidates, behaviour_sentence(behaviour, settings), notes
+        )
+    journal.note(journal.time_line())
+    for text in dict.fromkeys((*shown.warnings, *notes)):
+        journal.keep(f"warning: {text}")
+    journal.keep(shown.sentence)
+    return Run(
+        folder=work,
+        settings=settings,
+        certificate=shown,
+        behaviour=behaviour,
+        notes=notes,
+        times=tuple(journal.times),
+    )
+
+
+def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
+    stored = work / "counts.npz"
+    if stored.is_file():
+        journal.note("The log was read already; its counts are used.")
+        return Counts.load(stored)
+    with journal.stage("Reading the log"):
+        counts = read_log(settings)
+        if settings.add is not None:
+            counts = earlier_counts(settings.add) + counts
+        partial = work / "counts.partial"
+        counts.save(partial)
+        partial.replace(stored)
+    # What was saved is what is used: a run that is resumed sees the same.
+    return Counts.load(stored)
+
+
+def earlier_counts(folder: str | Path) -> Counts:
+    """Return the counts of an earlier run."""
+    if not is_run(folder):
+        raise FileNotFoundError(f"{folder}: this is not a run folder (no certificate.json).")
+    return Counts.load(Path(folder) / "counts.npz")
+
+
+def _found(model: Model, work: Path, journal: Journal) -> Found:
+    certificate, candidates = work / "certificate.json", work / "candidates.csv"
+    sign = -1.0 if model.settings.costs else 1.0
+    if certificate.is_file() and candidates.is_file():
+        journal.note("The policy was found and certified already.")
+        stored, _, notes = writing.read_certificate(certificate)
+        if model.settings.costs and stored.objective == "min":
+            stored = promising.in_costs(stored)
+        return Found(
+            certificate=stored, candidates=writing.read_candidates(candidates, sign), notes=notes
+        )
+    with journal.stage("Finding and certifying a policy", promising.CANDIDATES) as stage:
+        found = promising.find(model, stage.update)
+    writing.write_candidates(candidates, found.candidates, sign)
+    writing.write_certificate(certificate, found.certificate, None, found.notes)
+    return found
+
+
+def _completed(
+    model: Model, found: Found, journal: Journal
+) -> tuple[Certificate, Difference | None]:
+    """Return the certificate as people see it, and the comparison with the log."""
+    with journal.stage("Worst case of a credible set"):
+        certificate = promising.with_robust(model, found.certificate)
+    behaviour = None
+    if model.placed.visits.sum() > 0:
+        with journal.stage("Comparing with the log"):
+            behaviour = promising.difference(model, found.policy, model.behaviour)
+    return promising.in_costs(certificate) if model.settings.costs else certificate, behaviour
+
+
+def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
+    """Write the policy as CSV and as JSON."""
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    write_policy(work / "policy.csv", lines)
+    about = {
+        "discount": model.mdp.discount,
+        "objective": certificate.objective,
+        "promise": certificate.sentence,
+    }
+    write_policy_json(work / "policy.json", lines, about)
+
+
+@contextmanager
+def processors(settings: Settings) -> Iterator[None]:
+    """Keep to as many processors as the settings allow, where the system can do that."""
+    if settings.threads is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(sorted(before)[: settings.threads]))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,67 @@
+"""The files of a run folder, one by one, and back."""
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from surefoot._writing import replacing
+from surefoot.certificates.certificate import Certificate
+from surefoot.pipeline.promising import CandidateLine, Difference
+
+CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
+BEHAVIOUR = "against_behaviour"
+"""Where certificate.json keeps the comparison with the log's own policy."""
+
+
+def write_certificate(
+    path: Path, certificate: Certificate, behaviour: Difference | None, notes: Sequence[str] = ()
+) -> None:
+    """Write ``certificate.json``: the certificate and the comparison with the log's own policy."""
+    content = json.loads(certificate.to_json())
+    content[BEHAVIOUR] = None if behaviour is None else asdict(behaviour)
+    content["notes"] = list(notes)
+    with replacing(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def read_certificate(path: Path) -> tuple[Certificate, Difference | None, tuple[str, ...]]:
+    """Read what `write_certificate` wrote."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        certificate = Certificate.from_json(text)
+        content: dict[str, Any] = json.loads(text)
+        stored = content.get(BEHAVIOUR)
+        behaviour = None if stored is None else Difference(**stored)
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"{path}: {problem}") from None
+    return certificate, behaviour, tuple(content.get("notes", ()))
+
+
+def write_candidates(path: Path, candidates: Sequence[CandidateLine], sign: float) -> None:
+    """Write ``candidates.csv``."""
+    with replacing(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(CANDIDATE_COLUMNS)
+        for line in candidates:
+            numbers = (f"{sign * value!r}" for value in (line.percentile, line.nominal_return))
+            writer.writerow((line.name, *numbers, "yes" if line.selected else "no"))
+
+
+def read_candidates(path: Path, sign: float) -> tuple[CandidateLine, ...]:
+    """Read what `write_candidates` wrote."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return tuple(
+                CandidateLine(
+                    name=line["candidate"],
+                    percentile=sign * float(line["percentile"]),
+                    nominal_return=sign * float(line["nominal_return"]),
+                    selected=line["selected"] == "yes",
+                )
+                for line in csv.DictReader(file)
+            )
+    except (KeyError, ValueError, TypeError) as problem:
+        raise ValueError(f"{path}: not a list of candidates ({problem}).") from None
