@@ -82,22 +82,22 @@ def independence(row: Codes, before: Codes, after: Codes, count: NDArray[Any]) -
     >>> independence(row, before, after, np.array([25, 25, 25, 25])).p_value
     1.0
     """
-    used = count > 0
-    row, before, after, count = row[used], before[used], after[used], count[used]
-    before = _lumped(row, before, count)
-    after = _lumped(row, after, count)
-    _, cell = np.unique(np.stack((row, before, after)), axis=1, return_inverse=True)
-    _, left = np.unique(np.stack((row, before)), axis=1, return_inverse=True)
-    _, right = np.unique(np.stack((row, after)), axis=1, return_inverse=True)
-    first = np.unique(cell.ravel(), return_index=True)[1]
-    observed = np.bincount(cell.ravel(), count)
-    margins = np.bincount(left.ravel(), count)[left.ravel()[first]]
-    margins = margins * np.bincount(right.ravel(), count)[right.ravel()[first]]
     rows = int(row.max(initial=-1)) + 1
     total = np.bincount(row, count, rows)
-    cells = np.bincount(row[first], observed**2 / margins, rows)
-    statistic = np.maximum(total * (cells - 1), 0.0)
-    freedom = (_categories(row, before, rows) - 1) * (_categories(row, after, rows) - 1)
+    # Two frequent values need 2 sqrt(5 N) of the row's N transitions: at least 20.
+    used = (count > 0) & (total >= 4 * EXPECTED)[row]
+    row, before, after, count = row[used], before[used], after[used], count[used]
+    before, left = _lumped(row, before, count)
+    after, right = _lumped(row, after, count)
+    cells, cell = np.unique(before * (int(after.max(initial=0)) + 1) + after, return_inverse=True)
+    first = np.zeros(len(cells), dtype=np.int64)
+    first[cell] = np.arange(len(cell))
+    observed = np.bincount(cell, count, len(cells))
+    share = observed**2 / (left[before[first]] * right[after[first]])
+    spread = np.bincount(row[first], share, rows)
+    statistic = np.maximum(total * (spread - 1), 0.0)
+    freedom = np.maximum(_categories(row, before, rows) - 1, 0)
+    freedom = freedom * np.maximum(_categories(row, after, rows) - 1, 0)
     tried = np.flatnonzero(freedom > 0)
     if len(tried) == 0:
         return Evidence(1.0, 0, -1, 1.0)
@@ -108,34 +108,41 @@ def independence(row: Codes, before: Codes, after: Codes, count: NDArray[Any]) -
     return Evidence(p_value, len(tried), int(tried[worst]), float(p_rows[worst]))
 
 
-def _categories(row: Codes, values: Codes, rows: int) -> NDArray[np.int64]:
-    pairs = np.unique(np.stack((row, values)), axis=1)
-    return np.bincount(pairs[0], minlength=rows)
+def _categories(row: Codes, group: Codes, rows: int) -> Codes:
+    """Return how many groups each row has; a group belongs to one row."""
+    owner = np.full(int(group.max(initial=-1)) + 1, -1)
+    owner[group] = row
+    return np.bincount(owner[owner >= 0], minlength=rows)
 
 
-def _lumped(row: Codes, values: Codes, count: NDArray[Any]) -> Codes:
+def _lumped(row: Codes, values: Codes, count: NDArray[Any]) -> tuple[Codes, NDArray[np.float64]]:
     """Put rare values of each row together: what stays has sqrt(5 N) of the row's N or more.
 
-    The product of two such margins over N is at least 5. Only margins are looked at, so the test
-    stays valid. A remainder that is itself too rare joins the rarest value that stayed.
+    Returns the group of each entry (groups belong to one row) and the size of every group. The
+    product of two such sizes over N is at least 5. Only sizes are looked at, so the test stays
+    valid. A remainder that is itself too rare joins the rarest value that stayed.
     """
-    pairs, where = np.unique(np.stack((row, values)), axis=1, return_inverse=True)
-    where = where.ravel()
-    margin = np.bincount(where, count)
-    owner = pairs[0]
-    needed = np.sqrt(EXPECTED * np.bincount(row, count))
-    rare = margin < needed[owner]
-    code = np.where(rare, -1, np.arange(len(margin)))
-    remainder = np.bincount(owner, margin * rare, len(needed))
-    # The rarest value that stays, row by row: a stable order by owner, then by margin.
-    order = np.lexsort((margin, owner))
+    pairs, where = np.unique(row * (int(values.max(initial=0)) + 1) + values, return_inverse=True)
+    size = np.bincount(where, count, len(pairs))
+    owner = np.zeros(len(pairs), dtype=np.int64)
+    owner[where] = row
+    rows = int(row.max(initial=-1)) + 1
+    needed = np.sqrt(EXPECTED * np.bincount(row, count, rows))
+    rare = size < needed[owner]
+    remainder = np.bincount(owner, size * rare, rows)
+    # The rarest value that stays, row by row: in order of owner, then of size.
+    order = np.lexsort((size, owner))
     stays = order[~rare[order]]
     owners, first = np.unique(owner[stays], return_index=True)
-    rarest = np.full(len(needed), -1)
+    rarest = np.full(rows, -1)
     rarest[owners] = stays[first]
-    joins = rare & (remainder[owner] < needed[owner])
-    code[joins] = rarest[owner[joins]]
-    return code[where]
+    alone = rare & ((remainder >= needed)[owner] | (rarest[owner] < 0))
+    group = np.arange(len(pairs))
+    group[alone] = len(pairs) + owner[alone]
+    joins = rare & ~alone
+    group[joins] = rarest[owner[joins]]
+    own = group[where]
+    return own, np.bincount(own, count).astype(np.float64)
 
 
 def compare(row: Codes, side: Codes, after: Codes, count: NDArray[Any]) -> tuple[Check, ...]:

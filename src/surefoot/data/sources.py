@@ -17,7 +17,7 @@ from surefoot.data import tables
 
 Connection = duckdb.DuckDBPyConnection
 
-MEMORY_LIMIT = "800MB"
+MEMORY_LIMIT = "500MB"
 """What DuckDB may keep in memory; beyond that it writes to a temporary folder."""
 
 SUFFIXES = {
