@@ -1,0 +1,1 @@
+"""Our solvers beside what a user would pick instead, in one run: ``python -m benchmarks``."""

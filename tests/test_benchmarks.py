@@ -1,0 +1,62 @@
+"""The benchmarks run: on toy sizes, with whatever is installed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks import scale, scale_run, start
+from benchmarks.cases import KINDS, Size, garnet_case, river_case
+from benchmarks.contenders import our_solve
+from benchmarks.peers import CONTENDERS, YARDSTICK
+from benchmarks.table import HEADINGS, MISSING, compare, render
+from benchmarks.timing import describe_machine
+from benchmarks.truth import find_truth, row_bracket
+
+TOYS = {
+    "garnet": lambda discount: garnet_case("garnet", Size(6, 2, 3), discount),
+    "river": lambda discount: river_case("river", 8, discount),
+}
+ABSENT = replace(YARDSTICK, package="no_such_package")
+HIGHS = next(one for one in CONTENDERS if "HiGHS" in one.name)
+
+
+def test_the_table_has_a_line_for_every_contender_installed_or_not():
+    contenders = [*(our_solve(kind) for kind in KINDS), ABSENT, HIGHS]
+    lines = compare(TOYS, (0.9,), contenders, "surefoot nominal", repeats=1)
+    assert len(lines) == 2 * len(contenders)
+    text = render(HEADINGS, lines)
+    assert text.count(MISSING) == 2
+    assert "WRONG" not in text
+    ratios = {line[3] for line in lines if line[1] == "surefoot nominal"}
+    assert ratios == {"1"}
+
+
+@pytest.mark.parametrize("build", TOYS.values(), ids=TOYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_truth_is_proved_to_rounding(build, kind):
+    assert 0 <= find_truth(build(0.95), kind).half_width < 1e-11
+
+
+@pytest.mark.parametrize("kind", ["uniform", "weighted", "box"])
+def test_a_choice_outside_the_set_proves_nothing(kind):
+    case = TOYS["garnet"](0.9)
+    outside = np.zeros((case.mdp.num_rows, case.row_length))
+    outside[:, 0] = 1.0
+    with pytest.raises(RuntimeError, match="outside"):
+        row_bracket(case, kind, np.zeros(case.mdp.num_states), outside.ravel())
+
+
+def test_a_scale_run_reports_time_and_memory():
+    run = scale_run.run(100, threads=1, discount=0.9, repeats=1)
+    assert run.sweeps > 0
+    assert run.nanoseconds > 0
+    assert run.relative_error <= scale_run.RELATIVE
+    assert len(scale.as_line(run)) == len(scale.HEADINGS)
+
+
+def test_the_wait_for_help_is_measured():
+    assert len(start.help_line(1)) == len(start.HEADINGS)
+
+
+def test_the_machine_is_named():
+    assert "numpy" in describe_machine()
