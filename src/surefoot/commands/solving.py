@@ -34,9 +34,9 @@ SOLVE_EXAMPLES = """Examples:
 
 def announce_compiling(output: Output) -> None:
     """Explain why the first run takes longer than those after it."""
-    from surefoot._compile import cache_directory
+    from surefoot.pipeline.warming import is_cold
 
-    if not any(cache_directory().rglob("*.nbc")):  # what Numba calls compiled code
+    if is_cold():
         output.note("First run: the numerical kernels are compiled now, once (half a minute).")
 
 
@@ -67,13 +67,15 @@ def solve(
         raise ValueError("no folder was named for the result: pass --out RUN.")
     from surefoot.pipeline.folder import check_free, is_run
     from surefoot.pipeline.running import run
+    from surefoot.pipeline.warming import warming
 
     if add is not None and not is_run(add):
         raise FileNotFoundError(f"{add}: this is not a run folder (no certificate.json).")
     settings = settings_from(log, config, given | {"add": add}, add)
     check_free(out, force=force)
     announce_compiling(output)
-    made = run(settings, out, teller=output, force=force)
+    with warming(settings.threads):
+        made = run(settings, out, teller=output, force=force)
     show_run(output, made)
     return ExitCode.STOPPED_EARLY if made.stopped_early else ExitCode.OK
 
@@ -88,13 +90,16 @@ def demo(
     from surefoot.demo import STORY, as_command, demo_settings
     from surefoot.pipeline.folder import check_free
     from surefoot.pipeline.running import run
+    from surefoot.pipeline.warming import warming
 
     settings = demo_settings()
     check_free(out, force=True)
     output.note(STORY)
     output.note(f"\n$ {as_command(settings)} --out {out}\n")
     announce_compiling(output)
-    show_run(output, run(settings, out, teller=output, force=True))
+    with warming():
+        made = run(settings, out, teller=output, force=True)
+    show_run(output, made)
 
 
 def show_run(output: Output, made: "Run") -> None:

@@ -58,7 +58,7 @@ def make_page(
         comparison=comparison,
         numbers=_numbers(certificate),
         warnings=tuple(dict.fromkeys((*certificate.warnings, *notes))),
-        figures=_figures(model, certificate),
+        figures=_figures(model, certificate, candidates),
         policy=policy_lines(model.mdp, model.placed, certificate.policy, model.passive),
         no_advice=int(np.count_nonzero(ours)),
         candidates=[
@@ -88,13 +88,16 @@ def _numbers(certificate: Certificate) -> dict[str, str]:
     return numbers
 
 
-def _figures(model: Model, certificate: Certificate) -> list[Figure]:
+def _figures(
+    model: Model, certificate: Certificate, candidates: Sequence[CandidateLine]
+) -> list[Figure]:
     tried = model.placed.visits[~model.passive[model.mdp.row_state]]
     rows = check_policy(model.mdp, certificate.policy).rows.astype(np.int64)
     used = model.placed.visits[rows[~model.passive[model.mdp.row_state[rows]]]]
     figures = []
     if model.bayesian:
         figures += _posterior_figures(model, certificate)
+        figures.append(_trade(model, candidates))
     return [
         *figures,
         Figure(
@@ -103,6 +106,20 @@ def _figures(model: Model, certificate: Certificate) -> list[Figure]:
             "data on the pairs that the policy uses.",
         ),
     ]
+
+
+def _trade(model: Model, candidates: Sequence[CandidateLine]) -> Figure:
+    sign, unit = (-1.0, "cost") if model.settings.costs else (1.0, "return")
+    points = {
+        (sign * c.nominal_return, sign * c.percentile, c.selected)
+        for c in candidates
+    }  # fmt: skip
+    better = "Lower" if model.settings.costs else "Higher"
+    return Figure(
+        svg=plots.candidates(sorted(points), unit=unit),
+        caption=f"The policies considered. {better} up is safer, {'left' if sign < 0 else 'right'} "
+        "is better if the model were exactly right.",
+    )
 
 
 def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLUE, GREY, ORANGE, GREEN = "#2b5d8a", "#8a8f98", "#c8641b", "#2f7d4f"
+BLUE, GREY, PALE, ORANGE, GREEN = "#2b5d8a", "#8a8f98", "#c6ccd3", "#c8641b", "#2f7d4f"
 Marks = Sequence[tuple[str, float, str]]
 """Lines to draw across a figure: words, place, colour."""
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+"""Confidences that an axis names."""
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
@@ -75,7 +78,8 @@ def curve(
         textcoords="offset points", color=ORANGE, va="top",
     )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_xticks(odds, [f"{100 * level:.4g}%" for level in confidence[known]], rotation=45)
+    shown = [level for level in LEVELS if level <= float(confidence[known].max(initial=0.5))]
+    axes.set_xticks([1.0 / (1.0 - c) for c in shown], [f"{100 * c:.4g}%" for c in shown])
     axes.minorticks_off()
     axes.set_xlabel("confidence")
     axes.set_ylabel(unit)
@@ -84,19 +88,40 @@ def curve(
 
 def visits(tried: NDArray[Any], chosen: NDArray[Any]) -> str:
     """Return how often pairs were tried: all of them, and those the policy uses."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     figure, axes = _figure()
     top = max(float(np.max(tried, initial=1)), 2.0)
-    bins = np.concatenate(([0.0], np.geomspace(1, top + 1, 25)))
-    axes.hist(np.maximum(tried, 0), bins=bins, color=GREY, alpha=0.5, label="all pairs")
-    axes.hist(
-        np.maximum(chosen, 0), bins=bins, color=BLUE, alpha=0.8, label="pairs the policy uses"
-    )
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set_xlim(0, top * 1.3)
+    low = max(1.0, float(np.min(tried, initial=top)))
+    bins = np.geomspace(low / 1.1, top * 1.1, 24)
+    values = [np.maximum(tried, 1), np.maximum(chosen, 1)]
+    names, colours = ("all pairs", "pairs the policy uses"), (PALE, BLUE)
+    for value, name, colour in zip(values, names, colours, strict=True):
+        axes.hist(value, bins=bins, color=colour, label=name)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("times tried in the log")
     axes.set_ylabel("state-action pairs")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
     return _svg(figure, "How often state-action pairs were tried")
+
+
+def candidates(points: Sequence[tuple[float, float, bool]], *, unit: str) -> str:
+    """Return the candidates: nominal return against percentile, the selected one marked."""
+    figure, axes = _figure()
+    for nominal, percentile, selected in sorted(points, key=lambda point: point[2]):
+        colour, size = (ORANGE, 70) if selected else (BLUE, 30)
+        axes.scatter([nominal], [percentile], s=size, color=colour, alpha=0.8, linewidths=0)
+        if selected:
+            axes.annotate(
+                "selected", (nominal, percentile), xytext=(0, -16), textcoords="offset points",
+                ha="center", color=ORANGE,
+            )  # fmt: skip
+    axes.margins(0.18)
+    axes.set_xlabel(f"{unit}, nominal model")
+    axes.set_ylabel("percentile")
+    return _svg(figure, "What the candidates trade")
 
 
 def _figure() -> tuple[Any, Any]:
@@ -104,7 +129,7 @@ def _figure() -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.6, 3.2), layout="constrained")
+        figure = Figure(figsize=(4.7, 2.9), layout="constrained")
         return figure, figure.add_subplot()
 
 

@@ -1,0 +1,95 @@
+"""Compile kernels in a second process while the first one is busy compiling others.
+
+Only the first run on a machine does this. Kernels land in the cache that both processes share; the
+first process starts with the sweeps of the solvers, this one with everything else.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from surefoot._compile import cache_directory
+
+if TYPE_CHECKING:
+    from surefoot.model.mdp import MDP
+    from surefoot.solvers.policies import RowPolicy
+
+
+def is_cold() -> bool:
+    """Tell whether no kernel has been compiled on this machine yet."""
+    return not any(cache_directory().rglob("*.nbc"))  # what Numba calls compiled code
+
+
+@contextmanager
+def warming(cores: int | None = None) -> Iterator[None]:
+    """Let a second process compile during the block, if there is anything to compile."""
+    if not is_cold() or (cores or os.cpu_count() or 1) < 2:
+        yield
+        return
+    helper = subprocess.Popen(
+        [sys.executable, "-m", "surefoot.pipeline.warming"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        helper.kill()  # the cache is written file by file, each in one step
+        helper.wait()
+
+
+def compile_others() -> None:
+    """Use, on a small problem, the kernels of sampling, certificates and search."""
+    import numpy as np
+
+    from surefoot.ambiguity.credible import credible_set
+    from surefoot.certificates.batch import take_batch
+    from surefoot.certificates.local_search import climb, local_search
+    from surefoot.certificates.returns import policy_returns, rewards_of
+    from surefoot.certificates.upper import upper_bound
+    from surefoot.certificates.var_operator import fixed_point
+    from surefoot.domains.machine import machine_replacement
+    from surefoot.posterior.dirichlet import DirichletPosterior
+    from surefoot.solvers.policies import check_policy
+
+    rng = np.random.default_rng(0)
+    counts = machine_replacement().simulate(5, rng)
+    posterior = DirichletPosterior(counts)
+    mdp = counts.to_mdp(discount=0.95, prior=1.0)
+    rewards = rewards_of(mdp, posterior, objective="max")
+    rows = check_policy(mdp, np.zeros(mdp.num_states, dtype=np.int64))
+    _compile_nature(mdp, rows)  # first: the solvers ask for it soon
+    batch = take_batch(posterior, mdp, rewards, np.arange(mdp.num_rows), 200, rng)
+    choice = rows.rows.astype(np.int64)
+    policy_returns(posterior, mdp, rows, 200, rng, rewards=rewards)
+    ranks = np.full(mdp.num_states, batch.rank(0.05), dtype=np.int64)
+    fixed_point(batch, ranks, None, 1e-3, 10)
+    climb(batch, choice, 0.05, 1.0)
+    local_search(batch, choice, 0.05)
+    upper_bound(posterior, mdp, rewards, delta=0.05, eta=0.1, draws=200, rng=rng, start=choice)
+    credible_set(posterior, mdp, delta=0.05, union="states", rng=rng)
+
+
+def _compile_nature(mdp: "MDP", policy: "RowPolicy") -> None:
+    """Use the kernel of nature's choices, as the evaluation of a policy does."""
+    import numpy as np
+
+    from surefoot.solvers.problem import make_problem
+    from surefoot.solvers.sweep_kernels import nature_rows
+    from surefoot.solvers.workspace import Workspace
+
+    problem = make_problem(mdp, None, objective="max", nature="worst")
+    lengths = problem.row_start[policy.rows + np.uint64(1)] - problem.row_start[policy.rows]
+    where = np.zeros(len(lengths) + 1, dtype=np.uint64)
+    np.cumsum(lengths, out=where[1:])
+    with Workspace(problem, policy, 1) as work:
+        out = np.empty(int(where[-1]))
+        nature_rows(problem, work.v, work.policy.rows, where, out, work.scratch[0])
+
+
+if __name__ == "__main__":
+    compile_others()
