@@ -99,7 +99,7 @@ def whole(values: list[Fraction]) -> tuple[list[int], int]:
     return [x.numerator * (scale // x.denominator) for x in values], scale
 
 
-def _whole_row(z: list[Fraction], p: list[Fraction], w: list[Fraction], psi: Fraction) -> Whole:
+def whole_row(z: list[Fraction], p: list[Fraction], w: list[Fraction], psi: Fraction) -> Whole:
     zs, scale_z = whole(z)
     ps, scale_p = whole(p)
     (*ws, budget), scale_w = whole([*w, psi])
@@ -108,7 +108,7 @@ def _whole_row(z: list[Fraction], p: list[Fraction], w: list[Fraction], psi: Fra
 
 def l1_dual_value(z: Numbers, p: Numbers, w: Numbers, budget: Any, mu: Any) -> Fraction:
     """Return the dual of a weighted L1 ball (finite weights) at one multiplier, exactly."""
-    row = _whole_row(exact(z), exact_distribution(p), exact(w), Fraction(budget))
+    row = whole_row(exact(z), exact_distribution(p), exact(w), Fraction(budget))
     scaled = Fraction(mu) * row.scale_z / row.scale_w
     value = Fraction(row.piece(scaled).value, scaled.denominator)
     return value / (row.scale_z * row.scale_p)
@@ -126,7 +126,7 @@ def exact_l1(z: Numbers, p: Numbers, w: Numbers, budget: Any) -> ExactRow:
         return ExactRow(dot(values, nominal), nominal)
     weights = exact([w[i] for i in free])
     psi = 2 * max(weights) if math.isinf(budget) else Fraction(budget)
-    row = _whole_row([values[i] for i in free], [nominal[i] for i in free], weights, psi)
+    row = whole_row([values[i] for i in free], [nominal[i] for i in free], weights, psi)
     mu, best = _maximise(row)
     moved, parts = _mixture(row, mu, best)
     used = sum(wi * abs(a - parts * b) for wi, a, b in zip(row.w, moved, row.p, strict=True))
