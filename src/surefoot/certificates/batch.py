@@ -23,10 +23,12 @@ Ints = NDArray[np.int64]
 
 BATCH_VALUES = 2**25
 """How many numbers a batch holds at most (a quarter of a gigabyte)."""
+SWEEPS_TO_HORIZON = 10
+"""Sweeps that an evaluation is taken to need, in horizons ``1 / (1 - discount)``."""
 CHOOSING = 0x5EA2C4
 """What sets the generators of choices apart."""
 LEAST_CUT, MOST_CUTS = 64, 16
-SWEPT_TOLERANCE = 1e-7
+SWEPT_TOLERANCE = 1e-8
 """How exactly large models are evaluated while choosing, as a share of the largest value."""
 
 
@@ -87,6 +89,14 @@ class Batch:
     def models(self) -> tuple[Any, ...]:
         """The arrays that every kernel begins with."""
         return self.draws, self.rewards, self.mdp.row_start, self.successor, self.mdp.discount
+
+    @property
+    def direct(self) -> bool:
+        """Whether policies are evaluated by elimination: sweeps suit models that are sparse."""
+        states = self.mdp.num_states
+        sweeps = SWEEPS_TO_HORIZON / (1.0 - self.mdp.discount)
+        entries = states * self.mdp.num_entries / self.mdp.num_rows
+        return states <= DIRECT_STATES and states**3 / 3 <= sweeps * entries
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -243,11 +253,11 @@ def shared(total: int, work: Callable[[int, int], None], *, least: int = LEAST_C
 def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
-    Large models are swept from ``start``; small ones are solved.
+    Large sparse models are swept from ``start``; others are solved.
     """
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
-    if states <= DIRECT_STATES:
+    if batch.direct:
         values = np.empty((batch.size, states))
 
         def solve(begin: int, end: int) -> None:
@@ -276,7 +286,7 @@ def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tu
 def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
     states = batch.mdp.num_states
-    if states <= DIRECT_STATES:
+    if batch.direct:
         visits = np.empty((batch.size, states))
 
         def solve(begin: int, end: int) -> None:

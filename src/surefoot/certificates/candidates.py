@@ -25,10 +25,11 @@ def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[st
 
     They are made one by one, so that a search out of time may leave the rest.
     """
-    nominal = _rows(batch, solve(batch.mdp, tolerance=_tolerance(batch)).policy)
+    solution = solve(batch.mdp, tolerance=_tolerance(batch))
+    nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
     yield from _robust(batch)
-    yield from _var(batch, delta)
+    yield from _var(batch, delta, solution.value)
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
         if share < 1.0:
             name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
@@ -65,10 +66,9 @@ def mean_distances(batch: Batch) -> Floats:
     return distances
 
 
-def _var(batch: Batch, delta: float) -> Iterator[tuple[str, Ints]]:
-    """Yield policies of the VaR operator at a path of levels, each started from the one before."""
+def _var(batch: Batch, delta: float, v: Floats) -> Iterator[tuple[str, Ints]]:
+    """Yield policies of the VaR operator at a path of levels, each from the value before."""
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
-    v = None
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         ranks = np.full(batch.mdp.num_states, batch.rank(float(level)), dtype=np.int64)
         point = fixed_point(batch, ranks, v, 100 * _tolerance(batch), MAX_SWEEPS)

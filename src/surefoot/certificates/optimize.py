@@ -24,7 +24,7 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.local_search import local_search
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.returns import DIRECT_STATES, Rewards, rewards_of
+from surefoot.certificates.returns import Rewards, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.posterior.rows import RowLayout
@@ -250,8 +250,7 @@ def _search(
         consider(name, choice)
         if clock():
             break
-    few = batch.mdp.num_states > DIRECT_STATES
-    for name, choice in _starts(pool)[: LARGE_STARTS if few else STARTS]:
+    for name, choice in _starts(pool)[: STARTS if batch.direct else LARGE_STARTS]:
         if clock():
             break
         better, _ = local_search(batch, choice, delta, clock)
