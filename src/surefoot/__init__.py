@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from surefoot.certificates.frequentist import SplitResult, certify_frequentist, certify_split
     from surefoot.certificates.optimize import Candidate, Result, optimize
     from surefoot.certificates.policies import behaviour_policy, read_policy
+    from surefoot.certificates.var import VarSolution, var_solve
     from surefoot.certificates.verification import Verification, verify
     from surefoot.data.counting import Counts
     from surefoot.data.discretization import Discretization, discretize
@@ -73,6 +74,8 @@ _HOMES = {
     "frequentist_set": "ambiguity.frequentist",
     "split_counts": "ambiguity.frequentist",
     "Confidence": "ambiguity.confidence",
+    "var_solve": "certificates.var",
+    "VarSolution": "certificates.var",
     "optimize": "certificates.optimize",
     "Result": "certificates.optimize",
     "Candidate": "certificates.optimize",
