@@ -218,3 +218,28 @@ def test_certain_rewards_have_no_width() -> None:
     np.testing.assert_array_equal(high, counts.reward_mean)
     with pytest.raises(ValueError, match="delta=0"):
         mean_reward_interval(counts, 0.0)
+
+
+def test_long_equal_rewards_do_not_vary() -> None:
+    """Sums of many equal numbers are rounded; that must not look like uncertain rewards."""
+    size = 300_000
+    rng = np.random.default_rng(0)
+    state, after = rng.integers(0, 4, (2, size))
+    table = rng.normal(size=(4, 4))
+    log = {"state": state, "action": np.zeros(size, int), "next_state": after,
+           "reward": table[state, after]}  # fmt: skip
+    half = size // 2
+    whole = read_transitions(log)
+    both = read_transitions({k: v[:half] for k, v in log.items()}) + read_transitions(
+        {k: v[half:] for k, v in log.items()}
+    )
+    for counts in (whole, both):
+        assert counts.reward_model == "fixed"
+        assert not counts.rewards_vary
+        np.testing.assert_allclose(counts.reward_mean, table.ravel(), rtol=1e-11)
+
+
+def test_a_mean_at_the_end_of_the_range_can_be_drawn() -> None:
+    counts = read_transitions(LOG, reward_range=(-3.0, 4.0))
+    edge = replace(counts, reward_mean=np.nextafter(counts.reward_mean, 9.0))
+    assert np.isfinite(draw_mean_rewards(edge, 10, np.random.default_rng(0))).all()

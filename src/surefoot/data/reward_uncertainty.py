@@ -74,8 +74,9 @@ def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Float
         draws[:, which] += spread * rng.standard_normal((n, len(which)))
         return draws
     low, high = _range(counts)
-    success = size * (means[which] - low) / (high - low)
-    failure = np.maximum(size - success, 0.0) + 1.0
+    # A mean may leave the range by a rounding.
+    success = np.clip(size * (means[which] - low) / (high - low), 0.0, size)
+    failure = size - success + 1.0
     # Beta(S, F + 1) as a ratio of gammas: S = 0 is allowed and means the lowest reward.
     won = rng.standard_gamma(success, size=(n, len(which)))
     lost = rng.standard_gamma(failure, size=(n, len(which)))

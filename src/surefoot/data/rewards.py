@@ -202,7 +202,10 @@ def pool(
     pooled = np.divide(weighted, total, out=np.full(size, np.nan), where=seen)
     low, high = range_per_action(group, mean, size)
     pooled = np.where(low == high, low, pooled)  # no rounding where all means agree
-    square = np.bincount(group, within + count * (mean - pooled[group]) ** 2, size)
+    # Means of equal rewards may differ by the rounding of long sums: that is not variation.
+    equal = high - low <= np.finfo(np.float64).eps * total * np.abs(pooled)
+    apart = np.where(equal[group], 0.0, count * (mean - pooled[group]) ** 2)
+    square = np.bincount(group, within + apart, size)
     variance = np.divide(square, total - 1, out=np.full(size, np.nan), where=total > 1)
     return RewardStatistics(pooled, variance)
 

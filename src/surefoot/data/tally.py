@@ -13,6 +13,9 @@ from surefoot.data.sources import Connection
 
 Floats = NDArray[np.float64]
 
+ROUNDINGS = 64
+"""Rewards that scatter by no more than this many roundings of their mean are equal."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tally:
@@ -101,17 +104,20 @@ def _rewards(
     """Return mean and variance of each entry, and the range of each action."""
     if layout.columns.reward is None:
         return dict.fromkeys(("mean", "variance", "lowest", "highest"))
-    mean = _without_noise(entries)
+    # Partial results are put together with rounded means: a few roundings are not variation.
+    rounding = (ROUNDINGS * np.spacing(np.abs(entries["mean"]))) ** 2
+    variance = np.where(entries["variance"] <= rounding, 0.0, entries["variance"])
+    mean = _without_noise(entries | {"variance": variance})
     if grouping.one_pass(layout):
         lowest, _ = range_per_action(entries["a"], entries["lowest"], num_actions)
         _, highest = range_per_action(entries["a"], entries["highest"], num_actions)
-    elif np.any(entries["variance"] > 0):
+    elif np.any(variance > 0):
         lowest, highest = numbering.fetch_ranges(
             connection, layout, num_actions, drop_missing=drop_missing
         )
     else:  # no transition showed two rewards, so the means are the rewards
         lowest, highest = range_per_action(entries["a"], mean, num_actions)
-    variance = np.where(entries["n"] > 1, entries["variance"], np.nan)
+    variance = np.where(entries["n"] > 1, variance, np.nan)
     return {"mean": mean, "variance": variance, "lowest": lowest, "highest": highest}
 
 
