@@ -333,3 +333,19 @@ def test_mostly_whole_numbers_are_mentioned(tmp_path: Path) -> None:
     counts = read_transitions(path)
     assert all(isinstance(label, str) for label in counts.state_labels or ())
     assert any("'A7'" in warning for warning in counts.warnings)
+
+
+def test_a_list_of_files_is_one_log(tmp_path: Path) -> None:
+    one = write(tmp_path, "state,action,reward,next_state\na,x,0,b\n", "1.csv")
+    two = write(tmp_path, "state,action,reward,next_state\nb,x,0,a\n", "2.csv")
+    assert read_transitions([one, str(two), one]).count.sum() == 2
+
+
+def test_an_unused_mark_of_ends_is_mentioned() -> None:
+    assert any("terminal='done'" in text for text in read_transitions(TERMINAL).warnings)
+    assert read_transitions(TERMINAL, terminal="done").warnings == ()
+
+
+def test_columns_whose_names_are_numbers_are_left_alone() -> None:
+    table = TERMINAL.assign(x=1).rename(columns={"x": 0})
+    assert read_transitions(table, terminal="done").count.sum() == 5

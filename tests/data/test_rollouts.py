@@ -173,3 +173,16 @@ def test_minari_datasets_are_counted(dataset: Any) -> None:
     assert all((s + 2 * a - 1) % 4 == t for s, a, t in moves)
     with pytest.raises(ValueError, match="read_minari"):
         read_transitions(dataset)
+
+
+def test_ends_of_rollouts_are_used_without_being_named() -> None:
+    """With a reward of 1 per step, an end taken for a stuck state would be the best state."""
+    log = collect(gymnasium.make("CartPole-v1"), None, 20, np.random.default_rng(0))
+    cells = discretize(np.concatenate((log["state"], log["next_state"])), bins=3)
+    log |= {name: cells.states_of(log[name]) for name in ("state", "next_state")}
+    counts = read_transitions(log)
+    assert counts.lowest_reward == 0.0
+    assert counts.is_terminal.any()
+    plain = read_transitions(dict(log))
+    assert plain.lowest_reward == 1.0
+    assert any("terminal='terminal'" in text for text in plain.warnings)

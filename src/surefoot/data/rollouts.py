@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from surefoot.data.counting import Counts
 from surefoot.data.discretization import Discretization
+from surefoot.data.tables import StepColumns
 from surefoot.data.transitions import read_transitions
 
-Columns = dict[str, NDArray[Any]]
 MAX_STEPS = 10_000
 
 
@@ -22,7 +22,7 @@ def collect(
     rng: np.random.Generator,
     *,
     max_steps: int = MAX_STEPS,
-) -> Columns:
+) -> StepColumns:
     """Run a policy in a Gymnasium environment and return the log.
 
     Parameters
@@ -41,9 +41,9 @@ def collect(
 
     Returns
     -------
-    dict
-        The columns episode, step, state, action, reward, next_state and terminal, ready for
-        :func:`read_transitions`. Observations with several whole numbers become one text label
+    StepColumns
+        A dict of the columns episode, step, state, action, reward, next_state and terminal, ready
+        for :func:`read_transitions`. Observations with several whole numbers become one text label
         ("14,10,0"); continuous ones stay arrays, one row per step, for :func:`discretize`.
 
     Examples
@@ -51,8 +51,9 @@ def collect(
     >>> import gymnasium
     >>> env = gymnasium.make("FrozenLake-v1")
     >>> log = collect(env, None, 20, np.random.default_rng(0))
-    >>> read_transitions(log, episode="episode", step="step", terminal="terminal").num_actions
-    4
+    >>> counts = read_transitions(log)
+    >>> counts.num_actions, int(counts.starts.sum())
+    (4, 20)
     """
     _check_discrete("the environment's action space", env.action_space)
     if episodes < 1 or max_steps < 1:
@@ -73,15 +74,15 @@ def collect(
             if terminated or truncated:
                 break
     episode_ids, steps, actions, rewards, ends = zip(*rows, strict=True)
-    return {
-        "episode": np.array(episode_ids),
-        "step": np.array(steps),
-        "state": _as_column(observed, env.observation_space),
-        "action": np.array(actions),
-        "reward": np.array(rewards),
-        "next_state": _as_column(following, env.observation_space),
-        "terminal": np.array(ends),
-    }
+    return StepColumns(
+        episode=np.array(episode_ids),
+        step=np.array(steps),
+        state=_as_column(observed, env.observation_space),
+        action=np.array(actions),
+        reward=np.array(rewards),
+        next_state=_as_column(following, env.observation_space),
+        terminal=np.array(ends),
+    )
 
 
 def _chooser(
@@ -122,7 +123,7 @@ def _as_column(observations: list[Any], space: Any) -> NDArray[Any]:
     )
 
 
-def minari_log(dataset: Any) -> Columns:
+def minari_log(dataset: Any) -> StepColumns:
     """Return the steps of a Minari dataset as columns, like :func:`collect`.
 
     ``dataset`` is a MinariDataset or the id of a local one.
@@ -136,7 +137,7 @@ def minari_log(dataset: Any) -> Columns:
             ) from None
         dataset = minari.load_dataset(dataset)
     _check_discrete("the dataset's action space", dataset.action_space)
-    parts: list[Columns] = []
+    parts: list[dict[str, NDArray[Any]]] = []
     for episode in dataset.iterate_episodes():
         length = len(episode.rewards)
         # T steps have T + 1 observations; the last one is a next state only.
@@ -154,7 +155,7 @@ def minari_log(dataset: Any) -> Columns:
         )
     if not parts:
         raise ValueError("the dataset has no episodes.")
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return StepColumns({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
 def _steps(observations: Any, length: int) -> list[Any]:
@@ -181,4 +182,4 @@ def read_minari(
     log = minari_log(dataset)
     if discretization is not None:
         log |= {name: discretization.states_of(log[name]) for name in ("state", "next_state")}
-    return read_transitions(log, episode="episode", step="step", terminal="terminal", **options)
+    return read_transitions(log, **options)

@@ -104,7 +104,14 @@ def find(connection: Connection, source: Any, wanted: Collection[str]) -> Source
     """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
     if isinstance(source, (str, os.PathLike)):
         return _from_files(connection, _listed(os.fspath(source)), str(source))
+    if isinstance(source, (list, tuple)) and source and all(map(_is_path, source)):
+        files = [path for place in source for path in _listed(os.fspath(place))]
+        return _from_files(connection, tuple(dict.fromkeys(files)), f"{len(files)} files")
     return _from_memory(connection, source, wanted)
+
+
+def _is_path(thing: Any) -> bool:
+    return isinstance(thing, (str, os.PathLike))
 
 
 def scan(source: Source, types: Mapping[str, str], *, rows: bool = False) -> str:
@@ -227,7 +234,7 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
         try:
             here = {
                 row[0]: str(row[1])
-                for row in connection.execute(f"DESCRIBE FROM {table}").fetchall()
+                for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
             }
         except duckdb.Error as problem:
             reason = str(problem).splitlines()[0]

@@ -12,6 +12,15 @@ INTEGERS = {
 }  # fmt: skip
 
 
+class StepColumns(dict[str, NDArray[Any]]):
+    """A log whose columns go by their own names: episode, step, state, ..., terminal.
+
+    ``read_transitions`` uses episode, step and terminal without being told.
+    """
+
+    ROLES = ("episode", "step", "terminal")
+
+
 def family(duckdb_type: str) -> str:
     """Return "integer", "float", "text", "boolean" or "other" for a DuckDB type.
 
@@ -36,7 +45,7 @@ def prepare(table: Any, wanted: Collection[str]) -> tuple[Any, list[str], str]:
     """
     take: Callable[[Any, list[str]], Any]
     if isinstance(table, Mapping):
-        names, take, title = [str(name) for name in table], _from_columns, "the dict of columns"
+        names, take, title = list(table), _from_columns, "the dict of columns"
     else:
         library = type(table).__module__.split(".")[0]
         if library not in _LIBRARIES or not hasattr(table, _LIBRARIES[library][1]):
@@ -48,7 +57,8 @@ def prepare(table: Any, wanted: Collection[str]) -> tuple[Any, list[str], str]:
         if hasattr(table, "collect_schema"):
             names = table.collect_schema().names()
         else:
-            names = list(table.schema.names if library == "pyarrow" else map(str, table.columns))
+            names = list(table.schema.names if library == "pyarrow" else table.columns)
+    names = [name for name in names if isinstance(name, str)]
     twice = next((name for name in wanted if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"{title} has column {twice!r} twice. Rename one of them.")

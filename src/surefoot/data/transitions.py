@@ -15,10 +15,14 @@ from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
 from surefoot.data.rewards import REWARD_MODELS, RewardStatistics, pool
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.support import free_label
+from surefoot.data.tables import StepColumns
 from surefoot.data.tally import Tally, tally
 
 DEFAULT_REWARD_MODEL = "bounded"
 """How mean rewards are treated where one transition shows several: the cautious model."""
+
+END_NAMES = ("terminal", "terminated", "terminals", "done", "is_terminal")
+"""Columns that are mentioned when they are there and not used."""
 
 Names = str | Sequence[str]
 
@@ -44,8 +48,8 @@ def read_transitions(
     Parameters
     ----------
     source
-        A CSV (.csv, .tsv, also .gz) or Parquet file, a folder or glob of them, a pandas, polars or
-        Arrow table, or a dict of NumPy arrays. DuckDB reads and counts it, out of core.
+        A CSV (.csv, .tsv, also .gz) or Parquet file, a folder, glob or list of them, a pandas,
+        polars or Arrow table, or a dict of NumPy arrays. DuckDB reads and counts it, out of core.
     state, action, next_state
         Column names; several columns may form a state (and then ``next_`` before each name is
         where the next state is looked for). Without a next-state column the following row of the
@@ -88,6 +92,11 @@ def read_transitions(
     ('down', 'up')
     """
     _check_switches(missing, rewards, reward_range, labels)
+    if isinstance(source, StepColumns):
+        episode, step, terminal = (
+            role if given is None and role in source else given
+            for role, given in zip(source.ROLES, (episode, step, terminal), strict=True)
+        )
     column = reward if isinstance(reward, str) else None
     wanted = {*as_names("state", state), *as_names("action", action)}
     wanted |= {*(next_names(state, next_state) or ())}
@@ -169,7 +178,12 @@ def _history(connection: Connection, layout: Layout, seen: Tally, drop: bool) ->
 
 
 def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
-    notes = []
+    notes = [
+        f"The column {name!r} was not used. If it marks the ends of episodes, pass "
+        f"terminal={name!r}: without it they look like states that were never acted in."
+        for name in layout.source.types
+        if name.lower() in END_NAMES and layout.columns.terminal is None
+    ]
     for what, labels in (("state", seen.state_labels), ("action", seen.action_labels)):
         text = [label for label in labels if isinstance(label, str)]
         odd = [label for label in text if not _is_integer(label)]
