@@ -11,60 +11,16 @@ import surefoot.demo
 from surefoot import command, console
 from surefoot.cli import app, main
 from surefoot.command import ExitCode
+from surefoot.commands import solving
 from surefoot.console import Output
 from surefoot.domains.catalogue import DOMAINS
 from surefoot.model.files import read_mdp
-
-SOLVE = surefoot.demo.solve
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
     code = main(arguments)
     captured = capsys.readouterr()
     return code, captured.out, captured.err
-
-
-def test_demo_prints_certified_bounds(capsys):
-    code, out, err = run(capsys, "demo")
-    assert code == 0
-    assert "63080.09" in out  # the nominal return, rounded down
-    assert "left in 0-3, right in 4-5" in out
-    assert "\x1b" not in out + err  # not a terminal: no colours, no cursor movements
-    assert "RiverSwim, L1 budget 0.5: " in err
-
-
-def test_demo_as_json(capsys):
-    for arguments in (["--json", "demo"], ["demo", "--json"]):
-        code, out, err = run(capsys, *arguments)
-        facts = json.loads(out)
-        assert code == 0
-        assert err == ""
-        for row in facts["rows"]:
-            robust, nominal = row["robust_policy"], row["nominal_policy"]
-            assert robust["status"] == nominal["status"] == "CONVERGED"
-            assert nominal["return_lower"] <= robust["return_upper"]
-            assert robust["return_upper"] - robust["return_lower"] < 1e-5
-        first = facts["rows"][0]["robust_policy"]
-        assert first["return_lower"] == pytest.approx(63080.09, abs=0.01)
-
-
-@pytest.mark.parametrize("arguments", [["demo", "-q"], ["--quiet", "demo"]])
-def test_quiet_prints_only_the_result(capsys, arguments):
-    code, out, err = run(capsys, *arguments)
-    assert code == 0
-    assert err == ""
-    assert "63080.09" in out
-
-
-def test_stopping_early_has_its_own_exit_code(capsys, monkeypatch):
-    def hurried(*arguments, **options):
-        return SOLVE(*arguments, **options, max_iterations=1)
-
-    monkeypatch.setattr(surefoot.demo, "solve", hurried)
-    code, out, err = run(capsys, "demo")
-    assert code == ExitCode.STOPPED_EARLY == 4
-    assert "stopped at max_iterations" in err
-    assert "at least" in out  # the bounds hold all the same
 
 
 @pytest.mark.parametrize(
@@ -82,7 +38,7 @@ def test_expected_errors_are_one_line(capsys, monkeypatch, problem, code, line):
     def fail(*_arguments, **_options):
         raise problem
 
-    monkeypatch.setattr(surefoot.demo, "solve_demo", fail)
+    monkeypatch.setattr(surefoot.demo, "demo_settings", fail)
     assert run(capsys, "demo", "-q") == (code, "", line)
     _, _, err = run(capsys, "demo", "-q", "--debug")
     assert err.endswith(line)
@@ -90,7 +46,7 @@ def test_expected_errors_are_one_line(capsys, monkeypatch, problem, code, line):
 
 
 def test_an_unexpected_error_is_called_a_bug(capsys, monkeypatch):
-    monkeypatch.setattr(surefoot.demo, "solve_demo", lambda *_a, **_k: 1 / 0)
+    monkeypatch.setattr(surefoot.demo, "demo_settings", lambda *_a, **_k: 1 / 0)
     code, _, err = run(capsys, "demo", "-q")
     assert code == ExitCode.BUG
     assert "ZeroDivisionError" in err
@@ -125,7 +81,8 @@ def test_version(capsys):
 
 
 def test_every_command_takes_the_shared_options_and_has_help(capsys):
-    for arguments in (["demo"], ["domains", "list"], ["domains", "export"]):
+    commands = ["solve", "demo", "certify", "compare", "verify", "report", "inspect", "coverage"]
+    for arguments in (*([name] for name in commands), ["domains", "list"], ["domains", "export"]):
         code, out, _ = run(capsys, *arguments, "--help")
         assert code == 0
         assert all(option in out for option in ("--json", "--quiet", "--debug"))
@@ -217,8 +174,10 @@ def test_a_command_may_have_its_own_options(capsys):
 
 
 def test_the_first_run_says_why_it_takes_longer(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("surefoot._compile.cache_directory", lambda: tmp_path)
-    assert "First run" in run(capsys, "demo")[2]
+    monkeypatch.setattr("surefoot.pipeline.warming.cache_directory", lambda: tmp_path)
+    solving.announce_compiling(Output())
+    assert "First run" in capsys.readouterr().err
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "f.nbc").touch()
-    assert "First run" not in run(capsys, "demo")[2]
+    solving.announce_compiling(Output())
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,276 @@
+"""A run folder: its files, that it appears whole, goes on where it was, and can be repeated."""
+
+import csv
+import errno
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.verification import verify
+from surefoot.data.counting import Counts
+from surefoot.pipeline import model, promising, running
+from surefoot.pipeline.folder import FILES, unfinished_name
+from surefoot.pipeline.loading import load_run, verify_run
+from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.running import run
+from surefoot.pipeline.settings import Settings
+
+
+def small(log, **options):
+    return Settings(
+        log=(str(log),), reward="cost", costs=True, discount=0.9, draws=600, eta=0.01, **options
+    )
+
+
+def test_the_folder_holds_exactly_the_promised_files(finished):
+    assert sorted(path.name for path in finished.folder.iterdir()) == sorted(FILES)
+    assert not unfinished_name(finished.folder).exists()
+
+
+def test_the_certificate_has_the_promised_fields(finished):
+    content = json.loads((finished.folder / "certificate.json").read_text())
+    wanted = "lower_bound upper_bound robust_return nominal_return delta eta draws seed basis"
+    assert set(wanted.split()) <= set(content)
+    assert content["robust_return"] < content["lower_bound"] < content["upper_bound"]
+    assert content["lower_bound"] < content["nominal_return"]
+    assert Certificate.load(finished.folder / "certificate.json").sentence == content["sentence"]
+
+
+def test_the_policy_files_agree_with_the_certificate(finished):
+    stored = load_run(finished.folder)
+    mdp, certificate = stored.model.mdp, stored.certificate
+    with (finished.folder / "policy.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == ["state", "action", "probability", "visits", "margin"]
+    assert {line["state"] for line in lines} == set(stored.model.counts.state_labels)
+    asked = json.loads((finished.folder / "policy.json").read_text())["action"]
+    for line in lines:
+        state = mdp.state_labels.index(line["state"])
+        action = int(certificate.policy[state])
+        assert line["action"] == mdp.action_labels[action] == asked[line["state"]]
+        assert int(line["visits"]) == stored.model.placed.visits[mdp.row_of(state, action)]
+        assert float(line["probability"]) == 1
+
+
+def test_margins_are_one_step_differences(finished):
+    stored = load_run(finished.folder)
+    mdp, policy = stored.model.mdp, stored.certificate.policy
+    dense = mdp.to_arrays()
+    chosen = dense.transitions[np.arange(mdp.num_states), policy]
+    gain = (dense.transitions * dense.rewards).sum(axis=2)
+    value = np.linalg.solve(
+        np.eye(mdp.num_states) - mdp.discount * chosen, gain[np.arange(mdp.num_states), policy]
+    )
+    quality = gain + mdp.discount * dense.transitions @ value
+    with (finished.folder / "policy.csv").open(newline="") as file:
+        for line in csv.DictReader(file):
+            state = mdp.state_labels.index(line["state"])
+            ours, other = quality[state, policy[state]], quality[state, 1 - policy[state]]
+            assert float(line["margin"]) == pytest.approx(ours - other, abs=1e-6)
+
+
+def test_the_run_can_be_repeated_from_its_configuration(finished, tmp_path):
+    again = run(Settings.from_toml(finished.folder / "config.toml"), tmp_path / "again")
+    names = ("policy.csv", "certificate.json", "candidates.csv", "config.toml")
+    for name in names:
+        assert (again.folder / name).read_bytes() == (finished.folder / name).read_bytes()
+
+
+def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
+    assert verify_run(finished.folder, np.random.default_rng(1)).stands
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in FILES:
+        (copy / name).write_bytes((finished.folder / name).read_bytes())
+    content = json.loads((copy / "certificate.json").read_text())
+    content["lower_bound"] = content["nominal_return"]
+    (copy / "certificate.json").write_text(json.dumps(content))
+    verdict = verify_run(copy, np.random.default_rng(1))
+    assert not verdict.stands
+    assert "fall short" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("config.toml", "discount = 0.95", "discount = 0.9", "other model"),
+        ("config.toml", "prior = 1.0", "prior = 2.0", "other data"),
+        ("config.toml", "delta = 0.05", "delta = 0.01", "delta differ"),
+        ("policy.csv", "wear 0,run", "wear 0,repair", "not the policy"),
+    ],
+)
+def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):
+    for file in FILES:
+        (tmp_path / file).write_bytes((finished.folder / file).read_bytes())
+    text = (tmp_path / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new))
+    verdict = verify_run(tmp_path)
+    assert not verdict.stands
+    assert said in verdict.message
+
+
+def test_the_difference_is_the_comparison_with_the_behaviour(finished):
+    difference = finished.behaviour
+    assert difference.lower_bound < difference.mean
+    assert "than what was done in the log" in finished.comparison
+
+
+def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    notes: list[str] = []
+
+    class Teller(running.Nobody):
+        def note(self, text):
+            notes.append(text)
+
+    def full(*_arguments, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "write_report", full)
+        with pytest.raises(OSError, match="Free some and run the same command again"):
+            run(settings, out)
+    assert not out.exists()
+    assert unfinished_name(out).is_dir()
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "read_log", full)
+        patch.setattr(promising, "find", full)
+        made = run(settings, out, teller=Teller())
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    assert "same settings" in notes[0]
+    assert made.certificate.robust_return is not None
+    assert verify_run(out, np.random.default_rng(0)).stands
+
+
+def test_other_settings_start_anew(small_log, tmp_path, monkeypatch):
+    out, notes = tmp_path / "run", []
+
+    class Teller(running.Nobody):
+        def note(self, text):
+            notes.append(text)
+
+    def fail(*_arguments, **_options):
+        raise ValueError("stop")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "write_report", fail)
+        with pytest.raises(ValueError, match="stop"):
+            run(small(small_log), out)
+    made = run(small(small_log, seed=1), out, teller=Teller())
+    assert "other settings" in notes[0]
+    assert made.settings.seed == 1
+
+
+def test_a_log_that_cannot_be_read_leaves_nothing(tmp_path):
+    with pytest.raises(OSError, match="no such file"):
+        run(Settings(log=(str(tmp_path / "no.csv"),), discount=0.9), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_run_leaves_no_folder(settings, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text(settings.in_full().to_toml())
+    code = (
+        "import time, surefoot.pipeline.running as r\n"
+        "r.write_report = lambda *a, **k: (print('now', flush=True), time.sleep(60))\n"
+        "from surefoot.pipeline.settings import Settings\n"
+        f"r.run(Settings.from_toml({str(config)!r}), {str(tmp_path / 'run')!r})\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout.readline() == b"now\n"
+        with pytest.raises(OSError, match="another run is writing"):
+            run(settings, tmp_path / "run")
+        process.send_signal(signal.SIGKILL)
+    assert not (tmp_path / "run").exists()
+    time.sleep(0.1)
+    run(settings, tmp_path / "run")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(FILES)
+
+
+def test_costs_are_promised_from_above(small_log, tmp_path):
+    made = run(small(small_log), tmp_path / "run")
+    certificate = made.certificate
+    assert certificate.objective == "min"
+    assert "cost" in certificate.sentence
+    assert "at most" in certificate.sentence
+    assert "highest cost seen" in certificate.sentence
+    assert certificate.nominal_return < certificate.upper_bound < certificate.robust_return
+    assert certificate.lower_bound < certificate.upper_bound
+    assert "costs at least" in made.comparison
+    assert verify_run(made.folder, np.random.default_rng(0)).stands
+    # The same promise as about negative rewards.
+    settings = replace(made.settings, costs=False)
+    rewards = build_model(settings, model.negated(read_log(made.settings)))
+    twin = promising.in_costs(certificate)
+    assert verify(twin, rewards.posterior, rewards.mdp, rng=np.random.default_rng(0)).stands
+    page = (made.folder / "report.html").read_text()
+    assert "promised, at most" in page
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": "linf"}, {"weights": "analytic"}])
+def test_frequentist_runs(small_log, tmp_path, options):
+    made = run(small(small_log, basis="frequentist", **options), tmp_path / "run")
+    certificate = made.certificate
+    assert certificate.basis == "frequentist"
+    assert certificate.robust_return == certificate.upper_bound
+    assert made.behaviour.probability_better is None
+    assert verify_run(made.folder).stands
+
+
+def test_a_frequentist_promise_that_is_too_good_falls(small_log, tmp_path):
+    made = run(small(small_log, basis="frequentist"), tmp_path / "run")
+    stored = load_run(made.folder)
+    better = replace(stored.certificate, upper_bound=stored.certificate.upper_bound - 0.01)
+    verdict = promising.check_again(stored.model, better)
+    assert not verdict.stands
+    assert "worst case" in verdict.message
+
+
+@pytest.mark.parametrize("basis", ["bayesian", "frequentist"])
+def test_only_allowed_pairs_are_used(small_log, tmp_path, basis):
+    allowed = tmp_path / "allowed.csv"
+    allowed.write_text("state,action\nup,mend\ndown,wait\n")
+    made = run(small(small_log, basis=basis, allowed=str(allowed)), tmp_path / "run")
+    content = json.loads((made.folder / "policy.json").read_text())
+    assert content["action"] == {"up": "mend", "down": "wait"}
+
+
+def test_a_log_is_added_to_an_earlier_run(small_log, tmp_path):
+    first = run(small(small_log), tmp_path / "one")
+    settings = replace(first.settings, add=str(first.folder))
+    second = run(settings, tmp_path / "two")
+    before, after = (Counts.load(made.folder / "counts.npz") for made in (first, second))
+    assert after.count.tolist() == (2 * before.count).tolist()
+    with pytest.raises(OSError, match="not a run folder"):
+        run(replace(settings, add=str(tmp_path)), tmp_path / "three")
+
+
+def test_the_first_state_can_be_given(small_log, tmp_path):
+    initial = tmp_path / "first.csv"
+    initial.write_text("state,probability\ndown,1\n")
+    settings = small(small_log, initial=str(initial))
+    made = build_model(settings, read_log(settings))
+    assert made.mdp.initial.tolist() == [1.0, 0.0, 0.0]
+    initial.write_text("state,probability\ndown,0.5\n")
+    with pytest.raises(ValueError, match=r"sum to 0\.5"):
+        build_model(settings, read_log(settings))
+    initial.write_text("state,probability\ndwn,1\n")
+    with pytest.raises(ValueError, match="Did you mean 'down'"):
+        build_model(settings, read_log(settings))
+
+
+def test_a_time_budget_stops_the_search_with_a_valid_promise(small_log, tmp_path):
+    made = run(small(small_log, time_budget=0.0), tmp_path / "run")
+    assert made.stopped_early
+    assert promising.EARLY in (made.folder / "report.html").read_text().replace("&#39;", "'")
+    assert verify_run(made.folder, np.random.default_rng(0)).stands

@@ -1,0 +1,62 @@
+"""Settings: TOML and back, wrong names and values."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from surefoot.commands.options import MODEL, PROMISE, READING, SEARCH
+from surefoot.pipeline.settings import Settings
+
+FULL = Settings(
+    log=("a b.csv", 'c"d\\e\n.csv'),
+    discount=0.95,
+    delta=0.1,
+    state=("x", "y"),
+    reward_range=(0.0, 1.5),
+    costs=True,
+    support="all",
+    min_visits=3,
+    draws=100,
+    time_budget=1.5,
+)
+
+
+def test_toml_and_back(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(FULL.to_toml(), encoding="utf-8")
+    assert Settings.from_toml(path) == FULL
+
+
+def test_every_setting_is_an_option_of_the_command_line():
+    options = {name for group in (READING, MODEL, PROMISE, SEARCH) for name, _, _ in group}
+    assert {field.name for field in fields(Settings)} == options | {"log", "add"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("discuont = 0.9", "no setting 'discuont'. Did you mean 'discount'"),
+        ('discount = "0.9"', "discount = '0.9'; it must be a number"),
+        ("draws = 1.5", "draws = 1.5; it must be a whole number"),
+        ("discount = 1.0", "discount=1.0; it must be at least 0 and below 1"),
+        ("delta = nan", "delta=nan; it must be above 0"),
+        ("delta = 0.7", "at most 0.5"),
+        ("prior = 0", "prior=0.0; it must be a finite number above 0"),
+        ('norm = "l2"', "norm='l2'; choose one of l1, linf"),
+        ('kind = "clopper-pearson"', "Did you mean 'clopper_pearson'"),
+        ("reward_range = [1]", "two numbers"),
+        ("min-visits = -1", "min_visits=-1; it must be 0 or more"),
+        ("x = ", "not a TOML file"),
+    ],
+)
+def test_wrong_configurations_are_refused(tmp_path, text, message):
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r".") as problem:
+        Settings.from_toml(path)
+    assert message in str(problem.value)
+
+
+def test_the_discount_must_be_given():
+    with pytest.raises(ValueError, match="no discount"):
+        _ = replace(FULL, discount=None).discounted
