@@ -259,3 +259,18 @@ def test_bad_options(options: dict[str, Any], message: str, tmp_path: Path) -> N
     path = write(tmp_path, HEADER + GOOD)
     with pytest.raises(ValueError, match=re.escape(message)):
         read_transitions(path, **options)
+
+
+def test_a_bad_file_with_steps_names_the_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "state,action,reward,e,k\na,x,1,0,0\nb,x\n")
+    with pytest.raises(ValueError, match="line 3: 2 fields where the header has 5"):
+        read_transitions(path, episode="e", step="k")
+    path = write(tmp_path, "state,action,reward,e,k,done\na,x,1,0,0,0\nb,x,1,0,1,maybe\n")
+    with pytest.raises(ValueError, match="line 3: done is 'maybe'"):
+        read_transitions(path, episode="e", step="k", terminal="done")
+    path = write(tmp_path, "state,action,reward,e,k\na,x,1,0,0\nb,x,1,,1\n")
+    with pytest.raises(ValueError, match="line 3: e is empty"):
+        read_transitions(path, episode="e", step="k")
+    path = write(tmp_path, "state,action,reward,e,k\na,x,1,0,0\nb,x,1,0,soon\n")
+    with pytest.raises(ValueError, match="line 3: k is 'soon', not a number"):
+        read_transitions(path, episode="e", step="k")

@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+import duckdb
+
 from surefoot.data.sources import Connection, Source, quote_name, scan
 from surefoot.data.tables import family
 
@@ -267,7 +269,10 @@ def _csv_step_type(connection: Connection, source: Source, step: str) -> str:
         f"FROM (SELECT {name} FROM ({scan(source, {step: 'VARCHAR'})}) "
         f"WHERE {name} IS NOT NULL LIMIT 100)"
     )
-    numbers, times = connection.execute(query).fetchall()[0]
+    try:
+        numbers, times = connection.execute(query).fetchall()[0]
+    except duckdb.Error:  # the count itself will say where the file cannot be read
+        return "DOUBLE"
     return "TIMESTAMP" if times and not numbers else "DOUBLE"
 
 

@@ -30,13 +30,13 @@ def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) 
     if not _value(connection, "SELECT count(*) FROM groups"):
         what = "no complete row" if drop_missing else "no rows"
         raise ValueError(f"{layout.source.name}: the log has {what}, so there is nothing to count.")
+    if not drop_missing:
+        _check_missing(connection, layout)
     if not _value(connection, f"SELECT count(*) FROM groups WHERE flag <> {CUT}"):
         raise ValueError(
             f"{layout.source.name}: no row has a following row in its episode, so there is no "
             "transition. Check the episode and step columns."
         )
-    if not drop_missing:
-        _check_missing(connection, layout)
     _check_counts(connection, layout)
     _check_rewards(connection, layout)
     if layout.derived:
@@ -44,19 +44,16 @@ def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) 
 
 
 def _check_missing(connection: Connection, layout: Layout) -> None:
+    columns = layout.columns
+    measured = {columns.episode: "placed", columns.step: "ordered"}
     for column, condition in missing(layout).items():
-        if column == layout.columns.reward or column == layout.columns.count:
-            continue  # measured, not grouped by
-        if column in (layout.columns.episode, layout.columns.step):
-            lines = _value(
-                connection, f"SELECT count(*) FROM ({layout.select()}) WHERE {condition}"
-            )
+        if column in (columns.reward, columns.count):
+            continue  # looked at with their values
+        if column in measured:
+            query = f"SELECT sum(lines - {measured[column]}) FROM groups"
         else:
-            lines = _value(
-                connection,
-                f"SELECT sum(lines) FROM groups WHERE ({condition}) AND flag <> {CUT}",
-            )
-        if lines:
+            query = f"SELECT sum(lines) FROM groups WHERE ({condition}) AND flag <> {CUT}"
+        if lines := _value(connection, query):
             _raise_missing(connection, layout, column, condition, int(lines))
 
 
@@ -64,15 +61,12 @@ def _raise_missing(
     connection: Connection, layout: Layout, column: str, condition: str, lines: int
 ) -> NoReturn:
     fails = _many(lines, "rows fail")
-    if layout.derived and column not in (layout.columns.episode, layout.columns.step):
+    columns = layout.columns
+    if layout.derived and column not in (columns.episode, columns.step, columns.terminal):
         place, _ = _first_followed(connection, layout, f"({condition}) AND flag <> {CUT}")
         raise ValueError(f"{place}: {column} is missing{fails}. {DROP}")
-    if layout.columns.terminal is None:
-        condition = condition.replace("AND NOT coalesce(z, false)", "")
-    place, value = places.first_row(
-        connection, layout, condition,
-        "spelled_end" if column == layout.columns.terminal else "NULL",
-    )  # fmt: skip
+    shown = "spelled_end" if column == columns.terminal else "NULL"
+    place, value = places.first_row(connection, layout, condition, shown)
     if value is not None:
         raise ValueError(
             f"{place}: {column} is {value!r}{fails}; it must be true or false (or 1 or 0). Correct "

@@ -73,8 +73,9 @@ def missing(layout: Layout) -> dict[str, str]:
     if columns.terminal is not None:
         lacks[columns.terminal] = "z IS NULL"
     after = columns.next_state or tuple(f"the next {name}" for name in columns.state)
+    lives = " AND NOT coalesce(z, false)" if columns.terminal is not None else ""
     for column, name in zip(after, names(layout, "t"), strict=True):
-        lacks[column] = f"{name} IS NULL AND NOT coalesce(z, false)"
+        lacks[column] = f"{name} IS NULL{lives}"
     if columns.reward is not None:
         lacks[columns.reward] = "r IS NULL OR isnan(r)"
     return lacks
@@ -95,6 +96,8 @@ def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None
     grouped = keys(layout)
     measures = [sql for name, sql in constant.items() if name not in grouped]
     measures.append("count(*) AS lines")
+    measures += ["count(e) AS placed"] if layout.columns.episode is not None else []
+    measures += ["count(k) AS ordered"] if layout.columns.step is not None else []
     where = ""
     if layout.columns.count is None:
         measures += ["count(*) AS n"]
