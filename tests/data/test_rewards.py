@@ -243,3 +243,14 @@ def test_a_mean_at_the_end_of_the_range_can_be_drawn() -> None:
     counts = read_transitions(LOG, reward_range=(-3.0, 4.0))
     edge = replace(counts, reward_mean=np.nextafter(counts.reward_mean, 9.0))
     assert np.isfinite(draw_mean_rewards(edge, 10, np.random.default_rng(0))).all()
+
+
+def test_the_worst_includes_what_a_function_says_of_unseen_transitions() -> None:
+    counts = read_transitions(LOG).with_rewards(
+        lambda s, a, t: -50.0 if (s, t) == ("a", "a") else 0
+    )
+    placed = counts.on_support("all", min_visits=2)
+    assert means(placed)["a", "x", "a"] == -50.0
+    assert means(placed)["b", "x", "b"] == -50.0  # withheld rows: stuck at the worst there is
+    assert placed.report is not None
+    assert placed.report.lowest_reward == -50.0

@@ -208,7 +208,7 @@ def _assemble(
     at, found = _positions(counts, listed, num_states, rowless)
     count = np.zeros(len(order), dtype=counts.count.dtype)
     count[at] = counts.count[found]
-    fields, filled = _rewards(counts, listed, rowless, terminal, at, found)
+    fields, filled, floor = _rewards(counts, listed, rowless, terminal, at, found)
     labels = counts.state_labels
     if has_unseen and labels is not None:
         labels = (*labels, free_label(UNSEEN_LABEL, labels))
@@ -230,7 +230,7 @@ def _assemble(
             thin_rows=rows.thin,
             stuck_states=int(np.count_nonzero(~terminal[loops])) - has_unseen,
             filled_rewards=filled,
-            lowest_reward=counts.lowest_reward,
+            lowest_reward=floor,
         ),
     )
 
@@ -258,13 +258,16 @@ def _positions(
 def _rewards(
     counts: "Counts", listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
     at: Ints, found: NDArray[np.bool_],
-) -> tuple[dict[str, Any], int]:  # fmt: skip
+) -> tuple[dict[str, Any], int, float | None]:  # fmt: skip
     """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all."""
-    if counts.reward_mean is None or counts.reward_var is None or counts.reward_low is None:
-        return {}, 0
     floor = counts.lowest_reward
-    if floor is None:
-        return {}, 0
+    if (
+        counts.reward_mean is None
+        or counts.reward_var is None
+        or counts.reward_low is None
+        or floor is None
+    ):
+        return {}, 0, None
     mean, variance = rewards.RewardStatistics.unseen(len(listed.state))
     mean[at], variance[at] = counts.reward_mean[found], counts.reward_var[found]
     loop = rowless[listed.state]
@@ -277,11 +280,12 @@ def _rewards(
         )  # fmt: skip
         known = ~np.isnan(value)
         mean[asked[known]], variance[asked[known]] = value[known], 0.0
+        floor = float(min(floor, value[known].min(initial=floor)))
     empty = np.isnan(mean) & ~loop
     lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
-    return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty))
+    return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
 
 
 def free_label(wanted: str, labels: tuple[Any, ...]) -> str:
