@@ -105,7 +105,8 @@ def _domain_figure(found: Reproduction, domain: str) -> Any:
         axes.set_title(f"delta {delta:g}", fontsize="medium")
         axes.set_xlabel("guaranteed return (dotted: nominal)")
     panels[0].invert_yaxis()
-    panels[-1].legend(fontsize="small", loc="lower right")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize="small", loc="outside upper right", ncols=3)
     return figure
 
 

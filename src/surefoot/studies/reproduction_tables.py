@@ -87,7 +87,9 @@ def _decimal(value: float | None) -> str:
 def _spread(spread: Spread | None) -> str:
     if spread is None:
         return "-"
-    sd = f"{spread.sd:.0f}" if abs(spread.mean) >= 1000 else f"{spread.sd:.2g}"
+    rounding = 1e-9 * abs(spread.mean)
+    spread_sd = spread.sd if spread.sd > rounding else 0.0
+    sd = f"{spread_sd:.0f}" if abs(spread.mean) >= 1000 else f"{spread_sd:.2g}"
     return f"{_number(spread.mean)} ± {sd}" if spread.data_sets > 1 else _number(spread.mean)
 
 
