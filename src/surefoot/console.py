@@ -86,7 +86,7 @@ class PlainStage(Stage):
 
     def __init__(self, total: int | None) -> None:
         self.total = total
-        self.last = time.monotonic()
+        self.began = self.last = time.monotonic()
 
     def update(self, done: int, remark: str = "") -> None:
         """Print a line if the last one is old enough."""
@@ -94,7 +94,15 @@ class PlainStage(Stage):
         if now - self.last >= self.EVERY:
             self.last = now
             share = f"{100 * done // self.total}%" if self.total else ""
-            print(" ", *(text for text in (share, remark) if text), file=sys.stderr)  # noqa: T201
+            texts = (share, remark, self._left(done, now))
+            print(" ", *(text for text in texts if text), file=sys.stderr)  # noqa: T201
+
+    def _left(self, done: int, now: float) -> str:
+        """Return about how long it will take, where that can be told and is worth telling."""
+        if not self.total or not 0 < done < self.total:
+            return ""
+        left = (now - self.began) * (self.total - done) / done
+        return f"(about {left:.0f} s left)" if left >= 1 else ""
 
 
 @contextmanager

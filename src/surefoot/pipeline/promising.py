@@ -146,7 +146,10 @@ def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How much better one policy is than another (for costs: cheaper), with confidence."""
+    """How much better one policy is than another (for costs: cheaper), with confidence.
+
+    ``left_out`` pairs of the log are missing in the model, and so in a policy read off the log.
+    """
 
     lower_bound: float
     mean: float
@@ -154,6 +157,7 @@ class Difference:
     delta: float
     basis: str
     draws: int
+    left_out: int = 0
 
     def sentence(self, *, subject: str, other: str, costs: bool) -> str:
         """Return the difference in one sentence."""

@@ -84,8 +84,13 @@ def behaviour_sentence(behaviour: Difference | None, settings: Settings) -> str:
     if behaviour is None:
         return ""
     other = BEHAVIOUR
-    if settings.min_visits > 1:
-        other += f" (pairs tried fewer than {settings.min_visits} times left out)"
+    if behaviour.left_out:
+        pairs = (
+            "1 rarely tried pair"
+            if behaviour.left_out == 1
+            else (f"{behaviour.left_out:,} rarely tried pairs")
+        )
+        other += f", without {pairs}"
     return behaviour.sentence(subject=SUBJECT, other=other, costs=settings.costs)
 
 
@@ -200,6 +205,8 @@ def _completed(
     if model.placed.visits.sum() > 0:
         with journal.stage("Comparing with the log"):
             behaviour = promising.difference(model, found.policy, model.behaviour)
+        report = model.placed.report
+        behaviour = replace(behaviour, left_out=0 if report is None else report.thin_rows)
     return promising.in_costs(certificate) if model.settings.costs else certificate, behaviour
 
 
