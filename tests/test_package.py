@@ -50,6 +50,7 @@ PUBLIC = (
     "WorstCase",
     "__version__",
     "behaviour_policy",
+    "cartpole",
     "certify",
     "certify_frequentist",
     "certify_split",

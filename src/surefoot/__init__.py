@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from surefoot.data.discretization import Discretization, discretize
     from surefoot.data.rollouts import collect, read_minari
     from surefoot.data.transitions import read_transitions
+    from surefoot.domains.cartpole import cartpole
     from surefoot.domains.domain import Domain
     from surefoot.domains.garnet import garnet, river_chain
     from surefoot.domains.inventory import inventory
@@ -97,6 +98,7 @@ _HOMES = {
     "machine_replacement": "domains.machine",
     "population_growth": "domains.population",
     "inventory": "domains.inventory",
+    "cartpole": "domains.cartpole",
     "garnet": "domains.garnet",
     "river_chain": "domains.garnet",
 }
