@@ -88,7 +88,11 @@ class Shaping:
 def choose_shape(
     shaping: Shaping, weights: str | ArrayLike, center: str | float | None, passes: int
 ) -> Chosen:
-    """Return the weights; with several passes the ones whose robust return is best."""
+    """Return the weights; with several passes the ones whose robust return is best.
+
+    A search comes after a pass with the usual centre: it fits weights so closely to one value
+    function that it had better be the robust one.
+    """
     if not isinstance(weights, str) or weights == "uniform":
         return choose_weights(
             shaping.mdp, weights, norm=shaping.norm, center=center, z=shaping.mdp.probability
@@ -96,9 +100,12 @@ def choose_shape(
     value, _ = shaping.value()
     best: Chosen | None = None
     best_return = -np.inf
-    for turn in range(passes):
-        chosen = _at_value(shaping, value, weights, center)
-        if passes == 1 or chosen.weights is None:
+    plan = [center] * passes
+    if weights == "analytic" and isinstance(center, str) and center == SEARCH:
+        plan = [None, *plan]
+    for turn, where in enumerate(plan):
+        chosen = _at_value(shaping, value, weights, where)
+        if len(plan) == 1 or chosen.weights is None:
             return chosen
         budget = shaping.sizes(chosen.weights[None])[0]
         made = AmbiguitySet(
@@ -106,7 +113,7 @@ def choose_shape(
         )
         value, robust_return = shaping.value(made)
         if best is None or robust_return > best_return:
-            best = chosen._replace(name=f"{chosen.name}, pass {turn + 1} of {passes}")
+            best = chosen._replace(name=f"{chosen.name}, pass {turn + 1} of {len(plan)}")
             best_return = robust_return
     if best is None:
         raise ValueError(f"passes={passes}; it must be at least 1.")

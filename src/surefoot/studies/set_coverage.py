@@ -15,6 +15,7 @@ import argparse
 import dataclasses
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,7 +179,9 @@ def study(
     (3, False)
     """
     tallies = [Tally(domain=domain.name, case=case, delta=delta) for case in cases]
-    for _ in range(replications):
+    seed = int(rng.integers(2**63))
+    for replication in range(replications):
+        rng = np.random.default_rng([seed, replication])
         drawn = from_prior(domain, rng)
         truths = {"bayesian": drawn, "frequentist": domain.mdp}
         data = {
@@ -187,7 +190,9 @@ def study(
         }
         for tally in tallies:
             basis = tally.case.basis
-            made = tally.case.build(data[basis], truths[basis], delta, rng)
+            # By name: a case sees the same draws whichever others run beside it.
+            own = np.random.default_rng([seed, replication, zlib.crc32(tally.case.name.encode())])
+            made = tally.case.build(data[basis], truths[basis], delta, own)
             record(tally, made if shrink == 1.0 else _shrunk(made, shrink), truths[basis])
     return tallies
 
