@@ -13,6 +13,8 @@ from surefoot.model.mdp import MDP
 NORMS = ("l1", "linf")
 BALLS = (*NORMS, "kl")
 KINDS = (*BALLS, "box")
+WEIGHTS_WITHIN = (1e-50, 1e50)
+"""Weights other than 0 and infinity: quotients and products of them must stay finite."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -57,6 +59,9 @@ class AmbiguitySet:
     confidence: Confidence | None = None
 
     def __post_init__(self) -> None:
+        for name in ("budget", "weights", "lower", "upper"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_float_array(name, getattr(self, name)))
         freeze_fields(self)
         if self.norm not in KINDS:
             raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, KINDS))}.")
@@ -219,8 +224,16 @@ def _need(ambiguity: AmbiguitySet, name: str, length: int) -> NDArray[np.float64
     return array
 
 
+def _without(ambiguity: AmbiguitySet, *names: str) -> None:
+    """Refuse what a set of this kind would ignore."""
+    for name in names:
+        if getattr(ambiguity, name) is not None:
+            raise ValueError(f"a {ambiguity.norm} set has no {name}; leave it out.")
+
+
 def _check_ball(ambiguity: AmbiguitySet) -> None:
     mdp = ambiguity.mdp
+    _without(ambiguity, "lower", "upper")
     budget = _need(ambiguity, "budget", mdp.num_rows)
     bad = np.flatnonzero(~(budget >= 0))
     if len(bad):
@@ -239,10 +252,20 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
             f"the weight of {_entry_name(mdp, bad[0])} is {weights[bad[0]]}; weights must be 0 or "
             f"more ({len(bad)} of {mdp.num_entries} fail)."
         )
+    smallest, largest = WEIGHTS_WITHIN
+    extreme = (weights > 0) & (weights < smallest) | np.isfinite(weights) & (weights > largest)
+    bad = np.flatnonzero(extreme)
+    if len(bad):
+        raise ValueError(
+            f"the weight of {_entry_name(mdp, bad[0])} is {weights[bad[0]]}; weights must be 0 "
+            f"(free), infinity (pinned) or lie within {smallest:g}..{largest:g}. Scale weights and "
+            f"budgets alike ({len(bad)} of {mdp.num_entries} fail)."
+        )
 
 
 def _check_box(ambiguity: AmbiguitySet) -> None:
     mdp = ambiguity.mdp
+    _without(ambiguity, "budget", "weights")
     lower = _need(ambiguity, "lower", mdp.num_entries)
     upper = _need(ambiguity, "upper", mdp.num_entries)
     bad = np.flatnonzero(~((lower >= 0) & (lower <= upper) & (upper <= 1)))

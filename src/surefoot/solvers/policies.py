@@ -28,7 +28,10 @@ def deterministic(choice: NDArray[np.uint64]) -> RowPolicy:
 
 def check_policy(mdp: MDP, policy: ArrayLike) -> RowPolicy:
     """Turn ``(S,)`` action ids or ``(S, A)`` probabilities into rows, or say what is wrong."""
-    given = np.asarray(policy)
+    try:
+        given = np.asarray(policy)
+    except ValueError as problem:
+        raise ValueError(f"policy must be an array of numbers: {problem}") from None
     if given.ndim == 1:
         return deterministic(_rows_of_actions(mdp, given))
     if given.shape != (mdp.num_states, mdp.num_actions):

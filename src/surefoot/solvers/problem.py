@@ -15,6 +15,8 @@ from surefoot.solvers.row_kernels import Problem
 EPSILON = float(np.finfo(np.float64).eps)
 OBJECTIVES = ("max", "min")
 NATURES = ("worst", "best")
+LARGEST_VALUE = 1e150
+"""Values must stay below this: products and quotients of them are formed."""
 EMPTY = np.empty(0)
 EMPTY.setflags(write=False)
 
@@ -42,6 +44,9 @@ def make_problem(
 
     What takes a pass over the entries is kept for as long as the model and the set live.
     """
+    for name, thing, wanted in (("mdp", mdp, MDP), ("ambiguity", ambiguity, AmbiguitySet)):
+        if not isinstance(thing, wanted) and not (name == "ambiguity" and thing is None):
+            raise TypeError(f"{name} must be an {wanted.__name__}, got {type(thing).__name__}.")
     for name, value, choices in (
         ("objective", objective, OBJECTIVES),
         ("nature", nature, NATURES),
@@ -49,6 +54,7 @@ def make_problem(
         if value not in choices:
             raise ValueError(f"{name}={value!r}; choose {' or '.join(map(repr, choices))}.")
     if mdp not in _probabilities:
+        _check_range(mdp)
         _probabilities[mdp] = normalised(mdp.probability, mdp.row_start)
     probability = _probabilities[mdp]
     longest = int(np.diff(mdp.row_start).max())
@@ -79,6 +85,16 @@ def make_problem(
         longest=longest,
         nominal_caps=layout.holds_nominal and nature == "worst",
     )
+
+
+def _check_range(mdp: MDP) -> None:
+    """Refuse rewards whose sums would leave the range of doubles: no bound would be left."""
+    largest = float(np.abs(mdp.reward).max())
+    if not largest / (1 - mdp.discount) <= LARGEST_VALUE:
+        raise ValueError(
+            f"rewards as large as {largest:g} at discount {mdp.discount:g} give values beyond "
+            f"{LARGEST_VALUE:g}, too large to compute with. Use other units of reward."
+        )
 
 
 def lay_out(ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: int) -> Layout:

@@ -13,9 +13,6 @@ from surefoot.solvers.problem import make_problem
 from surefoot.solvers.solution import Solution
 from surefoot.solvers.workspace import Workspace
 
-LARGEST_VALUE = 1e300
-"""Values must stay below this: sums and products of them are formed."""
-
 Progress = Callable[[int, float], None]
 """Called after every sweep with the number of sweeps and the error bound reached."""
 
@@ -111,6 +108,7 @@ def evaluate(
     """
     rows = check_policy(mdp, policy)
     given = np.array(policy)
+    given = given.astype(np.int64 if given.ndim == 1 else np.float64)
     return _run(
         mdp, ambiguity, rows, given, None, tolerance, max_iterations, progress, objective, nature,
         threads,
@@ -136,7 +134,6 @@ def _run(
         raise ValueError(f"max_iterations={max_iterations}; it must be at least 1.")
     if threads is not None and not threads >= 1:
         raise ValueError(f"threads={threads}; it must be at least 1, or None.")
-    _check_range(mdp)
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, progress=progress)
     method = ALGORITHMS[algorithm] if algorithm is not None else default
@@ -144,16 +141,6 @@ def _run(
         outcome = method(work, stopping)
         policy = given if given is not None else mdp.row_action[work.choice]
         return _report(mdp, ambiguity, objective, nature, policy, work, outcome, algorithm)
-
-
-def _check_range(mdp: MDP) -> None:
-    """Refuse rewards whose sums would leave the range of doubles: no bound would be left."""
-    largest = float(np.abs(mdp.reward).max())
-    if not largest / (1 - mdp.discount) <= LARGEST_VALUE:
-        raise ValueError(
-            f"rewards as large as {largest:g} at discount {mdp.discount:g} give values beyond "
-            f"{LARGEST_VALUE:g}, too large to compute with. Use other units of reward."
-        )
 
 
 def _report(

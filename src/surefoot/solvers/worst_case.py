@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP
-from surefoot.solvers.problem import make_problem
+from surefoot.solvers.problem import LARGEST_VALUE, make_problem
 from surefoot.solvers.row_kernels import NEVER
 from surefoot.solvers.sweep_kernels import nature_rows, row_values
 
@@ -55,8 +55,9 @@ def worst_case(
     0.125
     """
     z = as_float_array("values", values)
-    if z.ndim != 1 or len(z) == 0 or not np.all(np.isfinite(z)):
-        raise ValueError(f"values must be finite numbers of shape (K,), got shape {z.shape}.")
+    if z.ndim != 1 or len(z) == 0:
+        raise ValueError(f"values has shape {z.shape}; it must be (K,), one per successor.")
+    check_numbers("values", z)
     p = check_distribution("nominal", nominal, len(z))
     if norm not in BALLS:
         raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, BALLS))}.")
@@ -64,7 +65,7 @@ def worst_case(
     ambiguity = AmbiguitySet(
         mdp=mdp,
         norm=norm,
-        budget=_beside(float(budget), len(z)),
+        budget=_beside(_radius(budget), len(z)),
         weights=None if weights is None else _entry_weights(weights, len(z)),
     )
     problem = make_problem(mdp, ambiguity, objective="max", nature="worst")
@@ -102,7 +103,27 @@ def _entry_weights(weights: ArrayLike, k: int) -> NDArray[np.float64]:
     w = as_float_array("weights", weights)
     if w.shape != (k,):
         raise ValueError(f"weights has shape {w.shape}; it must be ({k},).")
+    bad = np.flatnonzero(~(w >= 0))
+    if len(bad):
+        raise ValueError(f"weights[{bad[0]}] is {w[bad[0]]}; weights must be 0 or more.")
     return np.concatenate((w, np.ones(k - 1)))
+
+
+def _radius(budget: float) -> float:
+    size = as_float_array("budget", budget)
+    if size.ndim != 0 or not size >= 0:
+        raise ValueError(f"budget={budget!r}; it must be one number, 0 or more.")
+    return float(size)
+
+
+def check_numbers(name: str, array: NDArray[np.float64]) -> None:
+    """Refuse numbers that are not finite, or too large to compute with."""
+    bad = np.flatnonzero(~(np.abs(array) <= LARGEST_VALUE))
+    if len(bad):
+        raise ValueError(
+            f"{name}[{bad[0]}] is {array[bad[0]]}; it must be a number within "
+            f"-{LARGEST_VALUE:g}..{LARGEST_VALUE:g} ({len(bad)} of {len(array)} fail)."
+        )
 
 
 def spans(
@@ -122,8 +143,9 @@ def spans(
     """
     mdp = ambiguity.mdp
     v = as_float_array("value", value)
-    if v.shape != (mdp.num_states,) or not np.all(np.isfinite(v)):
-        raise ValueError(f"value must be finite numbers of shape ({mdp.num_states},).")
+    if v.shape != (mdp.num_states,):
+        raise ValueError(f"value has shape {v.shape}; it must be ({mdp.num_states},).")
+    check_numbers("value", v)
     ends = []
     for nature in ("worst", "best"):
         problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
