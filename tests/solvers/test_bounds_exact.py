@@ -67,6 +67,22 @@ def test_bounds_hold_for_tiny_and_huge_rewards(scale: float, objective: str, nat
         check_all_stops(mdp, EXACT_SETS[name](mdp, 0.2), objective, nature, 1e-9 * scale)
 
 
+@pytest.mark.parametrize("scale", [1e-308, 1e-312, 1e-320, 1e140])
+def test_bounds_hold_at_the_ends_of_the_doubles(scale: float) -> None:
+    rng = np.random.default_rng(13)
+    for name in EXACT_SETS:
+        mdp = random_model(rng, 3, 2, discount=0.9, scale=scale)
+        check_all_stops(mdp, EXACT_SETS[name](mdp, 0.2), "max", "worst", 1e-300)
+
+
+@pytest.mark.parametrize("discount", [1 - 1e-8, 1 - 1e-13, 1 - 2**-53])
+def test_bounds_hold_next_to_discount_one(discount: float) -> None:
+    rng = np.random.default_rng(14)
+    for name in EXACT_SETS:
+        mdp = random_model(rng, 3, 2, discount=discount)
+        check_all_stops(mdp, EXACT_SETS[name](mdp, 0.2), "max", "worst", 1e-6)
+
+
 @pytest.mark.parametrize("name", [None, *EXACT_SETS])
 def test_bounds_hold_for_one_state(name: str | None) -> None:
     mdp = MDP.from_arrays(np.ones((1, 3, 1)), np.array([[-1.0, 2.0, 0.5]]), discount=0.99)

@@ -130,7 +130,7 @@ def _sweeps_left(spans: list[float], work: Workspace, stopping: Stopping) -> flo
         return 0.0
     if rate >= 1 or target <= 0:
         return math.inf
-    return math.log(target / spans[-1]) / math.log(rate)
+    return (math.log(target) - math.log(spans[-1])) / math.log(rate)
 
 
 def _policy_rounds(

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from surefoot.solvers.row_kernels import Problem
 
 EPSILON = float(np.finfo(np.float64).eps)
+UNDERFLOW = 1e-300
+"""Below this, errors are no longer relative to the size of the numbers."""
 
 
 class Change(NamedTuple):
@@ -52,7 +54,9 @@ def rounding_allowance(
     leaves a factor of about four.
     """
     largest = largest_reward + discount * float(np.abs(v).max())
-    return 8 * (terms + 8) * EPSILON * largest
+    if largest == 0:
+        return 0.0
+    return 8 * (terms + 8) * max(EPSILON * largest, UNDERFLOW)
 
 
 def bracket(problem: Problem, change: Change, allowance: float) -> Bracket:
