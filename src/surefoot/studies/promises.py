@@ -26,6 +26,8 @@ SETTINGS = (
     ("cartpole", 20),
 )
 """Domains and samples per state-action pair."""
+VAR_STATES = 100
+"""Most states for which the VaR promise is worth its draws."""
 HEAD = (
     "domain", "samples", "published", "robust, uniform", "robust, optimised", "VaR", "certificate",
     "no policy more than",
@@ -45,7 +47,7 @@ class Promises:
     robust_uniform, robust_optimised
         Robust values of strict credible L1 sets (union over states).
     var
-        The VaR operator's promise from fresh draws.
+        The VaR operator's promise from fresh draws; None where strict ranks need too many.
     certificate, upper
         The two ends of the certificate.
     scope
@@ -60,7 +62,7 @@ class Promises:
     published: float | None
     robust_uniform: float
     robust_optimised: float
-    var: float
+    var: float | None
     certificate: float
     upper: float
     scope: str
@@ -70,7 +72,8 @@ class Promises:
     def row(self) -> tuple[str, ...]:
         """The line of the table, lower bounds rounded down."""
         printed = "-" if self.published is None else f"{self.published:g}"
-        robust = (lower_text(x, 5) for x in (self.robust_uniform, self.robust_optimised, self.var))
+        found = (self.robust_uniform, self.robust_optimised, self.var)
+        robust = ("-" if x is None else lower_text(x, 5) for x in found)
         return (
             self.domain, f"{self.samples}", printed, *robust,
             lower_text(self.certificate, 5), upper_text(self.upper, 5),
@@ -102,7 +105,9 @@ def promises(domain: str, samples: int, *, delta: float, seed: int) -> Promises:
         ).return_lower
         for weights in ("uniform", "analytic")
     ]  # fmt: skip
-    var = var_solve(posterior, mdp, delta=delta, rng=var_rng).promise
+    var = None
+    if mdp.num_states <= VAR_STATES:
+        var = var_solve(posterior, mdp, delta=delta, rng=var_rng).promise
     certificate = optimize(posterior, mdp, delta=delta, rng=search_rng).certificate
     return Promises(
         domain=domain,
