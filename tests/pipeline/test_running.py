@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from surefoot.ambiguity.credible import credible_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.verification import verify
 from surefoot.data.counting import Counts
@@ -21,6 +22,7 @@ from surefoot.pipeline.loading import load_run, verify_run
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.running import run
 from surefoot.pipeline.settings import Settings
+from surefoot.solvers.solver import evaluate
 
 
 def small(log, **options):
@@ -274,3 +276,14 @@ def test_a_time_budget_stops_the_search_with_a_valid_promise(small_log, tmp_path
     assert made.stopped_early
     assert promising.EARLY in (made.folder / "report.html").read_text().replace("&#39;", "'")
     assert verify_run(made.folder, np.random.default_rng(0)).stands
+
+
+def test_the_robust_return_is_that_of_the_whole_credible_set(finished):
+    """Sizing only the policy's own rows gives the same worst case, up to the Monte Carlo."""
+    stored = load_run(finished.folder)
+    whole = credible_set(
+        stored.model.posterior, stored.model.mdp, delta=0.05, eta=0.01, union="states",
+        rng=np.random.default_rng(5),
+    )  # fmt: skip
+    worst = evaluate(stored.model.mdp, stored.certificate.policy, whole).return_lower
+    assert stored.certificate.robust_return == pytest.approx(worst, abs=4.0)

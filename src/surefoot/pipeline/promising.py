@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from surefoot._rounding import lower_text
 from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot.certificates.batch import restricted
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, percent
 from surefoot.certificates.certifying import certify
@@ -17,8 +18,12 @@ from surefoot.certificates.comparison import Comparison, compare
 from surefoot.certificates.frequentist import certify_frequentist
 from surefoot.certificates.optimize import STARTS, optimize
 from surefoot.certificates.verification import Verification, verify
+from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.model import Model, frequentist
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate, solve
 
 CANDIDATES = 1 + len(ROBUST_SCALES) + VAR_LEVELS + 2 + len(CLIMB_SHARES) + STARTS
@@ -118,16 +123,25 @@ def _discouraged(mdp: MDP, allowed: NDArray[np.bool_] | None) -> MDP:
 
 
 def with_robust(model: Model, certificate: Certificate) -> Certificate:
-    """Add the policy's worst case in a credible set; a frequentist promise is one already."""
+    """Add the policy's worst case in a credible set; a frequentist promise is one already.
+
+    The policy was fixed without the draws that size the set, so that only its own rows need one.
+    """
     if not model.bayesian:
         return certificate
-    settings = model.settings
+    settings, mdp = model.settings, model.mdp
+    rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)
+    entries = RowLayout.of(mdp).entries_of(rows)
+    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    own = restricted(mdp, rows, mdp.probability[entries], reward[entries])
+    counts = Counts.on_rows_of(own, model.placed.count[entries])
+    prior = model.posterior.shape[entries] - counts.count
     ambiguity = credible_set(
-        model.posterior, model.mdp, delta=settings.delta, norm=settings.norm,
+        DirichletPosterior(counts, prior=prior), own, delta=settings.delta, norm=settings.norm,
         weights=settings.weights, union="states", rule="strict", eta=settings.eta,
         rng=streams(settings.seed)[1],
     )  # fmt: skip
-    worst = evaluate(model.mdp, certificate.policy, ambiguity)
+    worst = evaluate(own, certificate.policy, ambiguity)
     return replace(certificate, robust_return=worst.return_lower)
 
 

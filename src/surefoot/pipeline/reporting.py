@@ -19,7 +19,7 @@ from surefoot.solvers.policies import check_policy
 
 DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""
-WORK = 2**27
+WORK = 2**25
 """Fewer where they would be more drawn probabilities than this."""
 
 
