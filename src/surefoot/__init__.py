@@ -9,42 +9,61 @@ from typing import TYPE_CHECKING, Any
 
 from surefoot._version import __version__
 
-if TYPE_CHECKING:
-    from surefoot.ambiguity.confidence import Confidence
-    from surefoot.ambiguity.credible import credible_set
-    from surefoot.ambiguity.frequentist import frequentist_set, split_counts
-    from surefoot.ambiguity.sets import AmbiguitySet
-    from surefoot.certificates.certificate import Certificate
-    from surefoot.certificates.certifying import certify
-    from surefoot.certificates.comparison import Comparison, compare
-    from surefoot.certificates.curve import GuaranteeCurve, guarantee_curve
-    from surefoot.certificates.frequentist import SplitResult, certify_frequentist, certify_split
-    from surefoot.certificates.optimize import Candidate, Result, optimize
-    from surefoot.certificates.policies import behaviour_policy, read_policy
-    from surefoot.certificates.var import VarSolution, var_solve
-    from surefoot.certificates.verification import Verification, verify
-    from surefoot.data.counting import Counts
-    from surefoot.data.discretization import Discretization, discretize
-    from surefoot.data.rollouts import collect, read_minari
-    from surefoot.data.transitions import read_transitions
-    from surefoot.domains.cartpole import cartpole
-    from surefoot.domains.domain import Domain
-    from surefoot.domains.garnet import garnet, river_chain
-    from surefoot.domains.inventory import inventory
-    from surefoot.domains.machine import machine_replacement
-    from surefoot.domains.population import population_growth
-    from surefoot.domains.riverswim import riverswim
-    from surefoot.model.files import read_mdp, write_mdp
-    from surefoot.model.mdp import MDP
-    from surefoot.posterior.dirichlet import DirichletPosterior
-    from surefoot.posterior.draws import PosteriorDraws
-    from surefoot.posterior.growth import fit_population
-    from surefoot.posterior.hierarchical import HierarchicalPosterior
-    from surefoot.posterior.pooled import fit_pooled
-    from surefoot.posterior.protocol import Posterior
-    from surefoot.solvers.solution import Solution, Status
-    from surefoot.solvers.solver import evaluate, solve
-    from surefoot.solvers.worst_case import WorstCase, loss_bound, spans, worst_case
+if TYPE_CHECKING:  # "as" marks a name as exported
+    from surefoot.ambiguity.confidence import Confidence as Confidence
+    from surefoot.ambiguity.credible import credible_set as credible_set
+    from surefoot.ambiguity.frequentist import frequentist_set as frequentist_set
+    from surefoot.ambiguity.frequentist import split_counts as split_counts
+    from surefoot.ambiguity.sets import AmbiguitySet as AmbiguitySet
+    from surefoot.certificates.certificate import Certificate as Certificate
+    from surefoot.certificates.certifying import certify as certify
+    from surefoot.certificates.comparison import Comparison as Comparison
+    from surefoot.certificates.comparison import compare as compare
+    from surefoot.certificates.curve import GuaranteeCurve as GuaranteeCurve
+    from surefoot.certificates.curve import guarantee_curve as guarantee_curve
+    from surefoot.certificates.frequentist import SplitResult as SplitResult
+    from surefoot.certificates.frequentist import certify_frequentist as certify_frequentist
+    from surefoot.certificates.frequentist import certify_split as certify_split
+    from surefoot.certificates.optimize import Candidate as Candidate
+    from surefoot.certificates.optimize import Result as Result
+    from surefoot.certificates.optimize import optimize as optimize
+    from surefoot.certificates.policies import behaviour_policy as behaviour_policy
+    from surefoot.certificates.policies import read_policy as read_policy
+    from surefoot.certificates.var import VarSolution as VarSolution
+    from surefoot.certificates.var import var_solve as var_solve
+    from surefoot.certificates.verification import Verification as Verification
+    from surefoot.certificates.verification import verify as verify
+    from surefoot.data.counting import Counts as Counts
+    from surefoot.data.discretization import Discretization as Discretization
+    from surefoot.data.discretization import discretize as discretize
+    from surefoot.data.rollouts import collect as collect
+    from surefoot.data.rollouts import read_minari as read_minari
+    from surefoot.data.transitions import read_transitions as read_transitions
+    from surefoot.domains.cartpole import cartpole as cartpole
+    from surefoot.domains.domain import Domain as Domain
+    from surefoot.domains.garnet import garnet as garnet
+    from surefoot.domains.garnet import river_chain as river_chain
+    from surefoot.domains.inventory import inventory as inventory
+    from surefoot.domains.machine import machine_replacement as machine_replacement
+    from surefoot.domains.population import population_growth as population_growth
+    from surefoot.domains.riverswim import riverswim as riverswim
+    from surefoot.model.files import read_mdp as read_mdp
+    from surefoot.model.files import write_mdp as write_mdp
+    from surefoot.model.mdp import MDP as MDP
+    from surefoot.posterior.dirichlet import DirichletPosterior as DirichletPosterior
+    from surefoot.posterior.draws import PosteriorDraws as PosteriorDraws
+    from surefoot.posterior.growth import fit_population as fit_population
+    from surefoot.posterior.hierarchical import HierarchicalPosterior as HierarchicalPosterior
+    from surefoot.posterior.pooled import fit_pooled as fit_pooled
+    from surefoot.posterior.protocol import Posterior as Posterior
+    from surefoot.solvers.solution import Solution as Solution
+    from surefoot.solvers.solution import Status as Status
+    from surefoot.solvers.solver import evaluate as evaluate
+    from surefoot.solvers.solver import solve as solve
+    from surefoot.solvers.worst_case import WorstCase as WorstCase
+    from surefoot.solvers.worst_case import loss_bound as loss_bound
+    from surefoot.solvers.worst_case import spans as spans
+    from surefoot.solvers.worst_case import worst_case as worst_case
 
 _HOMES = {
     "read_transitions": "data.transitions",
