@@ -8,6 +8,7 @@ The model meant by an array of floats is each row divided by its exact sum.
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -236,6 +237,43 @@ def exact_linf(z: Numbers, p: Numbers, w: Numbers, budget: Any) -> ExactRow:
 def exact_ball(z: Numbers, p: Numbers, w: Numbers, budget: Any, norm: str) -> ExactRow:
     """Minimise over a ball of either norm, exactly."""
     return (exact_l1 if norm == "l1" else exact_linf)(z, p, w, budget)
+
+
+def precise_kl(z: Numbers, p: Numbers, budget: Any) -> Decimal:
+    """Minimise ``q.z  s.t.  KL(p || q) <= budget, q in the simplex``, to 40 digits.
+
+    Bisection for the multiplier ``t = min z - nu`` at which the dual
+    ``nu + exp(-budget) prod (z_i - nu)^p_i`` is highest; its slope falls in ``t``.
+    """
+    with localcontext() as context:
+        context.prec = 45
+        values, chances = [Decimal(float(x)) for x in z], [Decimal(float(x)) for x in p]
+        lowest, total, radius = min(values), sum(chances), Decimal(float(budget))
+        seen = [(x / total, y - lowest) for x, y in zip(chances, values, strict=True) if x > 0]
+        reach = sum(x * y for x, y in seen)
+        if reach == 0:
+            return lowest
+
+        def logs(t: Decimal) -> Decimal:
+            return sum((x * (y + t).ln() for x, y in seen), Decimal(0))
+
+        def excess(t: Decimal) -> Decimal:
+            return logs(t) + sum((x / (y + t) for x, y in seen), Decimal(0)).ln() - radius
+
+        def dual(t: Decimal) -> Decimal:
+            return lowest - t + (logs(t) - radius).exp()
+
+        if all(y > 0 for _, y in seen) and excess(Decimal(0)) <= 0:
+            return dual(Decimal(0))
+        low, high = reach, reach
+        while excess(low) <= 0 and low > reach * Decimal(10) ** -300:
+            low *= low / reach / 4 if low < reach else Decimal("0.25")
+        while excess(high) > 0:
+            high *= high / reach * 4 if high > reach else 4
+        while high > low * (1 + Decimal(10) ** -20):
+            middle = (low * high).sqrt()
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        return max(dual(low), dual(high))
 
 
 def lp_ball(z: ArrayLike, p: ArrayLike, w: ArrayLike, budget: float, norm: str) -> float:

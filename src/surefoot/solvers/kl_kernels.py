@@ -33,6 +33,8 @@ MAX_STEPS = 200
 """Evaluations before a row is returned with its remaining gap (seen: at most two dozen)."""
 TICKS = float(2**20)
 """What one unit of ``log(t / reach)`` is in a row's memory, which holds whole numbers."""
+FURTHEST = 1e300
+"""Where a multiplier is cut, so that sums with it stay finite."""
 NEVER, INSIDE, AT_EDGE = np.int32(-1), np.int32(0), np.int32(1)
 """Second number of a row's memory: nothing yet, a multiplier ``t > 0``, or ``t = 0``."""
 
@@ -81,7 +83,8 @@ def kl_start(
         if z[i] == lowest and p[at + i] > 0.0:
             seen = True
     reach = nominal - lowest
-    return max(math.sqrt(variance / (2.0 * budget)) - reach, 0.01 * reach), seen
+    far = math.sqrt(variance) / math.sqrt(2.0 * budget)  # the quotient first might overflow
+    return max(far - reach, 0.01 * reach), seen
 
 
 @kernel(lean=True)
@@ -113,7 +116,7 @@ def kl_search(
         if t == 0.0 and excess <= 0.0:  # the rest of the mass goes to the unseen lowest entry
             return value, 0.0, t
         if spread < np.inf:
-            gain = scale * spread / (1.0 + spread)
+            gain = scale * (spread / (1.0 + spread))  # in this order: the product may overflow
             above = min(above, nominal - (gain if excess <= 0.0 else gain * budget / divergence))
         if above - best <= small:
             break
@@ -168,10 +171,10 @@ def kl_value(
     if memory[row, 1] == AT_EDGE and not seen:
         guess = 0.0
     elif memory[row, 1] == INSIDE:
-        guess = reach * math.exp(memory[row, 0] / TICKS)
+        guess = min(reach * math.exp(memory[row, 0] / TICKS), FURTHEST)
     value, gap, t = kl_search(z, p, at, k, budget, nominal, lowest, guess, seen, accuracy)
     if t > 0.0:
-        memory[row, 0] = np.int32(TICKS * min(max(math.log(t / reach), -1000.0), 1000.0))
+        memory[row, 0] = np.int32(TICKS * min(max(math.log(t / reach), -700.0), 700.0))
         memory[row, 1] = INSIDE
     else:
         memory[row, 1] = AT_EDGE
@@ -204,11 +207,14 @@ def kl_distribution(
         return value
     # At t = 0 the unseen lowest entry takes what the others leave; elsewhere nothing is left.
     kept = math.exp(logs - budget) if t == 0.0 else 1.0 / (1.0 + spread)
-    rest = 1.0
+    total = 0.0
     for i in range(k):
         if p[at + i] > 0.0:
             out[i] = kept * p[at + i] * scale / ((z[i] - lowest) + t)
-            rest -= out[i]
-    if t == 0.0:
-        out[receiver] += max(rest, 0.0)
+            total += out[i]
+    if t == 0.0 and total < 1.0:
+        out[receiver] += 1.0 - total
+        total = 1.0
+    for i in range(k):  # where all values are alike, rounding is all that is left of the sum
+        out[i] /= total
     return value
