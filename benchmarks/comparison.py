@@ -11,8 +11,8 @@ from benchmarks.timing import describe_machine
 DISCOUNTS = (0.95, 0.99)
 
 NOTES = f"""\
-Cells hold discount {DISCOUNTS[0]} / {DISCOUNTS[1]}. Seconds: median, one thread, tolerance 1e-6, \
-model build excluded. Ratio: to {YARDSTICK.name}, in the same run.
+Cells hold discount {DISCOUNTS[0]} / {DISCOUNTS[1]}. Seconds: processor time, median, one thread, \
+tolerance 1e-6, model build excluded. Ratio: to {YARDSTICK.name}, in the same run.
 Certified error: a proved bound, rounding included. True error: against an exact linear solve, \
 bracketed by weak duality and feasibility without our kernels.
 HiGHS: {HIGHS_ROWS} rows timed and scaled to all; its error is that of these rows. Storm: reward \

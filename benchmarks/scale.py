@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.scale_run import ScaleRun
-from benchmarks.table import render
+from benchmarks.table import figure, render
 from benchmarks.timing import describe_machine
 
 HEADINGS = (
@@ -47,8 +47,8 @@ def as_line(run: ScaleRun) -> tuple[str, ...]:
         f"{run.states:,}",
         str(run.threads),
         f"{run.discount:g}",
-        f"{run.build_seconds:.2g}",
-        f"{run.seconds:.2g}",
+        figure(run.build_seconds),
+        figure(run.seconds),
         str(run.sweeps),
         f"{run.relative_error:.0e}",
         f"{run.array_bytes / 1e6:.0f}",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from statistics import median
 
-from benchmarks.table import render
+from benchmarks.table import figure, render
 from benchmarks.timing import describe_machine
 
 FIRST_ANSWER = """
@@ -65,13 +65,13 @@ def _processor_time() -> float:
 def first_answer(label: str, cache: str, repeats: int) -> tuple[str, ...]:
     """Return the line of a first answer with kernels cached in a directory."""
     runs = [time_process(FIRST_ANSWER, {"SUREFOOT_CACHE_DIR": cache}) for _ in range(repeats)]
-    return label, *(f"{median(part):.2g}" for part in zip(*runs, strict=True))
+    return label, *(figure(median(part)) for part in zip(*runs, strict=True))
 
 
 def help_line(repeats: int) -> tuple[str, ...]:
     """Return the line of ``surefoot --help``."""
     runs = [time_process(HELP, {}) for _ in range(repeats)]
-    medians = (f"{median(part):.2g}" for part in zip(*runs, strict=True))
+    medians = (figure(median(part)) for part in zip(*runs, strict=True))
     return "surefoot --help", *medians, "", "", "", ""
 
 

@@ -94,14 +94,14 @@ def _line(
         return name, one.name, MISSING, "", "", "", ""
     cells = [column[one.name] for column in columns]
     ratios = [
-        f"{cell.seconds / column[yardstick].seconds:.2g}" if yardstick in column else "?"
+        figure(cell.seconds / column[yardstick].seconds) if yardstick in column else "?"
         for cell, column in zip(cells, columns, strict=True)
     ]
     wanted = one.wanted(case)
     return (
         name,
         one.name,
-        _pair(f"{cell.seconds:.2g}" for cell in cells),
+        _pair(figure(cell.seconds) for cell in cells),
         _pair(ratios),
         "" if wanted is None else f"<= {wanted:g}",
         _pair(_certified_text(cell) for cell in cells),
@@ -116,7 +116,13 @@ def _certified_text(cell: Cell) -> str:
 
 
 def _pair(texts: Iterable[str]) -> str:
-    return " / ".join(texts)
+    shown = list(texts)
+    return "none" if set(shown) == {"none"} else " / ".join(shown)
+
+
+def figure(number: float) -> str:
+    """Return a number with two digits, or all those before the point."""
+    return f"{number:.0f}" if number >= 99.5 else f"{number:.2g}"
 
 
 def render(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
