@@ -236,7 +236,7 @@ def exact_linf(z: Numbers, p: Numbers, w: Numbers, budget: Any) -> ExactRow:
 
 def exact_ball(z: Numbers, p: Numbers, w: Numbers, budget: Any, norm: str) -> ExactRow:
     """Minimise over a ball of either norm, exactly."""
-    return (exact_l1 if norm == "l1" else exact_linf)(z, p, w, budget)
+    return {"l1": exact_l1, "linf": exact_linf}[norm](z, p, w, budget)
 
 
 def precise_kl(z: Numbers, p: Numbers, budget: Any) -> Decimal:
