@@ -1,8 +1,8 @@
 """What every kind of set and every solver must fulfil.
 
 A new kind of set is one more line in ``SETS`` (in ``EXACT_SETS``, with its row in
-``oracles.exact_row``, where its worst case is rational); a new algorithm is there by its name. The
-tests run over all of them.
+``exact_models.exact_row``, where its worst case is rational); a new algorithm is there by its
+name. The tests run over all of them.
 """
 
 from collections.abc import Callable, Iterable
@@ -76,7 +76,7 @@ EXACT_SETS: dict[str, MakeSet] = {
     "box": _box,
     "box beside the nominal": _box_beside,
 }
-"""Kinds whose worst case is a rational number, so that ``oracles.exact_row`` knows it exactly."""
+"""Kinds whose worst case is a rational number, so that ``exact_models`` knows it exactly."""
 
 SETS: dict[str, MakeSet] = {**EXACT_SETS, "kl": _kl}
 

@@ -17,7 +17,8 @@ from contracts import (
     random_model,
     status_is_honest,
 )
-from oracles import ExactModel, exact, exact_distribution
+from exact_models import ExactModel
+from oracles import exact, exact_distribution
 from surefoot import MDP, AmbiguitySet, evaluate, solve
 from surefoot.solvers.solution import Status
 

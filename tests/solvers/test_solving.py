@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import ALGORITHMS, EXACT_SETS, SETS, bounds_hold, brackets_meet, random_model
-from oracles import ExactModel
+from exact_models import ExactModel
 from surefoot import (
     MDP,
     AmbiguitySet,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from contracts import EXACT_SETS, random_model
-from oracles import ExactModel, exact, lp_ball, lp_box
+from exact_models import ExactModel
+from oracles import exact, lp_ball, lp_box
 from surefoot import AmbiguitySet, evaluate, loss_bound, riverswim, solve, spans
 
 

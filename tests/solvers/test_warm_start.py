@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import EXACT_SETS, NATURES, SETS, random_model
-from oracles import ExactModel, exact
+from exact_models import ExactModel
+from oracles import exact
 from surefoot import MDP, garnet
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.row_kernels import NEVER, Problem
