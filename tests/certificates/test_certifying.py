@@ -128,7 +128,7 @@ def test_listed_upper_bound_equals_a_plain_enumeration(river):
         posterior, mdp, rewards, delta=0.2, eta=0.05, draws=n, rng=np.random.default_rng(4)
     )
     draws_rng = np.random.default_rng(4).spawn(2)[1]
-    rank = upper_rank(n, 0.2, 0.05 / count_policies(mdp))
+    rank = upper_rank(n, 0.2, 0.05)
     largest = -np.inf
     for k in range(64):
         policy = np.array([(k >> s) & 1 for s in range(6)])
@@ -138,6 +138,42 @@ def test_listed_upper_bound_equals_a_plain_enumeration(river):
         largest = max(largest, np.sort(returns.upper)[rank - 1])
     assert found.value == pytest.approx(largest, rel=1e-12)
     assert found.scope == "no deterministic policy"
+
+
+@pytest.mark.parametrize("lead", [0.0, 3.0])
+def test_listed_upper_bound_holds_without_sharing_eta(lead):
+    """32 policies, alike or one far ahead: a bound at eta = .2 fails a fifth of the time at most.
+
+    One far ahead is the hard case: the others cannot lift the bound.
+    """
+    delta, eta, repeats = 0.2, 0.2, 400
+    transitions = np.zeros((6, 2, 6))
+    transitions[:5, :, :] = 1 / 6
+    transitions[5, 0, 5] = 1
+    counts = np.zeros((6, 2, 6), dtype=np.int64)
+    counts[:5] = 2
+    counts[5, 0, 5] = 1
+    support = transitions > 0
+    reward = np.arange(6.0) + lead * np.array([1, 0])[None, :, None] + np.zeros((6, 1, 1))
+    mdp = sf.MDP.from_arrays(transitions, reward, discount=0.6, support=support)
+    posterior = sf.DirichletPosterior(sf.Counts.from_arrays(counts, support=support))
+    assert count_policies(mdp) == 32
+    rewards = rewards_of(mdp, posterior, objective="max")
+    # By symmetry, or far ahead, action 0 everywhere gives the percentile optimum.
+    policy = check_policy(mdp, np.zeros(6, dtype=np.int64))
+    many = policy_returns(
+        posterior, mdp, policy, 400_000, np.random.default_rng(0), rewards=rewards
+    )
+    optimum = np.quantile(many.lower, delta)
+    too_low = sum(
+        upper_bound(
+            posterior, mdp, rewards, delta=delta, eta=eta, draws=200, rng=np.random.default_rng(k)
+        ).value
+        < optimum
+        for k in range(1, repeats + 1)
+    )
+    assert binom.sf(too_low - 1, repeats, eta) > 0.001
+    assert lead == 0 or too_low > 0.5 * eta * repeats  # nor is it looser than eta asks
 
 
 def test_plain_upper_bound_lies_above_the_listed_one(river, monkeypatch):

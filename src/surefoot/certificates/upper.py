@@ -65,7 +65,7 @@ def upper_bound(
 ) -> UpperBound:
     """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
 
-    With few deterministic policies the bound is taken over all of them, eta shared.
+    With few deterministic policies the bound is taken over all of them.
     """
     policies = count_policies(mdp)
     plain_rng, listing_rng = rng.spawn(2)
@@ -104,12 +104,14 @@ def _enumerated(
     posterior: Posterior, mdp: MDP, rewards: Rewards, policies: int, delta: float, eta: float,
     draws: int, rng: np.random.Generator, first: NDArray[np.int64],
 ) -> float:  # fmt: skip
-    """Return the largest upper order statistic over all policies, each at ``eta / policies``.
+    """Return the largest upper order statistic over all policies, each at ``eta``.
 
-    The policy ``first`` sets a threshold on the same draws: most others are seen not to exceed it
-    after a few of them.
+    Eta need not be shared: the bound fails only if it lies below the quantile of *the* policy with
+    the largest one, which is fixed by the posterior, not by the draws; and the largest order
+    statistic is at least that policy's own. The policy ``first`` sets a threshold on the same
+    draws: most others are seen not to exceed it after a few of them.
     """
-    rank = upper_rank(draws, delta, eta / policies)
+    rank = upper_rank(draws, delta, eta)
     if rank > draws:
         return float(np.inf)
     again = deepcopy(rng)
