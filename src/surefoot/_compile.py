@@ -52,23 +52,30 @@ def _cache_bases() -> list[Path]:
     return bases
 
 
-def _renamed(source: Any, suffix: str) -> Any:
-    """Return a copy of a function under another name."""
-    copy = FunctionType(source.__code__, source.__globals__, f"{source.__name__}_{suffix}")
+def _renamed(source: Any, suffix: str, using: dict[str, Any]) -> Any:
+    """Return a copy of a function under another name, which calls others by the names it knows."""
+    names = {**source.__globals__, **using}
+    copy = FunctionType(source.__code__, names, f"{source.__name__}_{suffix}")
     copy.__qualname__ = f"{source.__qualname__}_{suffix}"
     copy.__module__, copy.__doc__ = source.__module__, source.__doc__
     return copy
 
 
 def kernel(
-    *, lean: bool = False, twin: str | None = None, **options: Any
+    *,
+    lean: bool = False,
+    twin: str | None = None,
+    using: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Compile a plain-array function with Numba, without the GIL and cached on disk.
 
     ``lean`` is for kernels that allocate nothing: it leaves out reference counting, which for a
     function of a dozen arrays costs more than a row of ten entries (measured: five times more).
     ``twin`` names a second compilation of the same source with other options: the cache knows a
-    function by its name and types alone and would return the first one.
+    function by its name and types alone and would return the first one. ``using`` says what global
+    names stand for in that twin, so that one source serves several inner kernels, and only those
+    that are used are compiled.
 
     Examples
     --------
@@ -82,7 +89,7 @@ def kernel(
         options["_nrt"] = False
 
     def decorate(source: Callable[..., Any]) -> Any:
-        function = source if twin is None else _renamed(source, twin)
+        function = source if twin is None else _renamed(source, twin, using or {})
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(cache_directory())
         try:

@@ -12,7 +12,7 @@ from oracles import exact
 from surefoot import MDP, garnet
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.row_kernels import NEVER, Problem
-from surefoot.solvers.sweep_kernels import row_values
+from surefoot.solvers.sweep_kernels import sweeps_of
 
 Vector = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def all_rows(problem: Problem, v: Vector, memory: NDArray[np.int32]) -> Vector:
     num_rows = len(problem.row_start) - 1
     out = np.empty(num_rows)
     rows = np.arange(num_rows, dtype=np.uint64)
-    row_values(problem, v, rows, memory, out, np.empty((4, problem.longest)))
+    sweeps_of(problem).row_values(problem, v, rows, memory, out, np.empty((4, problem.longest)))
     return out
 
 

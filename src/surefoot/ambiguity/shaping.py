@@ -72,7 +72,7 @@ class Shaping:
         """Return the worst case of every row at a value function (larger is better)."""
         from surefoot.solvers.problem import make_problem
         from surefoot.solvers.row_kernels import NEVER
-        from surefoot.solvers.sweep_kernels import row_values
+        from surefoot.solvers.sweep_kernels import sweeps_of
 
         mdp = self.mdp
         made = AmbiguitySet(mdp=mdp, norm=self.norm, budget=budget, weights=weights)
@@ -81,7 +81,8 @@ class Shaping:
         v = value if self.objective == "max" else -value
         rows = np.arange(mdp.num_rows, dtype=np.uint64)
         memory = np.full((mdp.num_rows, 2), NEVER)
-        row_values(problem, v, rows, memory, out, np.empty((4, problem.longest)))
+        scratch = np.empty((4, problem.longest))
+        sweeps_of(problem).row_values(problem, v, rows, memory, out, scratch)
         return out
 
 

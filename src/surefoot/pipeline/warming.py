@@ -79,7 +79,7 @@ def _compile_nature(mdp: "MDP", policy: "RowPolicy") -> None:
     import numpy as np
 
     from surefoot.solvers.problem import make_problem
-    from surefoot.solvers.sweep_kernels import nature_rows
+    from surefoot.solvers.sweep_kernels import sweeps_of
     from surefoot.solvers.workspace import Workspace
 
     problem = make_problem(mdp, None, objective="max", nature="worst")
@@ -88,7 +88,8 @@ def _compile_nature(mdp: "MDP", policy: "RowPolicy") -> None:
     np.cumsum(lengths, out=where[1:])
     with Workspace(problem, policy, 1) as work:
         out = np.empty(int(where[-1]))
-        nature_rows(problem, work.v, work.policy.rows, where, out, work.scratch[0])
+        natures = sweeps_of(problem).nature_rows
+        natures(problem, work.v, work.policy.rows, where, out, work.scratch[0])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 from surefoot.solvers.bounds import Bracket, Change
 from surefoot.solvers.evaluation import Evaluator, evaluate_policy
 from surefoot.solvers.solution import Status
-from surefoot.solvers.sweep_kernels import gauss_seidel_sweep
+from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace
 
 PATIENCE = 8
@@ -81,7 +81,7 @@ def spread_values(work: Workspace, stopping: Stopping) -> None:
     v = work.v.copy()
     left = stopping.max_iterations - work.sweeps - 1  # the last sweep is one that gives bounds
     for turn in range(min(GAUSS_SEIDEL_SWEEPS, left)):
-        gauss_seidel_sweep(
+        sweeps_of(work.problem).gauss_seidel(
             work.problem,
             v,
             work.choice,

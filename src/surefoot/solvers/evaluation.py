@@ -8,6 +8,7 @@ its bandwidth is small, else by sweeps. Nothing here is trusted: bounds come fro
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.linear_kernels import (
     banded_solve,
     fill_band,
@@ -16,7 +17,7 @@ from surefoot.solvers.linear_kernels import (
 )
 from surefoot.solvers.policies import RowPolicy
 from surefoot.solvers.row_kernels import Problem
-from surefoot.solvers.sweep_kernels import nature_rows
+from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace
 
 MAX_NATURE_STEPS = 50
@@ -109,7 +110,8 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, wanted: float) -> Non
     where = np.zeros(len(lengths) + 1, dtype=np.uint64)
     np.cumsum(lengths, out=where[1:])
     nature = np.empty(int(where[-1]))
-    robust = bool(problem.kind.any())
+    robust = problem.family != NOMINAL
+    nature_rows = sweeps_of(problem).nature_rows
     for step in range(MAX_NATURE_STEPS):
         if step == 0 or robust:
             nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])

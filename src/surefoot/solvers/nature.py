@@ -7,7 +7,7 @@ import numpy as np
 from surefoot.model.mdp import MDP
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.solution import Solution
-from surefoot.solvers.sweep_kernels import nature_rows
+from surefoot.solvers.sweep_kernels import sweeps_of
 
 
 def nature_model(solution: Solution) -> MDP:
@@ -18,7 +18,7 @@ def nature_model(solution: Solution) -> MDP:
     )
     chosen = np.empty(mdp.num_entries)
     v = solution.value if solution.objective == "max" else -solution.value
-    nature_rows(
+    sweeps_of(problem).nature_rows(
         problem,
         v,
         np.arange(mdp.num_rows, dtype=np.uint64),

@@ -19,12 +19,15 @@ LARGEST_VALUE = 1e150
 """Values must stay below this: products and quotients of them are formed."""
 EMPTY = np.empty(0)
 EMPTY.setflags(write=False)
+NOTHING = np.empty(0, dtype=np.bool_)
+NOTHING.setflags(write=False)
 
 
 class Layout(NamedTuple):
     """The part of a Problem that depends on the sets alone."""
 
-    kind: NDArray[np.int8]
+    family: int
+    uncertain: NDArray[np.bool_]
     budget: NDArray[np.float64]
     weights: NDArray[np.float64]
     shared: bool
@@ -59,8 +62,7 @@ def make_problem(
     probability = _probabilities[mdp]
     longest = int(np.diff(mdp.row_start).max())
     if ambiguity is None:
-        nothing = np.zeros(mdp.num_rows, dtype=np.int8)
-        layout = Layout(locked(nothing), EMPTY, ones(longest), True, EMPTY, EMPTY, True)
+        layout = Layout(NOMINAL, NOTHING, EMPTY, ones(longest), True, EMPTY, EMPTY, True)
     else:
         check_same_rows(ambiguity, mdp)
         if ambiguity not in _layouts:
@@ -76,7 +78,8 @@ def make_problem(
         reward_per_entry=mdp.reward_per_entry,
         discount=mdp.discount,
         sign=1.0 if nature == "worst" else -1.0,
-        kind=layout.kind,
+        family=layout.family,
+        uncertain=layout.uncertain,
         budget=layout.budget,
         weights=layout.weights,
         shared=layout.shared,
@@ -101,28 +104,23 @@ def lay_out(ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: 
     """Classify the rows of a set and bring its numbers into the form the kernels read."""
     mdp = ambiguity.mdp
     uncertain = np.diff(mdp.row_start) > 1
-    kind = np.zeros(mdp.num_rows, dtype=np.int8)
+    if ambiguity.norm != "box":
+        uncertain &= ~_only_nominal(ambiguity)
+    uncertain = locked(uncertain)
+    weights, shared = ones(longest), True
     if ambiguity.norm == "l1":
-        kind[uncertain] = L1
-        weights, shared = ones(longest), True
+        family = L1
         if ambiguity.weights is not None:
             weights, shared = ambiguity.weights, False
-            pinned = np.maximum.reduceat(weights, mdp.row_start[:-1]) == np.inf
-            kind[uncertain & pinned] = L1_PINNED
-        kind[_only_nominal(ambiguity)] = NOMINAL
+            family = L1_PINNED if np.any(np.isinf(weights)) else L1
         budget = locked(_clip_budget(ambiguity))
-        return Layout(locked(kind), budget, weights, shared, EMPTY, EMPTY, True)
+        return Layout(family, uncertain, budget, weights, shared, EMPTY, EMPTY, True)
     if ambiguity.norm == "kl":
-        kind[uncertain] = KL
-        kind[_only_nominal(ambiguity)] = NOMINAL
         budget = present(ambiguity.budget)
-        return Layout(locked(kind), budget, ones(longest), True, EMPTY, EMPTY, True)
-    kind[uncertain] = BOX
+        return Layout(KL, uncertain, budget, weights, shared, EMPTY, EMPTY, True)
     lower, upper = box_bounds(ambiguity, probability)
-    if ambiguity.norm == "linf":
-        kind[_only_nominal(ambiguity)] = NOMINAL
     holds = bool(np.all((lower <= probability) & (probability <= upper)))
-    return Layout(locked(kind), EMPTY, ones(longest), True, locked(lower), locked(upper), holds)
+    return Layout(BOX, uncertain, EMPTY, weights, shared, locked(lower), locked(upper), holds)
 
 
 def locked(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""One row of the robust Bellman operator, whatever its set."""
+"""One row of the robust Bellman operator: a function for each kind of set."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,8 @@ from surefoot._compile import kernel
 from surefoot.solvers.dual_kernels import (
     BOX,
     HUGE,
-    KL,
     L1,
-    L1_PINNED,
     LONG_ROW,
-    NOMINAL,
     ONE,
     ZERO,
     box_dual,
@@ -21,8 +18,7 @@ from surefoot.solvers.dual_kernels import (
     l1_receiver,
     search,
 )
-from surefoot.solvers.kl_kernels import kl_distribution, kl_value
-from surefoot.solvers.nature_kernels import box_distribution, l1_distribution
+from surefoot.solvers.kl_kernels import kl_value
 
 NEVER = np.int32(-1)
 """What the memory of a row holds before the row was first solved."""
@@ -31,10 +27,11 @@ NEVER = np.int32(-1)
 class Problem(NamedTuple):
     """The plain arrays that the kernels read; made once per solve (see ``problem.py``).
 
-    ``first[s]:last[s]`` are the rows offered to state ``s``. ``weights`` holds one number per
-    entry, or (``shared``) ones for the longest row. ``lower`` and ``upper`` are empty without
-    boxes. ``sign`` is 1 where nature minimises, -1 where it maximises. ``nominal_caps`` tells that
-    a row's nominal value is an upper bound on its robust one.
+    ``first[s]:last[s]`` are the rows offered to state ``s``. ``family`` is the kind of all rows
+    that are ``uncertain``; the others are points. ``weights`` holds one number per entry, or
+    (``shared``) ones for the longest row. ``lower`` and ``upper`` are empty without boxes. ``sign``
+    is 1 where nature minimises, -1 where it maximises. ``nominal_caps`` tells that a row's nominal
+    value is an upper bound on its robust one.
     """
 
     first: NDArray[np.uint64]
@@ -46,7 +43,8 @@ class Problem(NamedTuple):
     reward_per_entry: bool
     discount: float
     sign: float
-    kind: NDArray[np.int8]
+    family: int
+    uncertain: NDArray[np.bool_]
     budget: NDArray[np.float64]
     weights: NDArray[np.float64]
     shared: bool
@@ -126,44 +124,81 @@ def nominal_value(problem, row, v):
 
 
 @kernel(lean=True, forceinline=True)
-def robust_value(problem, row, v, accuracy, memory, scratch):
-    """Return the worst-case (or best-case) expectation of a row and the gap left by the search.
+def nominal_row(problem, row, v, _accuracy, _memory, _scratch):
+    """Return the expectation of a row that is a point, and no gap.
 
-    Nature's minimum lies between the value and value + gap (its maximum between value - gap and
-    the value); the gap is at most ``accuracy`` or rounding. ``memory[row]`` remembers the two
-    entries between which the solution lies, for the next sweep: where they are still the right
-    ones, the row costs one pass. ``scratch`` holds vectors as long as the longest row.
+    This and the next four functions share one form. They return the worst-case (or best-case)
+    expectation of a row and the gap left by the search: nature's minimum lies between the value
+    and value + gap (its maximum between value - gap and the value); the gap is at most
+    ``accuracy`` or rounding. ``memory[row]`` remembers the two entries between which the solution
+    lies, for the next sweep: where they are still the right ones, the row costs one pass.
+    ``scratch`` holds vectors as long as the longest row.
     """
-    kind = problem.kind[row]
-    if kind == NOMINAL:
+    return nominal_value(problem, row, v), 0.0
+
+
+@kernel(lean=True, forceinline=True)
+def l1_row(problem, row, v, accuracy, memory, scratch):
+    """Return the worst case of a weighted L1 ball."""
+    if not problem.uncertain[row]:
         return nominal_value(problem, row, v), 0.0
-    z, sign = scratch[0], problem.sign
+    z = scratch[0]
     nominal = gather(problem, row, v, z)
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start
-    if kind == BOX:
-        value, gap = box_value(problem, row, z, start, k, nominal, accuracy, memory)
-        return sign * value, gap
-    if kind == KL:
-        value, gap = kl_value(
-            z, problem.probability, start, k, problem.budget[row], nominal, accuracy, row, memory
-        )
-        return sign * value, gap
-    if kind == L1:
-        wat = ZERO if problem.shared else start
-        value, gap = l1_value(
-            z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal,
-            accuracy, row, memory,
-        )  # fmt: skip
-        return sign * value, gap
+    wat = ZERO if problem.shared else start
+    value, gap = l1_value(
+        z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal,
+        accuracy, row, memory,
+    )  # fmt: skip
+    return problem.sign * value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def pinned_row(problem, row, v, accuracy, memory, scratch):
+    """Return the worst case of a weighted L1 ball with infinite weights."""
+    if not problem.uncertain[row]:
+        return nominal_value(problem, row, v), 0.0
+    z = scratch[0]
+    nominal = gather(problem, row, v, z)
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
     free = compact(problem, start, k, z, scratch[1], scratch[2])
     if free < 2:
-        return sign * nominal, 0.0
+        return problem.sign * nominal, 0.0
     value, gap = l1_value(
         z, scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, accuracy, row,
         memory,
     )  # fmt: skip
-    return sign * value, gap
+    return problem.sign * value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def box_row(problem, row, v, accuracy, memory, scratch):
+    """Return the worst case of a box."""
+    if not problem.uncertain[row]:
+        return nominal_value(problem, row, v), 0.0
+    z = scratch[0]
+    nominal = gather(problem, row, v, z)
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    value, gap = box_value(problem, row, z, start, k, nominal, accuracy, memory)
+    return problem.sign * value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def kl_row(problem, row, v, accuracy, memory, scratch):
+    """Return the worst case of a KL ball."""
+    if not problem.uncertain[row]:
+        return nominal_value(problem, row, v), 0.0
+    z = scratch[0]
+    nominal = gather(problem, row, v, z)
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    value, gap = kl_value(
+        z, problem.probability, start, k, problem.budget[row], nominal, accuracy, row, memory
+    )
+    return problem.sign * value, gap
 
 
 @kernel(lean=True, forceinline=True)
@@ -273,39 +308,3 @@ def compact(problem, start, k, z, free_p, free_w):
             free_w[free] = problem.weights[start + i]
             free += ONE
     return free
-
-
-@kernel(lean=True)
-def worst_distribution(problem, row, v, scratch, out, at):
-    """Write nature's choice for a row into ``out[at:at+k]``; ``scratch`` holds four vectors."""
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    kind = problem.kind[row]
-    for i in range(k):
-        out[at + i] = problem.probability[start + i]
-    if kind == NOMINAL:
-        return
-    z, moved = scratch[0], scratch[3]
-    nominal = gather(problem, row, v, z)
-    if kind == BOX:
-        box_distribution(z, problem.lower, problem.upper, start, k, nominal, moved)
-    elif kind == KL:
-        kl_distribution(z, problem.probability, start, k, problem.budget[row], nominal, moved)
-    elif kind == L1:
-        wat = ZERO if problem.shared else start
-        l1_distribution(
-            z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal,
-            moved,
-        )  # fmt: skip
-    else:
-        free = compact(problem, start, k, z, scratch[1], scratch[2])
-        if free < 2:
-            return
-        l1_distribution(
-            z, scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, moved
-        )
-    j = ZERO
-    for i in range(k):
-        if kind != L1_PINNED or problem.weights[start + i] < np.inf:
-            out[at + i] = moved[j]
-            j += ONE

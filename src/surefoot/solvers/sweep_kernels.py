@@ -2,16 +2,61 @@
 
 A sweep reads ``v`` and writes its own block only, so blocks can run on threads or machines.
 ``scratch`` is four vectors as long as the longest row, one set per thread.
+
+The sweeps are written once and compiled for one family of sets at a time, when first used:
+``row_value``, ``row_choice`` and ``row_floor`` stand for that family's functions (see ``FAMILIES``
+at the end). A nominal solve thus compiles nothing of the sets.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL, ONE
-from surefoot.solvers.row_kernels import robust_value, worst_distribution
+from surefoot.solvers.choice_kernels import (
+    box_choice,
+    kl_choice,
+    l1_choice,
+    nominal_choice,
+    pinned_choice,
+)
+from surefoot.solvers.dual_kernels import BOX, KL, L1, L1_PINNED, NOMINAL, ONE
+from surefoot.solvers.row_kernels import Problem, box_row, kl_row, l1_row, nominal_row, pinned_row
 
 
-@kernel(lean=True)
+@kernel(lean=True, forceinline=True)
+def nominal_floor(problem, _row, at):
+    """Return the least probability of an entry over its row's set: here, the only one."""
+    return problem.probability[at]
+
+
+@kernel(lean=True, forceinline=True)
+def l1_floor(problem, row, at):
+    """Return a lower bound on the probability of an entry over an L1 ball."""
+    if not problem.uncertain[row]:
+        return problem.probability[at]
+    # Without weights, mass costs its distance twice: where it leaves and where it goes.
+    price = 2.0 if problem.shared else problem.weights[at]
+    if problem.probability[at] * price <= problem.budget[row]:
+        return 0.0
+    return problem.probability[at] - problem.budget[row] / price
+
+
+@kernel(lean=True, forceinline=True)
+def box_floor(problem, row, at):
+    """Return the least probability of an entry over a box."""
+    return problem.lower[at] if problem.uncertain[row] else problem.probability[at]
+
+
+@kernel(lean=True, forceinline=True)
+def kl_floor(problem, row, at):
+    """Return a lower bound on the probability of an entry over a KL ball."""
+    return 0.0 if problem.uncertain[row] else problem.probability[at]
+
+
+row_value, row_choice, row_floor = nominal_row, nominal_choice, nominal_floor
+
+
 def bellman_sweep(
     problem, begin, end, v, out, choice, cap, shift, margin, accuracy, memory, scratch
 ):
@@ -40,7 +85,7 @@ def bellman_sweep(
                 row = start + turn - ONE
                 if row == incumbent or cap[row] + shift < best - margin:
                     continue
-            value, gap = robust_value(problem, row, v, accuracy, memory, scratch)
+            value, gap = row_value(problem, row, v, accuracy, memory, scratch)
             cap[row] = value + gap - shift
             worst_gap = max(worst_gap, gap)
             evaluated += 1
@@ -55,7 +100,6 @@ def bellman_sweep(
     return least, most, worst_gap, evaluated
 
 
-@kernel(lean=True)
 def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memory, scratch):
     """Apply the robust operator of a fixed policy to the states ``begin:end`` (Jacobi).
 
@@ -67,7 +111,7 @@ def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memo
     for state in range(np.uint64(begin), np.uint64(end)):
         total = 0.0
         for m in range(start[state], start[state + ONE]):
-            value, gap = robust_value(problem, rows[m], v, accuracy, memory, scratch)
+            value, gap = row_value(problem, rows[m], v, accuracy, memory, scratch)
             total += share[m] * value
             worst_gap = max(worst_gap, gap)
         out[state] = total
@@ -77,24 +121,6 @@ def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memo
     return least, most, worst_gap, np.int64(start[end]) - np.int64(start[begin])
 
 
-@kernel(lean=True, forceinline=True)
-def least_probability(problem, row, at):
-    """Return a lower bound on the probability of an entry over all of its row's set."""
-    kind = problem.kind[row]
-    if kind == NOMINAL:
-        return problem.probability[at]
-    if kind == BOX:
-        return problem.lower[at]
-    if kind != L1 and kind != L1_PINNED:
-        return 0.0
-    # Without weights, mass costs its distance twice: where it leaves and where it goes.
-    price = 2.0 if problem.shared else problem.weights[at]
-    if problem.probability[at] * price <= problem.budget[row]:
-        return 0.0
-    return problem.probability[at] - problem.budget[row] / price
-
-
-@kernel(lean=True)
 def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
     """Update ``v`` in place, state by state, forwards or backwards.
 
@@ -108,11 +134,11 @@ def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
         best = -np.inf
         chosen = choice[state]
         for row in range(problem.first[state], problem.last[state]):
-            value, _ = robust_value(problem, row, v, accuracy, memory, scratch)
+            value, _ = row_value(problem, row, v, accuracy, memory, scratch)
             stay = 0.0
             for at in range(problem.row_start[row], problem.row_start[row + ONE]):
                 if problem.successor[at] == state:
-                    stay = least_probability(problem, row, at)
+                    stay = row_floor(problem, row, at)
             moved = v[state] + (value - v[state]) / (1.0 - problem.discount * stay)
             if moved > best:
                 best = moved
@@ -121,15 +147,50 @@ def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
         choice[state] = chosen
 
 
-@kernel(lean=True)
 def nature_rows(problem, v, rows, start, out, scratch):
     """Write nature's distributions at ``v``; that of ``rows[i]`` begins at ``start[i]``."""
     for i in range(np.uint64(len(rows))):
-        worst_distribution(problem, rows[i], v, scratch, out, start[i])
+        row_choice(problem, rows[i], v, scratch, out, start[i])
 
 
-@kernel(lean=True)
 def row_values(problem, v, rows, memory, out, scratch):
     """Write the robust values of the given rows at ``v``, exact up to rounding."""
     for i in range(np.uint64(len(rows))):
-        out[i], _ = robust_value(problem, rows[i], v, 0.0, memory, scratch)
+        out[i], _ = row_value(problem, rows[i], v, 0.0, memory, scratch)
+
+
+class Sweeps(NamedTuple):
+    """The sweeps of one family, compiled when first called."""
+
+    bellman: Any
+    policy: Any
+    gauss_seidel: Any
+    nature_rows: Any
+    row_values: Any
+
+
+def _sweeps(family: str, value: Any, choice: Any, floor: Any) -> Sweeps:
+    """Bind the sweeps above to the functions of one family."""
+    names = {"row_value": value, "row_choice": choice, "row_floor": floor}
+    bind = kernel(lean=True, twin=family, using=names)
+    return Sweeps(
+        bellman=bind(bellman_sweep),
+        policy=bind(policy_sweep),
+        gauss_seidel=bind(gauss_seidel_sweep),
+        nature_rows=bind(nature_rows),
+        row_values=bind(row_values),
+    )
+
+
+FAMILIES = {
+    NOMINAL: _sweeps("nominal", nominal_row, nominal_choice, nominal_floor),
+    L1: _sweeps("l1", l1_row, l1_choice, l1_floor),
+    L1_PINNED: _sweeps("pinned", pinned_row, pinned_choice, l1_floor),
+    BOX: _sweeps("box", box_row, box_choice, box_floor),
+    KL: _sweeps("kl", kl_row, kl_choice, kl_floor),
+}
+
+
+def sweeps_of(problem: Problem) -> Sweeps:
+    """Return the sweeps for a problem's sets."""
+    return FAMILIES[problem.family]

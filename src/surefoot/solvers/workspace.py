@@ -17,10 +17,10 @@ from surefoot.solvers.bounds import (
     bracket,
     rounding_allowance,
 )
+from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.policies import RowPolicy, deterministic
-from surefoot.solvers.problem import locked
 from surefoot.solvers.row_kernels import NEVER, Problem
-from surefoot.solvers.sweep_kernels import bellman_sweep, policy_sweep
+from surefoot.solvers.sweep_kernels import sweeps_of
 
 ENTRIES_PER_THREAD = 200_000
 """Below this many entries a second thread costs more than it gives."""
@@ -51,7 +51,7 @@ class Workspace:
         self.image = np.zeros(self.num_states)
         self.choice = problem.first.copy()
         self.policy = policy or deterministic(self.choice)
-        robust = bool(problem.kind.any())
+        robust = problem.family != NOMINAL
         self.memory = np.full((num_rows if robust else 0, 2), NEVER, dtype=np.int32)
         self.cap = np.full(0 if self.fixed else num_rows, np.inf)
         self.rise = 0.0  # discount times the sum of the largest rises of v so far
@@ -83,9 +83,9 @@ class Workspace:
         bound robust ones from above, they also serve to skip rows from the first robust sweep on.
         """
         robust = self.problem
-        if not robust.kind.any():
+        if robust.family == NOMINAL:
             return
-        self.problem = robust._replace(kind=locked(np.zeros_like(robust.kind)))
+        self.problem = robust._replace(family=NOMINAL)
         first_span = np.inf
         for turn in range(sweeps):
             change, _ = self.sweep()
@@ -105,7 +105,7 @@ class Workspace:
             change = self.policy_change()
         else:
             change = self._collect(
-                lambda begin, end, scratch: bellman_sweep(
+                lambda begin, end, scratch: sweeps_of(self.problem).bellman(
                     self.problem, begin, end, self.v, self.image, self.choice,
                     self.cap, self.rise, 2 * (allowance + self.drift),
                     self.accuracy, self.memory, scratch,
@@ -127,7 +127,7 @@ class Workspace:
         """Compute ``image`` by the operator of the current policy alone."""
         start, rows, share = self.policy
         return self._collect(
-            lambda begin, end, scratch: policy_sweep(
+            lambda begin, end, scratch: sweeps_of(self.problem).policy(
                 self.problem, begin, end, self.v, self.image,
                 start, rows, share, self.accuracy, self.memory, scratch,
             )

@@ -10,7 +10,7 @@ from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP
 from surefoot.solvers.problem import LARGEST_VALUE, make_problem
 from surefoot.solvers.row_kernels import NEVER
-from surefoot.solvers.sweep_kernels import nature_rows, row_values
+from surefoot.solvers.sweep_kernels import sweeps_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,8 +72,8 @@ def worst_case(
     v, scratch = np.zeros(len(z)), np.empty((4, problem.longest))
     out, chosen = np.empty(1), np.empty(len(z))
     first = np.zeros(1, dtype=np.uint64)
-    row_values(problem, v, first, np.full((len(z), 2), NEVER), out, scratch)
-    nature_rows(problem, v, first, first, chosen, scratch)
+    sweeps_of(problem).row_values(problem, v, first, np.full((len(z), 2), NEVER), out, scratch)
+    sweeps_of(problem).nature_rows(problem, v, first, first, chosen, scratch)
     return WorstCase(value=float(out[0]), distribution=np.clip(chosen, 0.0, 1.0))
 
 
@@ -150,7 +150,7 @@ def spans(
     for nature in ("worst", "best"):
         problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
         out = np.empty(mdp.num_rows)
-        row_values(
+        sweeps_of(problem).row_values(
             problem,
             v if objective == "max" else -v,
             np.arange(mdp.num_rows, dtype=np.uint64),
