@@ -1,7 +1,7 @@
 """Compile kernels in a second process while the first one is busy compiling others.
 
 Only the first run on a machine does this. Kernels land in the cache that both processes share; the
-first process starts with the sweeps of the solvers, this one with everything else.
+first process needs nominal solves and sampling first, so this one starts with robust solves.
 """
 
 import os
@@ -15,7 +15,6 @@ from surefoot._compile import cache_directory
 
 if TYPE_CHECKING:
     from surefoot.model.mdp import MDP
-    from surefoot.solvers.policies import RowPolicy
 
 
 def is_cold() -> bool:
@@ -43,7 +42,7 @@ def warming(cores: int | None = None) -> Iterator[None]:
 
 
 def compile_others() -> None:
-    """Use, on a small problem, the kernels of sampling, certificates and search."""
+    """Use, on a small problem, the kernels of robust solves, certificates and search."""
     import numpy as np
 
     from surefoot.ambiguity.credible import credible_set
@@ -56,13 +55,13 @@ def compile_others() -> None:
     from surefoot.posterior.dirichlet import DirichletPosterior
     from surefoot.solvers.policies import check_policy
 
+    _compile_robust_solves(machine_replacement().mdp)
     rng = np.random.default_rng(0)
     counts = machine_replacement().simulate(5, rng)
     posterior = DirichletPosterior(counts)
     mdp = counts.to_mdp(discount=0.95, prior=1.0)
     rewards = rewards_of(mdp, posterior, objective="max")
     rows = check_policy(mdp, np.zeros(mdp.num_states, dtype=np.int64))
-    _compile_nature(mdp, rows)  # first: the solvers ask for it soon
     batch = take_batch(posterior, mdp, rewards, np.arange(mdp.num_rows), 200, rng)
     choice = rows.rows.astype(np.int64)
     policy_returns(posterior, mdp, rows, 200, rng, rewards=rewards)
@@ -74,22 +73,14 @@ def compile_others() -> None:
     credible_set(posterior, mdp, delta=0.05, union="states", rng=rng)
 
 
-def _compile_nature(mdp: "MDP", policy: "RowPolicy") -> None:
-    """Use the kernel of nature's choices, as the evaluation of a policy does."""
-    import numpy as np
+def _compile_robust_solves(mdp: "MDP") -> None:
+    """Solve with L1 balls in all the ways that candidates are found."""
+    from surefoot.ambiguity.sets import AmbiguitySet
+    from surefoot.solvers.solver import solve
 
-    from surefoot.solvers.problem import make_problem
-    from surefoot.solvers.sweep_kernels import sweeps_of
-    from surefoot.solvers.workspace import Workspace
-
-    problem = make_problem(mdp, None, objective="max", nature="worst")
-    lengths = problem.row_start[policy.rows + np.uint64(1)] - problem.row_start[policy.rows]
-    where = np.zeros(len(lengths) + 1, dtype=np.uint64)
-    np.cumsum(lengths, out=where[1:])
-    with Workspace(problem, policy, 1) as work:
-        out = np.empty(int(where[-1]))
-        natures = sweeps_of(problem).nature_rows
-        natures(problem, work.v, work.policy.rows, where, out, work.scratch[0])
+    ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    solve(mdp, ambiguity)
+    solve(mdp, ambiguity, algorithm="policy_iteration")
 
 
 if __name__ == "__main__":
