@@ -1,6 +1,7 @@
 """The house rules that a program can check."""
 
 import ast
+import doctest
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ BESIDE = {
 }
 """Rooms off the path, and what they may use."""
 
-HALL = {"_compile", "_rounding", "_version", "_writing"}
+HALL = {"_compile", "_rounding", "_showing", "_version", "_writing"}
 """Single files that every room may use, and that use no room."""
 
 PUBLIC = (
@@ -91,6 +92,18 @@ def test_public_names_are_pinned():
     for name in PUBLIC:
         assert getattr(surefoot, name).__doc__, f"{name} has no docstring"
     assert set(PUBLIC) <= set(dir(surefoot))
+
+
+def test_every_public_name_has_an_example_that_runs():
+    """Doctests run with the other tests; here each public name must have one of its own."""
+    finder = doctest.DocTestFinder(recurse=False)
+    missing = []
+    for name in set(PUBLIC) - {"__version__"}:
+        tests = finder.find(getattr(surefoot, name), name)
+        shown = [example for test in tests for example in test.examples if example.want]
+        if not shown:  # an example without a result shows nothing
+            missing.append(name)
+    assert missing == []
 
 
 def test_unknown_names_are_refused():

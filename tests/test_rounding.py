@@ -29,7 +29,7 @@ def test_numbers_that_are_not_finite_are_shown_as_they_are():
 
 @pytest.mark.parametrize(
     ("value", "lower", "upper"),
-    [(0.0, "0", "0"), (1e6, "1000000", "1000000"), (-1 / 3, "-0.3333334", "-0.3333333")],
+    [(0.0, "0", "0"), (1e6, "1000000", "1000000"), (-1 / 3, "-0.33334", "-0.33333")],
 )
 def test_examples(value, lower, upper):
     assert (lower_text(value), upper_text(value)) == (lower, upper)

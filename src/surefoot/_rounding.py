@@ -1,9 +1,15 @@
 """How a bound becomes text: a lower bound is never rounded up, an upper bound never down."""
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
-DIGITS = 7
+DIGITS = 5
+"""Significant digits of a number in a sentence; files have all of them."""
+MOST_DIGITS = 9
+"""Where the two ends of a bracket are so close that fewer digits would not tell them apart."""
+WIDENED = 1.25
+"""By how much rounding may widen a bracket before it gets more digits."""
 
 
 def lower_text(value: float, digits: int = DIGITS) -> str:
@@ -12,7 +18,7 @@ def lower_text(value: float, digits: int = DIGITS) -> str:
     Examples
     --------
     >>> lower_text(63080.0987), lower_text(-16.81401, 4), lower_text(2 / 3)
-    ('63080.09', '-16.82', '0.6666666')
+    ('63080', '-16.82', '0.66666')
     """
     return _text(value, digits, ROUND_FLOOR)
 
@@ -23,9 +29,53 @@ def upper_text(value: float, digits: int = DIGITS) -> str:
     Examples
     --------
     >>> upper_text(63080.0987), upper_text(-16.81401, 4), upper_text(2**-40, 3)
-    ('63080.10', '-16.81', '9.10e-13')
+    ('63081', '-16.81', '9.10e-13')
     """
     return _text(value, digits, ROUND_CEILING)
+
+
+def near_text(value: float, digits: int = DIGITS) -> str:
+    """Return a number that is no bound with ``digits`` significant digits, rounded to the nearest.
+
+    Examples
+    --------
+    >>> near_text(63080.0987), near_text(-16.81401, 4), near_text(2.5)
+    ('63080', '-16.81', '2.5000')
+    """
+    return _text(value, digits, ROUND_HALF_EVEN)
+
+
+def bracket_text(lower: float, upper: float) -> tuple[str, str]:
+    """Return both ends of a bracket, rounded outwards, with digits enough to tell them apart.
+
+    Examples
+    --------
+    >>> bracket_text(165.35302, 167.92159), bracket_text(10000.12, 10000.34)
+    (('165.35', '167.93'), ('10000.12', '10000.35'))
+    """
+    gap = upper - lower
+    for digits in range(DIGITS, MOST_DIGITS):
+        ends = lower_text(lower, digits), upper_text(upper, digits)
+        if not math.isfinite(gap) or float(ends[1]) - float(ends[0]) <= WIDENED * gap:
+            return ends
+    return lower_text(lower, MOST_DIGITS), upper_text(upper, MOST_DIGITS)
+
+
+def column_texts(values: Sequence[float | None], digits: int = DIGITS) -> list[str]:
+    """Return numbers with the same decimals, as the largest needs them; "" for None.
+
+    Examples
+    --------
+    >>> column_texts([19.8642, -0.4776, None, 4.79])
+    ['19.864', '-0.478', '', '4.790']
+    """
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    if not (largest == 0 or 1e-5 <= largest < 1e13):
+        return ["" if value is None else near_text(value, digits) for value in values]
+    whole = Decimal(largest).adjusted() if largest else 0
+    decimals = max(0, digits - 1 - whole)
+    return ["" if value is None else f"{value:z.{decimals}f}" for value in values]
 
 
 def _text(value: float, digits: int, rounding: str) -> str:

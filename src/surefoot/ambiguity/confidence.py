@@ -6,11 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from surefoot._showing import Shown
+
 BASES = ("bayesian", "frequentist")
+SHARED = {
+    "all": "all rows",
+    "uncertain": "the rows with several successors",
+    "states": "the states: for one deterministic policy",
+    "joint": "nothing: one promise for all rows together",
+    "policy": "the rows of one policy",
+}
+"""What delta is shared over, in words."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Confidence:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Confidence(Shown):
     """How sure it is that the true model lies in a set.
 
     Bayesian: for all but a share ``eta`` of the Monte Carlo draws, the posterior probability of a
@@ -70,6 +80,21 @@ class Confidence:
             raise ValueError(f"basis={self.basis!r}; choose one of {', '.join(map(repr, BASES))}.")
         if not 0 < self.delta < 1:
             raise ValueError(f"delta={self.delta!r}; it must lie between 0 and 1.")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("delta shared over", SHARED.get(self.union, self.union))]
+        if self.draws is not None:
+            shape = f", {self.shape_draws:,} for the shapes" if self.shape_draws else ""
+            facts.append(("posterior draws", f"{self.draws:,} for the sizes{shape}"))
+        if self.eta is not None:
+            facts.append(("Monte Carlo", f"fails with probability {self.eta:g}; {self.rule} rule"))
+        return [*facts, ("weights", f"{self.weights}, scale {self.scale}")]
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.assumptions
+
+    def __repr__(self) -> str:
+        return f"Confidence({self.basis}, {self.kind}, delta {self.delta:g})"
 
 
 def fingerprint(confidence: Confidence, *numbers: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import Shown, number_of
 from surefoot.ambiguity.confidence import Confidence, fingerprint
 from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
 from surefoot.model.mdp import MDP
@@ -18,7 +19,7 @@ WEIGHTS_WITHIN = (1e-50, 1e50)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AmbiguitySet:
+class AmbiguitySet(Shown):
     """One set per row of an MDP, around (or, for a box, beside) its nominal probabilities.
 
     ``l1``: ``sum_i w_i |p_i - pbar_i| <= budget``;
@@ -118,8 +119,17 @@ class AmbiguitySet:
             upper=per_entry(mdp, "upper", upper),
         )
 
+    def _facts(self) -> list[tuple[str, str]]:
+        made = "by hand: it promises nothing about the true model"
+        if self.confidence is not None:
+            made = f"from data: {self.confidence!r}"
+        return [("model", repr(self.mdp)), ("made", made)]
+
+    def _remarks(self) -> tuple[str, ...]:
+        return () if self.confidence is None else self.confidence.assumptions
+
     def __repr__(self) -> str:
-        rows = f"{self.mdp.num_rows} rows"
+        rows = number_of(self.mdp.num_rows, "row")
         if self.norm == "box":
             return f"AmbiguitySet(box, {rows}{_promise(self)})"
         budget = _need(self, "budget", self.mdp.num_rows)

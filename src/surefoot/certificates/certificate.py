@@ -1,6 +1,5 @@
 """The certificate: the one place that says "with probability at least"."""
 
-import html
 import json
 from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._rounding import lower_text, upper_text
+from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
+from surefoot._showing import Shown
 from surefoot._writing import replacing
 
 FORMAT = 1
@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Shown):
     """What may be promised about one policy, and what no policy could be promised.
 
     For rewards (``objective="max"``) the promise is ``lower_bound`` and ``upper_bound`` is what
@@ -58,6 +58,18 @@ class Certificate:
         What a reader should know besides.
     versions
         Of surefoot and of what it computed with.
+
+    Examples
+    --------
+    >>> from surefoot import DirichletPosterior, certify, riverswim
+    >>> counts = riverswim().simulate(50, np.random.default_rng(0))
+    >>> mdp, posterior = counts.to_mdp(discount=0.99, prior=1.0), DirichletPosterior(counts)
+    >>> right = np.ones(6, dtype=int)
+    >>> made = certify(right, posterior, mdp, draws=500, rng=np.random.default_rng(1))
+    >>> made.sentence.split(", ")[0], made.promise <= made.nominal_return
+    ('With 95% confidence', True)
+    >>> Certificate.from_json(made.to_json()).promise == made.promise
+    True
     """
 
     lower_bound: float
@@ -111,7 +123,7 @@ class Certificate:
             "frequentist": "whatever the true model among those of the stated support",
         }[self.basis]
         given += "".join(f", {text}" for text in self.assumptions)
-        low, high = lower_text(self.lower_bound), upper_text(self.upper_bound)
+        low, high = bracket_text(self.lower_bound, self.upper_bound)
         start = "from the stated initial distribution"
         if self.objective == "max":
             promise = f"the policy's expected discounted return {start} is at least {low}"
@@ -123,49 +135,42 @@ class Certificate:
         ending = f"; {limit}." if known else "."
         return f"With {self.confidence} confidence, {given}, {promise}{ending}"
 
-    def summary(self) -> str:
-        """Return the sentence and what stands behind it, for a terminal."""
-        lines = [self.sentence, ""]
-        width = max(len(name) for name, _ in self._facts())
-        lines += [f"  {name:<{width}}  {value}" for name, value in self._facts()]
-        lines += [f"  note: {text}" for text in self.warnings]
-        return "\n".join(lines)
+    def _headline(self) -> str:
+        return self.sentence
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.warnings
 
     def _facts(self) -> list[tuple[str, str]]:
+        reward = self.objective == "max"
+        word, safe = ("return", lower_text) if reward else ("cost", upper_text)
         facts = [
             (
                 "promise holds with probability at least",
                 f"{self.confidence} (delta {self.delta:g})",
             ),
             ("basis", f"{self.basis}: {self.prior}"),
-            ("nominal return", lower_text(self.nominal_return)),
+            (f"{word} in the nominal model", near_text(self.nominal_return)),
         ]
         if np.isfinite(self.gap):
             facts.append(("gap", f"{upper_text(self.gap, 4)} ({self.relative_gap:.2%})"))
         if self.robust_return is not None:
-            facts.append(("robust return", lower_text(self.robust_return)))
+            facts.append((f"robust {word}, a looser promise", safe(self.robust_return)))
         if self.draws > 0:
             facts += [
-                ("draws", f"{self.draws:,} and {self.other_draws:,} for the other end"),
+                ("posterior draws", f"{self.draws:,}, and {self.other_draws:,} for the other end"),
                 ("certainty of the Monte Carlo", f"{percent(self.eta)} (eta {self.eta:g})"),
             ]
         if self.marginal_bound is not None:
-            facts.append(("promise, marginal form", lower_text(self.marginal_bound)))
+            facts.append(("promise, marginal form", safe(self.marginal_bound)))
         return [*facts, ("numerical error, subtracted", f"{self.numerical_error:.1e}")]
 
     def __repr__(self) -> str:
+        low, high = bracket_text(self.lower_bound, self.upper_bound)
         return (
-            f"Certificate([{lower_text(self.lower_bound)}, {upper_text(self.upper_bound)}], "
-            f"delta {self.delta:g}, eta {self.eta:g}, {self.draws:,} draws)"
+            f"Certificate([{low}, {high}], delta {self.delta:g}, eta {self.eta:g}, "
+            f"{self.draws:,} draws)"
         )
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
-            for name, value in self._facts()
-        )
-        notes = "".join(f"<p>Note: {html.escape(text)}</p>" for text in self.warnings)
-        return f"<p><b>{html.escape(self.sentence)}</b></p><table>{rows}</table>{notes}"
 
     def to_json(self) -> str:
         """Return everything as JSON text."""

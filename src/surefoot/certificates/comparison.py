@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
-from surefoot._rounding import lower_text
+from surefoot._rounding import lower_text, near_text
+from surefoot._showing import Shown
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import percent
@@ -18,8 +19,8 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.policies import check_policy
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison(Shown):
     """How much better policy a is than policy b (for costs: cheaper), paired draw by draw.
 
     Attributes
@@ -34,6 +35,14 @@ class Comparison:
         The average over the draws.
     delta, eta, draws, seed
         As in a certificate.
+
+    Examples
+    --------
+    >>> Comparison(
+    ...     probability_a_better=0.998, probability_lower_bound=0.996, mean_difference=13.891,
+    ...     difference_lower_bound=7.029422, delta=0.05, eta=0.001, draws=2000, seed="0",
+    ... )
+    Comparison(a better by at least 7.029, delta 0.05, eta 0.001, 2,000 draws)
     """
 
     probability_a_better: float
@@ -50,8 +59,26 @@ class Comparison:
         """The comparison in one sentence."""
         return (
             f"With {percent(self.delta)} confidence, given this prior and data, policy a is better "
-            f"than policy b by at least {lower_text(self.difference_lower_bound)}; it is better "
+            f"than policy b by at least {lower_text(self.difference_lower_bound, 4)}; it is better "
             f"with probability about {self.probability_a_better:.3f}."
+        )
+
+    def _headline(self) -> str:
+        return self.sentence
+
+    def _facts(self) -> list[tuple[str, str]]:
+        surely = lower_text(self.probability_lower_bound, 4)
+        return [
+            ("difference on average", near_text(self.mean_difference, 4)),
+            ("probability that a is better", f"{self.probability_a_better:.3f}, surely {surely}"),
+            ("posterior draws", f"{self.draws:,}, the same models for both"),
+        ]
+
+    def __repr__(self) -> str:
+        bound = lower_text(self.difference_lower_bound, 4)
+        return (
+            f"Comparison(a better by at least {bound}, delta {self.delta:g}, eta {self.eta:g}, "
+            f"{self.draws:,} draws)"
         )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rounding import lower_text, upper_text
+from surefoot._showing import Grid, Shown
 from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
 from surefoot.certificates import provenance
 from surefoot.certificates.certifying import check_levels
@@ -18,8 +20,8 @@ from surefoot.solvers.policies import check_policy
 CURVE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GuaranteeCurve:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GuaranteeCurve(Shown):
     """Certified return against confidence, all points holding together.
 
     Attributes
@@ -32,6 +34,21 @@ class GuaranteeCurve:
         Posterior draws behind the curve.
     note
         What had to be left out, or "".
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs.
+
+    Examples
+    --------
+    >>> curve = GuaranteeCurve(
+    ...     confidence=np.array([0.5, 0.9]), bound=np.array([12.345, 10.0]), eta=0.001, draws=500,
+    ...     note="",
+    ... )
+    >>> print(curve.summary())
+    GuaranteeCurve(2 confidences from 50% to 90%, 500 draws)
+    <BLANKLINE>
+    confidence  at least
+           50%    12.345
+           90%    10.000
     """
 
     confidence: NDArray[np.float64]
@@ -39,6 +56,26 @@ class GuaranteeCurve:
     eta: float
     draws: int
     note: str
+    objective: str = "max"
+
+    def _grid(self) -> Grid:
+        safe, head = (
+            (lower_text, "at least") if self.objective == "max" else (upper_text, "at most")
+        )
+        rows = [
+            (f"{100 * level:.4g}%", "" if np.isnan(bound) else safe(float(bound)))
+            for level, bound in zip(self.confidence, self.bound, strict=True)
+        ]
+        return Grid(head=("confidence", head), rows=rows, total=len(rows))
+
+    def _remarks(self) -> tuple[str, ...]:
+        return (self.note,) if self.note else ()
+
+    def __repr__(self) -> str:
+        ends = f"{100 * self.confidence[0]:.4g}% to {100 * self.confidence[-1]:.4g}%"
+        return (
+            f"GuaranteeCurve({len(self.confidence)} confidences from {ends}, {self.draws:,} draws)"
+        )
 
 
 def guarantee_curve(
@@ -81,7 +118,7 @@ def guarantee_curve(
     bound = np.array([sign * ordered[k - 1] if k >= 1 else np.nan for k in ranks])
     return GuaranteeCurve(
         confidence=levels, bound=bound, eta=eta, draws=draws,
-        note=_where_it_ends(levels, ranks, draws, share),
+        note=_where_it_ends(levels, ranks, draws, share), objective=objective,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import Shown
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
@@ -100,13 +101,36 @@ def _shared_over(confidence: Confidence) -> str:
     return {"policy": "the policy's own rows"}.get(confidence.union, "all uncertain rows")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SplitResult:
-    """A policy chosen on one part of the data and its promise from the other."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SplitResult(Shown):
+    """A policy chosen on one part of the data and its promise from the other.
+
+    Examples
+    --------
+    >>> from surefoot import certify_split, riverswim
+    >>> counts = riverswim().simulate(500, np.random.default_rng(0))
+    >>> result = certify_split(
+    ...     counts, discount=0.95, delta=0.05, rng=np.random.default_rng(1), fixed_design=True
+    ... )
+    >>> result.ambiguity
+    AmbiguitySet(box, 12 rows, frequentist, delta 0.05)
+    """
 
     policy: NDArray[np.int64]
     certificate: Certificate
     ambiguity: AmbiguitySet
+
+    def _headline(self) -> str:
+        return self.certificate.sentence
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [("set on the second part", repr(self.ambiguity)), *self.certificate._facts()]
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.certificate.warnings
+
+    def __repr__(self) -> str:
+        return f"SplitResult({self.certificate!r})"
 
 
 def certify_split(

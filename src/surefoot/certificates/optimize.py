@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._rounding import column_texts, near_text
+from surefoot._showing import Grid, Shown
 from surefoot.certificates.batch import (
     Batch,
     Ints,
@@ -41,8 +43,8 @@ Progress = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Candidate:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Candidate(Shown):
     """One policy that was considered.
 
     Attributes
@@ -57,6 +59,14 @@ class Candidate:
         Whether it is the one that was certified.
     policy
         ``(S,)`` action ids.
+
+    Examples
+    --------
+    >>> Candidate(
+    ...     name="nominal", percentile=1.5, nominal_return=2.0, selected=True,
+    ...     policy=np.array([0, 1]),
+    ... )
+    Candidate('nominal', percentile 1.5000, nominal return 2.0000, selected)
     """
 
     name: str
@@ -65,9 +75,14 @@ class Candidate:
     selected: bool
     policy: Ints
 
+    def __repr__(self) -> str:
+        numbers = f"percentile {near_text(self.percentile)}, nominal return"
+        chosen = ", selected" if self.selected else ""
+        return f"Candidate({self.name!r}, {numbers} {near_text(self.nominal_return)}{chosen})"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Result:
+class Result(Shown):
     """The best policy found, its certificate, and what it was chosen from.
 
     Attributes
@@ -84,6 +99,15 @@ class Result:
         Whether the time budget ended the search.
     notes
         What had to be done otherwise than asked.
+
+    Examples
+    --------
+    >>> from surefoot import DirichletPosterior, machine_replacement, optimize
+    >>> counts = machine_replacement().simulate(20, np.random.default_rng(1))
+    >>> posterior, mdp = DirichletPosterior(counts), counts.to_mdp(discount=0.95, prior=1.0)
+    >>> result = optimize(posterior, mdp, draws=500, rng=np.random.default_rng(2))
+    >>> result.candidates[0].name, len(result.policy), result.stopped_early
+    ('nominal', 10, False)
     """
 
     policy: Ints
@@ -93,16 +117,28 @@ class Result:
     stopped_early: bool
     notes: tuple[str, ...]
 
-    def summary(self) -> str:
-        """Return the certificate and the table of candidates, for a terminal."""
-        width = max(len(candidate.name) for candidate in self.candidates)
-        head = f"{'candidate':<{width}}  {'percentile':>12}  {'nominal return':>14}"
-        lines = [
-            f"{c.name:<{width}}  {c.percentile:>12.6g}  {c.nominal_return:>14.6g}"
-            + ("  selected" if c.selected else "")
-            for c in self.candidates
+    def _headline(self) -> str:
+        return self.certificate.sentence
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return self.certificate._facts()
+
+    def _grid(self) -> Grid:
+        numbers = zip(
+            column_texts([c.percentile for c in self.candidates]),
+            column_texts([c.nominal_return for c in self.candidates]),
+            strict=True,
+        )
+        rows = [
+            (c.name, *texts, "selected" if c.selected else "")
+            for c, texts in zip(self.candidates, numbers, strict=True)
         ]
-        return "\n".join([self.certificate.summary(), "", head, *lines, *self.notes])
+        return Grid(
+            head=("candidate", "percentile", "nominal return", ""), rows=rows, total=len(rows)
+        )
+
+    def _remarks(self) -> tuple[str, ...]:
+        return (*self.certificate.warnings, *self.notes)
 
     def __repr__(self) -> str:
         chosen = next(c.name for c in self.candidates if c.selected)

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot._version import __version__
 from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.protocol import Posterior
 
 
@@ -42,11 +43,10 @@ def posterior_fingerprint(posterior: Posterior) -> str:
 
 def posterior_words(posterior: Posterior) -> str:
     """Return what the promise is conditional on."""
-    words = repr(posterior)
-    prior = getattr(posterior, "prior", None)
-    if prior is not None and np.ndim(prior) == 0:
-        words += f", prior {float(prior):g} per successor"
-    return words
+    if isinstance(posterior, DirichletPosterior):
+        seen = float(posterior.counts.count.sum())
+        return f"Dirichlet rows, {seen:,.10g} transitions, prior {posterior.prior_words}"
+    return repr(posterior)
 
 
 ASSUMED = {

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._rounding import lower_text, upper_text
+from surefoot._showing import Shown
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import (
@@ -52,7 +54,7 @@ ALLOCATIONS = ("equal", "greedy")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class VarSolution:
+class VarSolution(Shown):
     """A policy, its VaR value, and a promise that rests on draws that chose neither.
 
     Attributes
@@ -74,6 +76,15 @@ class VarSolution:
         How the iteration ended; the promise holds whatever it is.
     note
         What had to be done otherwise than asked, or "".
+
+    Examples
+    --------
+    >>> from surefoot import DirichletPosterior, riverswim, var_solve
+    >>> counts = riverswim().simulate(500, np.random.default_rng(0))
+    >>> mdp, posterior = counts.to_mdp(discount=0.9, prior=1.0), DirichletPosterior(counts)
+    >>> found = var_solve(posterior, mdp, delta=0.2, rng=np.random.default_rng(1))
+    >>> found.policy.tolist(), found.promise < float(mdp.initial @ found.value)
+    ([1, 1, 1, 1, 1, 1], True)
     """
 
     policy: Ints
@@ -90,9 +101,20 @@ class VarSolution:
     status: Status
     note: str
 
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("posterior draws", f"{self.draws:,} for the value, {self.promise_draws:,} fresh ones"),
+            ("error bound", f"{self.error_bound:.1e}, after {self.iterations:,} sweeps"),
+            ("status", self.status.message),
+        ]
+
+    def _remarks(self) -> tuple[str, ...]:
+        return (self.note,) if self.note else ()
+
     def __repr__(self) -> str:
+        bound = (lower_text if self.objective == "max" else upper_text)(self.promise)
         return (
-            f"VarSolution(promise {self.promise:.7g}, delta {self.delta:g}, eta {self.eta:g}, "
+            f"VarSolution(promise {bound}, delta {self.delta:g}, eta {self.eta:g}, "
             f"{self.draws:,} + {self.promise_draws:,} draws, {self.status.name})"
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from surefoot._showing import Shown
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import policy_returns, rewards_of
@@ -13,8 +14,8 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.policies import check_policy
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verification:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verification(Shown):
     """Whether a certificate stands on new draws.
 
     Attributes
@@ -27,6 +28,13 @@ class Verification:
         How many of the new draws fell below the promise.
     p_value
         The chance of so many if the promise is right; the certificate falls at eta or less.
+
+    Examples
+    --------
+    >>> Verification(
+    ...     stands=True, message="The certificate stands.", below=75, draws=2000, p_value=0.99
+    ... )
+    Verification(stands, 75 of 2,000 new draws fall short)
     """
 
     stands: bool
@@ -34,6 +42,18 @@ class Verification:
     below: int
     draws: int
     p_value: float
+
+    def _headline(self) -> str:
+        return self.message
+
+    def _facts(self) -> list[tuple[str, str]]:
+        if not self.draws:
+            return []
+        return [("chance of so many if the promise is right", f"{self.p_value:.2g}")]
+
+    def __repr__(self) -> str:
+        found = f", {self.below:,} of {self.draws:,} new draws fall short" if self.draws else ""
+        return f"Verification({'stands' if self.stands else 'does not stand'}{found})"
 
 
 def verify(
@@ -75,7 +95,10 @@ def verify(
     below = int(np.count_nonzero(returns.upper < promise))
     p_value = float(binom.sf(below - 1, n, certificate.delta))
     stands = p_value > certificate.eta
-    words = f"{below} of {n} new draws fall short of the promise ({certificate.delta:.3g} allowed)"
+    words = (
+        f"{below:,} of {n:,} new draws fall short of the promise ({below / n:.2%}; "
+        f"{100 * certificate.delta:.4g}% may)"
+    )
     verdict = "The certificate stands" if stands else "The certificate does not stand"
     return Verification(
         stands=stands, message=f"{verdict}: {words}.", below=below, draws=n, p_value=p_value

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import Shown, card, number_of
 from surefoot.data import layout, rewards
 from surefoot.data.layout import Ints
 
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Counts:
+class Counts(Shown):
     """How often each action led from each state to each successor.
 
     Attributes
@@ -360,15 +361,15 @@ class Counts:
 
         return load(path)
 
-    def __repr__(self) -> str:
-        def number(size: int, noun: str) -> str:
-            return f"{size:,} {noun}{'' if size == 1 else 's'}"
+    def _repr_html_(self) -> str:
+        return card(repr(self), lines=self.summary().splitlines())
 
+    def __repr__(self) -> str:
         visited = int(np.count_nonzero(self.visits > 0))
         kind = "reachable" if self.declared else "observed"
-        entries = f"{self.num_entries:,} entr{'y' if self.num_entries == 1 else 'ies'} {kind}"
         return (
-            f"Counts({number(int(self.count.sum()), 'transition')}, "
-            f"{number(self.num_states, 'state')}, {number(self.num_actions, 'action')}, "
-            f"{number(visited, 'row')} visited, {entries})"
+            f"Counts({number_of(int(self.count.sum()), 'transition')}, "
+            f"{number_of(self.num_states, 'state')}, {number_of(self.num_actions, 'action')}, "
+            f"{number_of(visited, 'row')} visited, "
+            f"{number_of(self.num_entries, 'entry', 'entries')} {kind})"
         )

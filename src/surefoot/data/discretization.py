@@ -16,14 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
+from surefoot._showing import Shown
 from surefoot.data.layout import freeze_fields
 
 Floats = NDArray[np.float64]
 FORMAT = "surefoot discretization 1"
+MOST_SHOWN = 8
+"""Features that a summary shows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Discretization:
+class Discretization(Shown):
     """A map from observations to states ``0 .. num_states-1``.
 
     Attributes
@@ -36,6 +39,15 @@ class Discretization:
         ``(d, b-1)``; the bin edges of each feature, NaN beyond its own number (quantile).
     prototypes
         ``(K, d)``; one per state: a point (kmeans), or the bin numbers of a cell (quantile).
+
+    Examples
+    --------
+    >>> weights = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> cells = discretize(weights, bins=3)
+    >>> cells
+    Discretization(quantile, 2 features, 9 states)
+    >>> cells.state_of([0.0, 0.0])
+    4
     """
 
     method: str
@@ -106,6 +118,14 @@ class Discretization:
         if found != FORMAT:
             raise ValueError(f"{place}: the format is {found!r}; this version reads {FORMAT!r}.")
         return Discretization(method=method, **parts)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        spread = ", ".join(f"{value:.3g}" for value in self.centre[:MOST_SHOWN])
+        more = ", ..." if self.num_features > MOST_SHOWN else ""
+        return [("centre of the features", spread + more)]
+
+    def _remarks(self) -> list[str]:
+        return ["a promise made from these states is about the aggregated model."]
 
     def __repr__(self) -> str:
         return (

@@ -178,6 +178,19 @@ def read_minari(
         How continuous observations become states; see :func:`discretize`.
     options
         ``missing``, ``rewards``, ``reward_range`` and ``reward`` of :func:`read_transitions`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from gymnasium.spaces import Discrete
+    >>> walk = SimpleNamespace(
+    ...     id=0, observations=[0, 1, 1], actions=[1, 0], rewards=[0, 1], terminations=[0, 0]
+    ... )
+    >>> dataset = SimpleNamespace(  # or the name of a Minari dataset
+    ...     observation_space=Discrete(2), action_space=Discrete(2), iterate_episodes=lambda: [walk]
+    ... )
+    >>> read_minari(dataset)
+    Counts(2 transitions, 2 states, 2 actions, 2 rows visited, 2 entries observed)
     """
     log = minari_log(dataset)
     if discretization is not None:

@@ -73,6 +73,11 @@ def _plain(value: Any) -> int | float:
     return int(number) if number.is_integer() else number
 
 
+def _rounded(value: float) -> str:
+    """Return a quartile without digits that nobody reads."""
+    return f"{value:,.0f}" if value >= 100 else f"{_plain(round(float(value), 1)):,}"
+
+
 def _size(counts: Counts) -> list[str]:
     special = int(np.count_nonzero(counts.is_terminal))
     acting = counts.num_states - special - (counts.unseen is not None)
@@ -95,7 +100,7 @@ def _visits(counts: Counts) -> list[str]:
     if len(tried) == 0:
         return ["no state-action pair was tried"]
     visits = counts.visits[tried]
-    quartiles = " / ".join(f"{_plain(q):,}" for q in np.percentile(visits, [25, 50, 75]))
+    quartiles = " / ".join(map(_rounded, np.percentile(visits, [25, 50, 75])))
     order = np.argsort(visits, kind="stable")[:RAREST]
     rarest = "; ".join(f"{row_name(counts, tried[i])}: {_plain(visits[i]):,}" for i in order)
     return [

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._showing import Shown
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
 
@@ -12,8 +13,8 @@ EPISODE_STEPS = 100
 """How long a logged episode lasts before it is truncated."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Domain:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Domain(Shown):
     """A benchmark problem: its true model, the prior it is studied with, and data taken from it.
 
     Attributes
@@ -44,6 +45,15 @@ class Domain:
     def support(self) -> NDArray[np.bool_]:
         """``(S, A, S)``: the true successors."""
         return self.mdp.support
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("true model", repr(self.mdp)),
+            ("prior", f"Dirichlet, {self.prior:g} per successor"),
+        ]
+
+    def __repr__(self) -> str:
+        return f"Domain({self.name!r}, {self.mdp!r})"
 
     def simulate(self, n_per_row: int, rng: np.random.Generator) -> Counts:
         """Draw ``n_per_row`` next states for every available state-action pair.

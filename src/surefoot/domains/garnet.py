@@ -69,7 +69,7 @@ def river_chain(num_states: int, *, discount: float) -> MDP:
     Examples
     --------
     >>> river_chain(500, discount=0.95)
-    MDP(500 states, 2 actions, 1000 rows, 3000 entries, discount 0.95)
+    MDP(500 states, 2 actions, 1,000 rows, 3,000 entries, discount 0.95)
     """
     middle = np.clip(np.arange(num_states), 1, num_states - 2)
     successor = np.repeat(middle, 6) + np.tile([-1, 0, 1], 2 * num_states)

@@ -21,7 +21,7 @@ def inventory(*, discount: float = 0.95) -> Domain:
     Examples
     --------
     >>> inventory().mdp
-    MDP(31 states, 11 actions, 286 rows, 5236 entries, discount 0.95)
+    MDP(31 states, 11 actions, 286 rows, 5,236 entries, discount 0.95)
     """
     units = np.arange(CAPACITY + 1)
     demand = np.exp(-0.5 * ((units - DEMAND_MEAN) / DEMAND_SD) ** 2)

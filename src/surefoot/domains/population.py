@@ -33,7 +33,7 @@ def population_growth(*, discount: float = 0.95, drop_below: float = NEVER_SEEN)
     Examples
     --------
     >>> population_growth().mdp
-    MDP(51 states, 5 actions, 255 rows, 5678 entries, discount 0.95)
+    MDP(51 states, 5 actions, 255 rows, 5,678 entries, discount 0.95)
     >>> population_growth(drop_below=0).mdp.num_rows
     255
     """

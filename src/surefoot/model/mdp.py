@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import Shown, number_of
 from surefoot.model import building, checks
 
 Label = Hashable
@@ -27,7 +28,7 @@ class DenseArrays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MDP:
+class MDP(Shown):
     """A finite discounted Markov decision process, stored row by row.
 
     The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
@@ -304,12 +305,23 @@ class MDP:
         rows = self.entry_row
         return self.row_state[rows], self.row_action[rows], self.successor
 
-    def __repr__(self) -> str:
-        def count(number: int, noun: str) -> str:
-            return f"{number} {noun}{'' if number == 1 else 's'}"
+    def _facts(self) -> list[tuple[str, str]]:
+        per = "transition" if self.reward_per_entry else "state-action pair"
+        first = np.flatnonzero(self.initial > 0)
+        start = f"one of {len(first):,}"
+        if len(first) == 1:
+            start = self.state_name(int(first[0]))
+        elif len(first) == self.num_states and np.ptp(self.initial) == 0:
+            start = "uniform"
+        return [
+            ("rewards", f"{self.reward.min():g} to {self.reward.max():g}, one per {per}"),
+            ("rows with doubt", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
+            ("first state", start),
+        ]
 
-        entries = f"{self.num_entries} entr{'y' if self.num_entries == 1 else 'ies'}"
+    def __repr__(self) -> str:
         return (
-            f"MDP({count(self.num_states, 'state')}, {count(self.num_actions, 'action')}, "
-            f"{count(self.num_rows, 'row')}, {entries}, discount {self.discount:g})"
+            f"MDP({number_of(self.num_states, 'state')}, {number_of(self.num_actions, 'action')}, "
+            f"{number_of(self.num_rows, 'row')}, "
+            f"{number_of(self.num_entries, 'entry', 'entries')}, discount {self.discount:g})"
         )

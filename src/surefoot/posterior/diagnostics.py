@@ -72,10 +72,24 @@ class Diagnostics:
             found.append(f"{self.divergences} divergent transitions: the draws may be biased.")
         return tuple(found)
 
-    def __str__(self) -> str:
+    @property
+    def brief(self) -> str:
+        """The numbers alone."""
         chains = f"{self.chains} chain{'' if self.chains == 1 else 's'} of {self.draws} draws"
         sizes = f"effective sample size {self.ess_bulk:.0f} (bulk), {self.ess_tail:.0f} (tail)"
-        return " ".join((f"{chains}: r-hat {self.rhat:.3f}, {sizes}.", *self.warnings))
+        return f"{chains}: r-hat {self.rhat:.3f}, {sizes}"
+
+    def __str__(self) -> str:
+        return " ".join((f"{self.brief}.", *self.warnings))
+
+
+def diagnostic_facts(found: Diagnostics) -> list[tuple[str, str]]:
+    """Return the diagnostics as words and values for a summary."""
+    return [
+        ("chains", f"{found.chains} of {found.draws:,} draws"),
+        ("r-hat", f"{found.rhat:.3f}" + (f" ({found.worst})" if found.worst else "")),
+        ("effective sample size", f"{found.ess_bulk:,.0f} (bulk), {found.ess_tail:,.0f} (tail)"),
+    ]
 
 
 def diagnose(

@@ -197,6 +197,27 @@ class DirichletPosterior(OnRows):
         largest = np.maximum.reduceat(self.shape, self.row_start[:-1])
         return d, c, self.row_start, largest < kernels.LOGARITHMIC_BELOW
 
+    def _facts(self) -> list[tuple[str, str]]:
+        visits = self.counts.visits
+        least, most = f"{visits.min():,.6g}", f"{visits.max():,.6g}"
+        return [
+            ("prior", f"{self.prior_words} per successor"),
+            ("data per row", least if least == most else f"{least} to {most} transitions"),
+            ("rows with doubt", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
+        ]
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.counts.warnings
+
+    @property
+    def prior_words(self) -> str:
+        """The Dirichlet parameters of the prior, in words."""
+        given = np.asarray(self.prior, dtype=np.float64)
+        low, high = f"{given.min():g}", f"{given.max():g}"
+        words = low if low == high else f"{low} to {high}"
+        unseen = self.counts.unseen is not None and given.shape != (self.num_entries,)
+        return f"{words} ({self.unseen:g} for the unseen state)" if unseen else words
+
     def __repr__(self) -> str:
         return (
             f"DirichletPosterior({self.layout.num_rows:,} rows, {self.num_entries:,} entries, "

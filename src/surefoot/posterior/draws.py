@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import number_of
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
 from surefoot.posterior import arranging, inference, stan
-from surefoot.posterior.diagnostics import Diagnostics, diagnose
+from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, OnRows, RowLayout
 from surefoot.posterior.thinning import Kept, correlated, keep_all, thin
@@ -251,5 +252,14 @@ class PosteriorDraws(OnRows):
         # One key per call, as in every posterior, whatever n is.
         return np.random.default_rng(stream_key(rng)).permutation(self.num_draws)[:wanted]
 
+    def _facts(self) -> list[tuple[str, str]]:
+        return diagnostic_facts(self.diagnostics)
+
+    def _remarks(self) -> tuple[str, ...]:
+        return () if self.independent else self.diagnostics.warnings
+
+    def _headline(self) -> str:
+        return f"PosteriorDraws({number_of(self.num_entries, 'entry', 'entries')})"
+
     def __repr__(self) -> str:
-        return f"PosteriorDraws({self.num_entries:,} entries; {self.diagnostics})"
+        return f"PosteriorDraws({self.num_entries:,} entries; {self.diagnostics.brief})"

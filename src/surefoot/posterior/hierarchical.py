@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import number_of
 from surefoot.posterior import dirichlet_kernels as kernels
-from surefoot.posterior.diagnostics import Diagnostics, diagnose
+from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.draws import MOST_RHAT
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
@@ -49,6 +50,16 @@ class HierarchicalPosterior(OnRows):
         Divergent transitions of the sampler.
     max_rhat
         The largest r-hat that is accepted.
+
+    Examples
+    --------
+    >>> from surefoot import fit_pooled, riverswim
+    >>> rng = np.random.default_rng(0)
+    >>> posterior = fit_pooled(
+    ...     riverswim().simulate(5, rng), rng=rng, draws=10, warmup=30, chains=1, progress=False
+    ... )  # use the default number of draws
+    >>> sorted(posterior.parameters), posterior.mean().shape
+    (['concentration', 'weight'], (22,))
     """
 
     layout: RowLayout
@@ -132,9 +143,18 @@ class HierarchicalPosterior(OnRows):
             for first, part in _numbered(_parts(order, self.num_entries))
         )
 
+    def _headline(self) -> str:
+        entries = number_of(self.num_entries, "entry", "entries")
+        return f"HierarchicalPosterior({type(self.model).__name__}, {entries})"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [("parameters", ", ".join(self.parameters)), *diagnostic_facts(self.diagnostics)]
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.diagnostics.warnings
+
     def __repr__(self) -> str:
-        name = type(self.model).__name__
-        return f"HierarchicalPosterior({name}, {self.num_entries:,} entries; {self.diagnostics})"
+        return f"{self._headline()[:-1]}; {self.diagnostics.brief})"
 
 
 def _take(parameters: Parameters, chosen: NDArray[Any]) -> dict[str, Floats]:

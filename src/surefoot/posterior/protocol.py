@@ -20,6 +20,13 @@ class Posterior(Protocol):
 
     A draw is one transition model: ``(E,)`` probabilities in the entry order of the model, each row
     summing to 1.
+
+    Examples
+    --------
+    >>> from surefoot import DirichletPosterior, riverswim
+    >>> counts = riverswim().simulate(20, np.random.default_rng(0))
+    >>> isinstance(DirichletPosterior(counts), Posterior)
+    True
     """
 
     @property

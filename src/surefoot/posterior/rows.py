@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._showing import Shown
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
 
@@ -15,7 +16,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RowLayout:
     """Which rows there are and where their entries lie, as in :class:`~surefoot.MDP`.
 
@@ -130,8 +131,11 @@ class RowLayout:
                 return f"{name}[{at}] is {mine[at]}, the model's is {other[at]}"
         return None
 
+    def __repr__(self) -> str:
+        return f"RowLayout({self.num_rows:,} rows, {self.num_entries:,} entries)"
 
-class OnRows:
+
+class OnRows(Shown):
     """What every posterior knows from its layout."""
 
     layout: RowLayout

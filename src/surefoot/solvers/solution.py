@@ -6,12 +6,21 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._rounding import bracket_text, column_texts, near_text
+from surefoot._showing import MOST_ROWS, Grid, Shown, label_text
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
 
 
 class Status(Enum):
-    """How a solve ended; the text is the message for the user."""
+    """How a solve ended; the text is the message for the user.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim, solve
+    >>> solve(riverswim().mdp).status.message
+    'converged: the error bound is within the tolerance.'
+    """
 
     CONVERGED = "converged: the error bound is within the tolerance."
     ITERATION_LIMIT = (
@@ -30,7 +39,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Solution:
+class Solution(Shown):
     """A policy, its value, and bounds that hold whatever the status.
 
     Attributes
@@ -51,6 +60,15 @@ class Solution:
         Sweeps over all states.
     status
         How it ended; ``status.message`` says it in words.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim, solve
+    >>> solution = solve(riverswim().mdp)
+    >>> solution.policy.tolist(), solution.converged
+    ([1, 1, 1, 1, 1, 1], True)
+    >>> bool(solution.return_lower <= solution.return_upper)
+    True
     """
 
     mdp: MDP
@@ -89,8 +107,33 @@ class Solution:
 
         return nature_model(self)
 
+    def _facts(self) -> list[tuple[str, str]]:
+        known = "the model alone" if self.ambiguity is None else repr(self.ambiguity)
+        return [
+            ("objective", f"{self.objective}, {self.nature} case of {known}"),
+            ("error bound", f"{self.error_bound:.1e}, after {self.iterations:,} sweeps"),
+            ("status", self.status.message),
+        ]
+
+    def _grid(self) -> Grid:
+        mdp, shown = self.mdp, range(min(self.mdp.num_states, MOST_ROWS))
+        values = column_texts([float(v) for v in self.value[: len(shown)]])
+        rows = [(label_text(mdp.state_labels, s), self._action(s), values[s]) for s in shown]
+        return Grid(head=("state", "action", "value"), rows=rows, total=mdp.num_states)
+
+    def _action(self, state: int) -> str:
+        labels = self.mdp.action_labels
+        if self.policy.ndim == 1:
+            return label_text(labels, int(self.policy[state]))
+        share = self.policy[state]
+        return ", ".join(
+            f"{label_text(labels, int(a))} {near_text(100 * share[a], 3)}%"
+            for a in np.flatnonzero(share > 0)
+        )
+
     def __repr__(self) -> str:
+        low, high = bracket_text(self.return_lower, self.return_upper)
         return (
-            f"Solution(return in [{self.return_lower:.6g}, {self.return_upper:.6g}], "
-            f"error bound {self.error_bound:.2g}, {self.iterations} sweeps, {self.status.name})"
+            f"Solution(return in [{low}, {high}], error bound {self.error_bound:.2g}, "
+            f"{self.iterations} sweeps, {self.status.name})"
         )

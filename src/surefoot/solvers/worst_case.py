@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rounding import near_text
+from surefoot._showing import MOST_ROWS, Grid, Shown, number_of
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP
@@ -13,12 +15,26 @@ from surefoot.solvers.row_kernels import NEVER
 from surefoot.solvers.sweep_kernels import sweeps_of
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WorstCase:
-    """The smallest expectation over a set, and a distribution that attains it."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class WorstCase(Shown):
+    """The smallest expectation over a set, and a distribution that attains it.
+
+    Examples
+    --------
+    >>> worst_case([1.0, 0.0], [0.75, 0.25], budget=0.5)
+    WorstCase(0.5, 2 successors)
+    """
 
     value: float
     distribution: NDArray[np.float64]
+
+    def _grid(self) -> Grid:
+        order = np.argsort(-self.distribution, kind="stable")[:MOST_ROWS]
+        rows = [(str(i), near_text(float(self.distribution[i]), 4)) for i in order]
+        return Grid(head=("successor", "probability"), rows=rows, total=len(self.distribution))
+
+    def __repr__(self) -> str:
+        return f"WorstCase({self.value:.6g}, {number_of(len(self.distribution), 'successor')})"
 
 
 def worst_case(
