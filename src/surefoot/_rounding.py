@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 DIGITS = 5
 """Significant digits of a number in a sentence; files have all of them."""
-MOST_DIGITS = 9
+MOST_DIGITS = 7
 """Where the two ends of a bracket are so close that fewer digits would not tell them apart."""
 WIDENED = 1.25
 """By how much rounding may widen a bracket before it gets more digits."""

@@ -134,7 +134,7 @@ class AmbiguitySet(Shown):
             return f"AmbiguitySet(box, {rows}{_promise(self)})"
         budget = _need(self, "budget", self.mdp.num_rows)
         low, high = budget.min(), budget.max()
-        size = f"budget {low:g}" if low == high else f"budgets {low:g} to {high:g}"
+        size = f"budget {low:.4g}" if low == high else f"budgets {low:.4g} to {high:.4g}"
         if self.norm == "kl":
             return f"AmbiguitySet(kl, {rows}, {size}{_promise(self)})"
         shape = "uniform weights" if self.weights is None else "weighted"

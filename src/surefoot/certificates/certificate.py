@@ -154,7 +154,7 @@ class Certificate(Shown):
         ]
         if np.isfinite(self.gap):
             facts.append(("gap", f"{upper_text(self.gap, 4)} ({self.relative_gap:.2%})"))
-        if self.robust_return is not None:
+        if self.robust_return is not None and self.robust_return != self.promise:
             facts.append((f"robust {word}, a looser promise", safe(self.robust_return)))
         if self.draws > 0:
             facts += [
@@ -167,10 +167,8 @@ class Certificate(Shown):
 
     def __repr__(self) -> str:
         low, high = bracket_text(self.lower_bound, self.upper_bound)
-        return (
-            f"Certificate([{low}, {high}], delta {self.delta:g}, eta {self.eta:g}, "
-            f"{self.draws:,} draws)"
-        )
+        made = f"eta {self.eta:g}, {self.draws:,} draws" if self.draws else self.basis
+        return f"Certificate([{low}, {high}], delta {self.delta:g}, {made})"
 
     def to_json(self) -> str:
         """Return everything as JSON text."""

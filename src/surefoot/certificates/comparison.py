@@ -57,10 +57,13 @@ class Comparison(Shown):
     @property
     def sentence(self) -> str:
         """The comparison in one sentence."""
+        bound = lower_text(self.difference_lower_bound, 4)
+        claim = f"better than policy b by at least {bound}"
+        if self.difference_lower_bound < 0:
+            claim = f"worse than policy b by at most {bound.removeprefix('-')}, and perhaps better"
         return (
-            f"With {percent(self.delta)} confidence, given this prior and data, policy a is better "
-            f"than policy b by at least {lower_text(self.difference_lower_bound, 4)}; it is better "
-            f"with probability about {self.probability_a_better:.3f}."
+            f"With {percent(self.delta)} confidence, given this prior and data, policy a is "
+            f"{claim}; it is better with probability about {self.probability_a_better:.3f}."
         )
 
     def _headline(self) -> str:

@@ -45,7 +45,7 @@ def posterior_words(posterior: Posterior) -> str:
     """Return what the promise is conditional on."""
     if isinstance(posterior, DirichletPosterior):
         seen = float(posterior.counts.count.sum())
-        return f"Dirichlet rows, {seen:,.10g} transitions, prior {posterior.prior_words}"
+        return f"Dirichlet rows, {seen:,.10g} transitions; prior {posterior.prior_words}"
     return repr(posterior)
 
 

@@ -21,8 +21,6 @@ from surefoot.data.layout import freeze_fields
 
 Floats = NDArray[np.float64]
 FORMAT = "surefoot discretization 1"
-MOST_SHOWN = 8
-"""Features that a summary shows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -118,11 +116,6 @@ class Discretization(Shown):
         if found != FORMAT:
             raise ValueError(f"{place}: the format is {found!r}; this version reads {FORMAT!r}.")
         return Discretization(method=method, **parts)
-
-    def _facts(self) -> list[tuple[str, str]]:
-        spread = ", ".join(f"{value:.3g}" for value in self.centre[:MOST_SHOWN])
-        more = ", ..." if self.num_features > MOST_SHOWN else ""
-        return [("centre of the features", spread + more)]
 
     def _remarks(self) -> list[str]:
         return ["a promise made from these states is about the aggregated model."]

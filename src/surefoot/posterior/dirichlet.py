@@ -201,7 +201,7 @@ class DirichletPosterior(OnRows):
         visits = self.counts.visits
         least, most = f"{visits.min():,.6g}", f"{visits.max():,.6g}"
         return [
-            ("prior", f"{self.prior_words} per successor"),
+            ("prior", self.prior_words),
             ("data per row", least if least == most else f"{least} to {most} transitions"),
             ("rows with doubt", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
         ]
@@ -214,9 +214,9 @@ class DirichletPosterior(OnRows):
         """The Dirichlet parameters of the prior, in words."""
         given = np.asarray(self.prior, dtype=np.float64)
         low, high = f"{given.min():g}", f"{given.max():g}"
-        words = low if low == high else f"{low} to {high}"
+        words = f"{low if low == high else f'{low} to {high}'} per successor"
         unseen = self.counts.unseen is not None and given.shape != (self.num_entries,)
-        return f"{words} ({self.unseen:g} for the unseen state)" if unseen else words
+        return f"{words}, {self.unseen:g} for the unseen state" if unseen else words
 
     def __repr__(self) -> str:
         return (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._rounding import near_text
+from surefoot._rounding import column_texts
 from surefoot._showing import MOST_ROWS, Grid, Shown, number_of
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
@@ -30,7 +30,8 @@ class WorstCase(Shown):
 
     def _grid(self) -> Grid:
         order = np.argsort(-self.distribution, kind="stable")[:MOST_ROWS]
-        rows = [(str(i), near_text(float(self.distribution[i]), 4)) for i in order]
+        shares = column_texts([float(self.distribution[i]) for i in order], 4)
+        rows = [(str(i), share) for i, share in zip(order, shares, strict=True)]
         return Grid(head=("successor", "probability"), rows=rows, total=len(self.distribution))
 
     def __repr__(self) -> str:
