@@ -1,8 +1,10 @@
-"""Nature's choice for one row: a function for each kind of set, all of one form.
+"""Nature's choice for one row, for each kind of set.
 
-Each writes the distribution of row ``row`` at ``v`` into ``out[at:at+k]``; ``scratch`` holds four
-vectors as long as the longest row.
+``nominal_choice`` and those made from ``robust_choice`` write the distribution of row ``row`` at
+``v`` into ``out[at:at+k]``; ``scratch`` holds four vectors as long as the longest row.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -21,39 +23,39 @@ def nominal_choice(problem, row, _v, _scratch, out, at):
         out[at + i] = problem.probability[start + i]
 
 
-@kernel(lean=True)
-def l1_choice(problem, row, v, scratch, out, at):
-    """Write the worst distribution of a weighted L1 ball."""
-    if not problem.uncertain[row]:
-        nominal_choice(problem, row, v, scratch, out, at)
-        return
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    z, moved = scratch[0], scratch[3]
-    nominal = gather(problem, row, v, z)
-    wat = ZERO if problem.shared else start
-    l1_distribution(
-        z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal, moved
-    )
-    for i in range(k):
-        out[at + i] = moved[i]
-
-
-@kernel(lean=True)
-def pinned_choice(problem, row, v, scratch, out, at):
-    """Write the worst distribution of a weighted L1 ball with infinite weights."""
+def robust_choice(problem, row, v, scratch, out, at):
+    """Write the worst distribution; ``set_choice`` stands for one kind of set, see below."""
     nominal_choice(problem, row, v, scratch, out, at)
     if not problem.uncertain[row]:
         return
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start
-    z, moved = scratch[0], scratch[3]
-    nominal = gather(problem, row, v, z)
-    free = compact(problem, start, k, z, scratch[1], scratch[2])
+    nominal = gather(problem, row, v, scratch[0])
+    set_choice(problem, row, start, k, nominal, scratch, out, at)
+
+
+@kernel(lean=True)
+def l1_ball(problem, row, start, k, nominal, scratch, out, at):
+    """Write the worst distribution of a weighted L1 ball."""
+    moved = scratch[3]
+    wat = ZERO if problem.shared else start
+    l1_distribution(
+        scratch[0], problem.probability, start, problem.weights, wat, k, problem.budget[row],
+        nominal, moved,
+    )  # fmt: skip
+    for i in range(k):
+        out[at + i] = moved[i]
+
+
+@kernel(lean=True)
+def pinned_ball(problem, row, start, k, nominal, scratch, out, at):
+    """Write the worst distribution of a weighted L1 ball with infinite weights."""
+    moved = scratch[3]
+    free = compact(problem, start, k, scratch[0], scratch[1], scratch[2])
     if free < 2:
         return
     l1_distribution(
-        z, scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, moved
+        scratch[0], scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, moved
     )
     j = ZERO
     for i in range(k):
@@ -63,30 +65,31 @@ def pinned_choice(problem, row, v, scratch, out, at):
 
 
 @kernel(lean=True)
-def box_choice(problem, row, v, scratch, out, at):
+def box(problem, _row, start, k, nominal, scratch, out, at):
     """Write the worst distribution of a box."""
-    if not problem.uncertain[row]:
-        nominal_choice(problem, row, v, scratch, out, at)
-        return
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    z, moved = scratch[0], scratch[3]
-    nominal = gather(problem, row, v, z)
-    box_distribution(z, problem.lower, problem.upper, start, k, nominal, moved)
+    moved = scratch[3]
+    box_distribution(scratch[0], problem.lower, problem.upper, start, k, nominal, moved)
     for i in range(k):
         out[at + i] = moved[i]
 
 
 @kernel(lean=True)
-def kl_choice(problem, row, v, scratch, out, at):
+def kl_ball(problem, row, start, k, nominal, scratch, out, at):
     """Write the worst distribution of a KL ball."""
-    if not problem.uncertain[row]:
-        nominal_choice(problem, row, v, scratch, out, at)
-        return
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    z, moved = scratch[0], scratch[3]
-    nominal = gather(problem, row, v, z)
-    kl_distribution(z, problem.probability, start, k, problem.budget[row], nominal, moved)
+    moved = scratch[3]
+    kl_distribution(scratch[0], problem.probability, start, k, problem.budget[row], nominal, moved)
     for i in range(k):
         out[at + i] = moved[i]
+
+
+set_choice = l1_ball
+
+
+def _bound_to(family: str, choice: Any) -> Any:
+    return kernel(lean=True, twin=family, using={"set_choice": choice})(robust_choice)
+
+
+l1_choice = _bound_to("l1", l1_ball)
+pinned_choice = _bound_to("pinned", pinned_ball)
+box_choice = _bound_to("box", box)
+kl_choice = _bound_to("kl", kl_ball)

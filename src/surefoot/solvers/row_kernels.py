@@ -1,6 +1,6 @@
 """One row of the robust Bellman operator: a function for each kind of set."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,85 +125,63 @@ def nominal_value(problem, row, v):
 
 @kernel(lean=True, forceinline=True)
 def nominal_row(problem, row, v, _accuracy, _memory, _scratch):
-    """Return the expectation of a row that is a point, and no gap.
-
-    This and the next four functions share one form. They return the worst-case (or best-case)
-    expectation of a row and the gap left by the search: nature's minimum lies between the value
-    and value + gap (its maximum between value - gap and the value); the gap is at most
-    ``accuracy`` or rounding. ``memory[row]`` remembers the two entries between which the solution
-    lies, for the next sweep: where they are still the right ones, the row costs one pass.
-    ``scratch`` holds vectors as long as the longest row.
-    """
+    """Return the expectation of a row that is a point, and no gap."""
     return nominal_value(problem, row, v), 0.0
 
 
-@kernel(lean=True, forceinline=True)
-def l1_row(problem, row, v, accuracy, memory, scratch):
-    """Return the worst case of a weighted L1 ball."""
+def robust_row(problem, row, v, accuracy, memory, scratch):
+    """Return the worst-case (or best-case) expectation of a row and the gap left by the search.
+
+    Nature's minimum lies between the value and value + gap (its maximum between value - gap and
+    the value); the gap is at most ``accuracy`` or rounding. ``memory[row]`` remembers the two
+    entries between which the solution lies, for the next sweep: where they are still the right
+    ones, the row costs one pass. ``scratch`` holds vectors as long as the longest row, the first
+    of them for the successor values. ``set_value`` stands for one kind of set: see below.
+    """
     if not problem.uncertain[row]:
         return nominal_value(problem, row, v), 0.0
-    z = scratch[0]
-    nominal = gather(problem, row, v, z)
+    nominal = gather(problem, row, v, scratch[0])
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start
+    value, gap = set_value(problem, row, start, k, nominal, accuracy, memory, scratch)
+    return problem.sign * value, gap
+
+
+@kernel(lean=True, forceinline=True)
+def l1_ball(problem, row, start, k, nominal, accuracy, memory, scratch):
+    """Return the worst case of a weighted L1 ball."""
     wat = ZERO if problem.shared else start
-    value, gap = l1_value(
-        z, problem.probability, start, problem.weights, wat, k, problem.budget[row], nominal,
+    return l1_value(
+        scratch[0], problem.probability, start, problem.weights, wat, k, problem.budget[row],
+        nominal, accuracy, row, memory,
+    )  # fmt: skip
+
+
+@kernel(lean=True, forceinline=True)
+def pinned_ball(problem, row, start, k, nominal, accuracy, memory, scratch):
+    """Return the worst case of a weighted L1 ball with infinite weights."""
+    free = compact(problem, start, k, scratch[0], scratch[1], scratch[2])
+    if free < 2:
+        return nominal, 0.0
+    return l1_value(
+        scratch[0], scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal,
         accuracy, row, memory,
     )  # fmt: skip
-    return problem.sign * value, gap
 
 
 @kernel(lean=True, forceinline=True)
-def pinned_row(problem, row, v, accuracy, memory, scratch):
-    """Return the worst case of a weighted L1 ball with infinite weights."""
-    if not problem.uncertain[row]:
-        return nominal_value(problem, row, v), 0.0
-    z = scratch[0]
-    nominal = gather(problem, row, v, z)
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    free = compact(problem, start, k, z, scratch[1], scratch[2])
-    if free < 2:
-        return problem.sign * nominal, 0.0
-    value, gap = l1_value(
-        z, scratch[1], ZERO, scratch[2], ZERO, free, problem.budget[row], nominal, accuracy, row,
+def kl_ball(problem, row, start, k, nominal, accuracy, memory, scratch):
+    """Return the worst case of a KL ball."""
+    return kl_value(
+        scratch[0], problem.probability, start, k, problem.budget[row], nominal, accuracy, row,
         memory,
     )  # fmt: skip
-    return problem.sign * value, gap
 
 
 @kernel(lean=True, forceinline=True)
-def box_row(problem, row, v, accuracy, memory, scratch):
-    """Return the worst case of a box."""
-    if not problem.uncertain[row]:
-        return nominal_value(problem, row, v), 0.0
+def box_value(problem, row, start, k, nominal, accuracy, memory, scratch):
+    """Return the worst case of a box, starting at the remembered entry's value."""
     z = scratch[0]
-    nominal = gather(problem, row, v, z)
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    value, gap = box_value(problem, row, z, start, k, nominal, accuracy, memory)
-    return problem.sign * value, gap
-
-
-@kernel(lean=True, forceinline=True)
-def kl_row(problem, row, v, accuracy, memory, scratch):
-    """Return the worst case of a KL ball."""
-    if not problem.uncertain[row]:
-        return nominal_value(problem, row, v), 0.0
-    z = scratch[0]
-    nominal = gather(problem, row, v, z)
-    start = problem.row_start[row]
-    k = problem.row_start[row + ONE] - start
-    value, gap = kl_value(
-        z, problem.probability, start, k, problem.budget[row], nominal, accuracy, row, memory
-    )
-    return problem.sign * value, gap
-
-
-@kernel(lean=True, forceinline=True)
-def box_value(problem, row, z, start, k, nominal, accuracy, memory):
-    """Return the worst case of a box row, starting at the remembered entry's value."""
     guess = nominal
     step = 0.1 * abs(z[0] - nominal) + 1e-3 * abs(nominal) + 1e-300
     if memory[row, 0] != NEVER:
@@ -308,3 +286,16 @@ def compact(problem, start, k, z, free_p, free_w):
             free_w[free] = problem.weights[start + i]
             free += ONE
     return free
+
+
+set_value = l1_ball
+
+
+def _bound_to(family: str, value: Any) -> Any:
+    return kernel(lean=True, forceinline=True, twin=family, using={"set_value": value})(robust_row)
+
+
+l1_row = _bound_to("l1", l1_ball)
+pinned_row = _bound_to("pinned", pinned_ball)
+box_row = _bound_to("box", box_value)
+kl_row = _bound_to("kl", kl_ball)
