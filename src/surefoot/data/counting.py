@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rows import RowSparse
 from surefoot._showing import Shown, card, number_of
 from surefoot.data import layout, rewards
 from surefoot.data.layout import Ints
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Counts(Shown):
+class Counts(RowSparse, Shown):
     """How often each action led from each state to each successor.
 
     Attributes
@@ -159,41 +160,6 @@ class Counts(Shown):
         from surefoot.data import building
 
         return building.on_rows_of(mdp, count)
-
-    @property
-    def num_states(self) -> int:
-        """The number of states."""
-        return len(self.state_start) - 1
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows listed."""
-        return len(self.row_action)
-
-    @property
-    def num_entries(self) -> int:
-        """The number of (state, action, successor) triples listed."""
-        return len(self.successor)
-
-    @cached_property
-    def row_state(self) -> Ints:
-        """``(R,)``: the state of each row."""
-        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
-
-    @cached_property
-    def entry_row(self) -> Ints:
-        """``(E,)``: the row of each entry."""
-        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
-
-    @property
-    def entry_state(self) -> Ints:
-        """``(E,)``: the state of each entry."""
-        return self.row_state[self.entry_row]
-
-    @property
-    def entry_action(self) -> Ints:
-        """``(E,)``: the action of each entry."""
-        return self.row_action[self.entry_row]
 
     @cached_property
     def visits(self) -> NDArray[Any]:

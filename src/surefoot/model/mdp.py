@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rows import RowSparse
 from surefoot._showing import Shown, number_of
 from surefoot.model import building, checks
 
@@ -28,7 +29,7 @@ class DenseArrays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MDP(Shown):
+class MDP(RowSparse, Shown):
     """A finite discounted Markov decision process, stored row by row.
 
     The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
@@ -207,31 +208,6 @@ class MDP(Shown):
             action_labels=None if action_labels is None else tuple(action_labels),
         )
 
-    @property
-    def num_states(self) -> int:
-        """The number of states."""
-        return len(self.state_start) - 1
-
-    @property
-    def num_rows(self) -> int:
-        """The number of available state-action pairs."""
-        return len(self.row_action)
-
-    @property
-    def num_entries(self) -> int:
-        """The number of reachable (state, action, successor) triples."""
-        return len(self.successor)
-
-    @cached_property
-    def row_state(self) -> NDArray[np.int64]:
-        """``(R,)``: the state of each row."""
-        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
-
-    @cached_property
-    def entry_row(self) -> NDArray[np.int64]:
-        """``(E,)``: the row of each entry."""
-        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
-
     @cached_property
     def available(self) -> NDArray[np.bool_]:
         """``(S, A)``: which actions each state offers."""
@@ -247,9 +223,7 @@ class MDP(Shown):
     @cached_property
     def support(self) -> NDArray[np.bool_]:
         """``(S, A, S)``: which successors are reachable (dense: for small models)."""
-        reachable = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
-        reachable[self._dense_index()] = True
-        return reachable
+        return self.dense_support()
 
     def row_of(self, state: int, action: int) -> int:
         """Return the row of a state-action pair.
@@ -292,18 +266,14 @@ class MDP(Shown):
         """
         shape = (self.num_states, self.num_actions, self.num_states)
         transitions = np.zeros(shape)
-        transitions[self._dense_index()] = self.probability
+        transitions[self.dense_index] = self.probability
         if self.reward_per_entry:
             rewards = np.zeros(shape)
-            rewards[self._dense_index()] = self.reward
+            rewards[self.dense_index] = self.reward
         else:
             rewards = np.zeros(shape[:2])
             rewards[self.row_state, self.row_action] = self.reward
         return DenseArrays(transitions, rewards)
-
-    def _dense_index(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-        rows = self.entry_row
-        return self.row_state[rows], self.row_action[rows], self.successor
 
     def _facts(self) -> list[tuple[str, str]]:
         per = "transition" if self.reward_per_entry else "state-action pair"

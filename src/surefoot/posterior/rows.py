@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rows import RowSparse
 from surefoot._showing import Shown
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
@@ -17,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RowLayout:
+class RowLayout(RowSparse):
     """Which rows there are and where their entries lie, as in :class:`~surefoot.MDP`.
 
     Examples
@@ -50,43 +51,10 @@ class RowLayout:
         fields = {name: getattr(source, name) for name in names}
         return cls(**fields, state_labels=source.state_labels, action_labels=source.action_labels)
 
-    @property
-    def num_states(self) -> int:
-        """The number of states."""
-        return len(self.state_start) - 1
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows."""
-        return len(self.row_action)
-
-    @property
-    def num_entries(self) -> int:
-        """The number of (state, action, successor) triples."""
-        return len(self.successor)
-
-    @cached_property
-    def row_state(self) -> Ints:
-        """``(R,)``: the state of each row."""
-        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
-
-    @cached_property
-    def entry_row(self) -> Ints:
-        """``(E,)``: the row of each entry."""
-        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
-
-    @cached_property
-    def dense_index(self) -> tuple[Ints, Ints, Ints]:
-        """Where each entry lies in a dense ``(S, A, S)`` array."""
-        rows = self.entry_row
-        return self.row_state[rows], self.row_action[rows], self.successor.astype(np.int64)
-
     @cached_property
     def support(self) -> NDArray[np.bool_]:
         """``(S, A, S)``: which successors are reachable (dense: for small models)."""
-        reachable = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
-        reachable[self.dense_index] = True
-        return reachable
+        return self.dense_support()
 
     def sum_rows(self, values: Floats) -> Floats:
         """Return the sum over each row along the last axis."""

@@ -1,0 +1,68 @@
+"""How rows and entries are stored, the same in counts, models and posteriors."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+class RowSparse:
+    """Rows (state-action pairs) ordered by state, entries (successors) ordered by row.
+
+    State ``s`` owns the rows ``state_start[s]:state_start[s+1]``, row ``r`` the entries
+    ``row_start[r]:row_start[r+1]``.
+    """
+
+    state_start: Ints
+    row_action: Ints
+    row_start: Ints
+    successor: NDArray[np.int32]
+    num_actions: int
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+        return len(self.state_start) - 1
+
+    @property
+    def num_rows(self) -> int:
+        """The number of state-action pairs listed."""
+        return len(self.row_action)
+
+    @property
+    def num_entries(self) -> int:
+        """The number of (state, action, successor) triples listed."""
+        return len(self.successor)
+
+    @cached_property
+    def row_state(self) -> Ints:
+        """``(R,)``: the state of each row."""
+        return np.repeat(np.arange(self.num_states), np.diff(self.state_start))
+
+    @cached_property
+    def entry_row(self) -> Ints:
+        """``(E,)``: the row of each entry."""
+        return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
+
+    @property
+    def entry_state(self) -> Ints:
+        """``(E,)``: the state of each entry."""
+        return self.row_state[self.entry_row]
+
+    @property
+    def entry_action(self) -> Ints:
+        """``(E,)``: the action of each entry."""
+        return self.row_action[self.entry_row]
+
+    @property
+    def dense_index(self) -> tuple[Ints, Ints, NDArray[np.int32]]:
+        """Where each entry lies in a dense ``(S, A, S)`` array."""
+        return self.entry_state, self.entry_action, self.successor
+
+    def dense_support(self) -> NDArray[np.bool_]:
+        """Return ``(S, A, S)``: which successors are listed (for small models)."""
+        listed = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
+        listed[self.dense_index] = True
+        return listed
