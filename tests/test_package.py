@@ -24,7 +24,7 @@ BESIDE = {
 }
 """Rooms off the path, and what they may use."""
 
-HALL = {"_compile", "_rounding", "_showing", "_version", "_writing"}
+HALL = {"_compile", "_rounding", "_rows", "_showing", "_version", "_writing"}
 """Single files that every room may use, and that use no room."""
 
 PUBLIC = (
