@@ -6,6 +6,7 @@ the next state. Rare categories are put together so that every expected count is
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,6 +56,29 @@ class Check:
     def warns(self) -> bool:
         """Whether the assumption looks wrong."""
         return self.p_value is not None and self.p_value < ALARM
+
+
+class Words(NamedTuple):
+    """How the outcomes of one test are put."""
+
+    untried: str
+    fine: str
+    alarming: str
+    consequence: str
+
+
+DRIFT = Words(
+    untried="Drift in time was not checked: no state-action pair was tried often enough.",
+    fine="No drift between the first and the second half of the log",
+    alarming="Next states differ between the first and the second half of the log",
+    consequence="one model for the whole log may be wrong",
+)
+MEMORY = Words(
+    untried="Memory beyond the state was not checked: no state-action pair was tried enough.",
+    fine="The next state does not visibly depend on the previous one",
+    alarming="The next state depends on the previous one, given state and action",
+    consequence="the state may lack something that matters",
+)
 
 
 class Evidence(NamedTuple):
@@ -212,23 +236,12 @@ def _drift(
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
     side = np.asarray(found["side"]).astype(np.int64)
     evidence = independence(pair, side, after, np.asarray(found["n"]))
-    p_value = min(1.0, attempts * evidence.p_value)
-    if evidence.tried == 0:
-        text = "Drift in time was not checked: no state-action pair was tried often enough."
-        return Check(name="drift", p_value=None, tried=0, sentence=text)
-    if p_value >= ALARM:
-        verdict = "No drift between the first and the second half of the log"
-        extra = ""
-    else:
-        verdict = "Next states differ between the first and the second half of the log"
-        extra = _worst(connection, layout, int(pairs[evidence.worst_row])) + (
-            "; one model for the whole log may be wrong"
-        )
-    return Check(
-        name="drift",
-        p_value=p_value,
-        tried=evidence.tried,
-        sentence=f"{verdict} (p = {p_value:.2g}, {_rows(evidence.tried)}){extra}.",
+    return _conclude(
+        "drift",
+        evidence,
+        attempts,
+        DRIFT,
+        where=lambda row: _worst(connection, layout, int(pairs[row])),
     )
 
 
@@ -248,20 +261,30 @@ def _memory(
     _, past = np.unique(np.asarray(found["before"]), return_inverse=True)
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
     evidence = independence(pair, past, after, np.asarray(found["n"]))
-    p_value = min(1.0, attempts * evidence.p_value)
+    return _conclude(
+        "memory", evidence, attempts, MEMORY, sample=sample,
+        where=lambda row: _worst(connection, layout, int(pairs[row])),
+    )  # fmt: skip
+
+
+def _conclude(
+    name: str,
+    evidence: Evidence,
+    attempts: int,
+    words: Words,
+    *,
+    where: Callable[[int], str],
+    sample: str = "",
+) -> Check:
+    """Put one test's outcome into a sentence; p-values are corrected for the tests tried."""
     if evidence.tried == 0:
-        text = "Memory beyond the state was not checked: no state-action pair was tried enough."
-        return Check(name="memory", p_value=None, tried=0, sentence=text)
-    if p_value >= ALARM:
-        verdict = "The next state does not visibly depend on the previous one"
-        extra = ""
-    else:
-        verdict = "The next state depends on the previous one, given state and action"
-        extra = _worst(connection, layout, int(pairs[evidence.worst_row])) + (
-            "; the state may lack something that matters"
-        )
+        return Check(name=name, p_value=None, tried=0, sentence=words.untried)
+    p_value = min(1.0, attempts * evidence.p_value)
+    verdict, extra = words.fine, ""
+    if p_value < ALARM:
+        verdict, extra = words.alarming, f"{where(evidence.worst_row)}; {words.consequence}"
     return Check(
-        name="memory",
+        name=name,
         p_value=p_value,
         tried=evidence.tried,
         sentence=f"{verdict} (p = {p_value:.2g}, {_rows(evidence.tried)}{sample}){extra}.",
