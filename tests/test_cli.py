@@ -1,6 +1,7 @@
 """The command line: results, exit codes, one line per error, quiet and JSON output."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -86,6 +87,54 @@ def test_every_command_takes_the_shared_options_and_has_help(capsys):
         code, out, _ = run(capsys, *arguments, "--help")
         assert code == 0
         assert all(option in out for option in ("--json", "--quiet", "--debug"))
+
+
+def test_help_fits_a_narrow_terminal_and_ends_with_examples(capsys):
+    found = run(capsys, "--help")[1].split("Commands:")[1]
+    commands = [line.split()[0] for line in found.splitlines() if line.startswith("  ")][:10]
+    assert "..." not in found  # no line of the list is cut
+    for name in commands:
+        out = run(capsys, name, "--help")[1]
+        assert max(map(len, out.splitlines())) <= 80
+        assert "<" not in out  # no types of Python
+        assert name == "domains" or f"    surefoot {name}" in out
+
+
+def test_options_of_the_log_have_a_section_of_their_own(capsys):
+    out = run(capsys, "solve", "--help")[1]
+    sections = [line for line in out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert sections[:4] == ["Arguments:", "Options:", "What is promised:", "Columns of the log:"]
+    assert sections[-1] == "Every command:"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("surefoot so", ["solve"]),
+        ("surefoot solve --basis f", ["frequentist"]),
+        ("surefoot solve --min", ["--min-visits"]),
+    ],
+)
+def test_the_shell_completes(typed, offered):
+    words = typed.split()
+    settings = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "surefoot"], capture_output=True, text=True, check=True,
+        env=os.environ | settings | {"_SUREFOOT_COMPLETE": "complete_bash"},
+    )  # fmt: skip
+    assert done.stdout.split() == offered
+
+
+def test_text_is_broken_between_words_on_a_terminal_only():
+    sentence = "With 95% confidence the policy earns at least 165.35 and perhaps more."
+    assert console.wrapped(sentence, None) == sentence
+    lines = console.wrapped(sentence, 30).splitlines()
+    assert " ".join(lines) == sentence
+    assert max(map(len, lines)) <= 30
+    block = console.wrapped(f"first\n{sentence}", 30).splitlines()
+    assert block[2].startswith("  ")  # what continues a line of a list is indented
+    path = "/a/very/long/path/without/any/space/report.html"
+    assert console.wrapped(f"Report: {path}", 30).splitlines()[-1] == path
 
 
 def test_domains_are_listed(capsys):

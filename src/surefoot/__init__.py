@@ -50,6 +50,11 @@ if TYPE_CHECKING:  # "as" marks a name as exported
     from surefoot.model.files import read_mdp as read_mdp
     from surefoot.model.files import write_mdp as write_mdp
     from surefoot.model.mdp import MDP as MDP
+    from surefoot.pipeline.loading import load_run as load_run
+    from surefoot.pipeline.loading import verify_run as verify_run
+    from surefoot.pipeline.running import Run as Run
+    from surefoot.pipeline.running import run as run
+    from surefoot.pipeline.settings import Settings as Settings
     from surefoot.posterior.dirichlet import DirichletPosterior as DirichletPosterior
     from surefoot.posterior.draws import PosteriorDraws as PosteriorDraws
     from surefoot.posterior.growth import fit_population as fit_population
@@ -112,6 +117,11 @@ _HOMES = {
     "GuaranteeCurve": "certificates.curve",
     "behaviour_policy": "certificates.policies",
     "read_policy": "certificates.policies",
+    "Settings": "pipeline.settings",
+    "run": "pipeline.running",
+    "Run": "pipeline.running",
+    "load_run": "pipeline.loading",
+    "verify_run": "pipeline.loading",
     "Domain": "domains.domain",
     "riverswim": "domains.riverswim",
     "machine_replacement": "domains.machine",

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._version import __version__
-from surefoot.command import Debug, Json, Quiet, command, run_app
+from surefoot.command import Debug, Json, Quiet, command, examples, run_app
 from surefoot.commands import checking, reproducing, solving, studying
 from surefoot.console import Output, table
 
@@ -21,8 +21,9 @@ PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": F
 app = typer.Typer(
     name="surefoot",
     help="From a log of decisions to a policy and a certified lower bound on its return.",
-    epilog="Exit codes: 0 fine, 1 bad input, 2 wrong usage, 3 a certificate does not verify, "
-    "4 stopped early with a valid result, 130 interrupted.",
+    epilog="Start with 'surefoot demo', then 'surefoot solve --help'.\n\nExit codes: 0 fine, 1 bad "
+    "input, 2 wrong usage, 3 a certificate does not verify, 4 stopped early with a valid result, "
+    "130 interrupted.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     **PLAIN,
@@ -57,7 +58,7 @@ studying.register(app)
 reproducing.register(app)
 
 
-@command(domains, "list")
+@command(domains, "list", epilog=examples("surefoot domains list"))
 def list_domains(output: Output) -> None:
     """List the domains."""
     from surefoot.domains.catalogue import DOMAINS
@@ -74,11 +75,15 @@ def list_domains(output: Output) -> None:
     output.result(facts, table(tuple(facts[0]), [tuple(fact.values()) for fact in facts]))
 
 
-@command(domains, "export")
+@command(domains, "export", epilog=examples("surefoot domains export machine machine.csv"))
 def export_domain(
     output: Output,
-    name: Annotated[str, typer.Argument(help="One of those that 'domains list' shows.")],
-    path: Annotated[Path, typer.Argument(help="A file ending in .csv, .csv.gz or .npz.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="One of those that 'domains list' shows.")
+    ],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file ending in .csv, .csv.gz or .npz.")
+    ],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write the true model of a domain to a file."""

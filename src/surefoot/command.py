@@ -11,8 +11,10 @@ from enum import IntEnum
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from surefoot.console import Output
+from surefoot.pipeline.wording import as_options
 
 
 class ExitCode(IntEnum):
@@ -28,9 +30,45 @@ class ExitCode(IntEnum):
     BROKEN_PIPE = 141
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only: no progress.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+SHARED = "Every command"
+"""Title of the options that all commands have."""
+
+
+def _flag(help_text: str, *names: str) -> Any:
+    return Annotated[bool, typer.Option(*names, help=help_text, rich_help_panel=SHARED)]
+
+
+Json = _flag("Print the result as JSON, nothing else.", "--json")
+Quiet = _flag("Print the result only: no progress.", "--quiet", "-q")
+Debug = _flag("Show the traceback of an error.", "--debug")
+
+
+class Sectioned(TyperCommand):
+    """A command whose help lists its options in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the options of the command, then each section, then the rest."""
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            title = getattr(parameter, "rich_help_panel", None) or "Options"
+            if parameter.param_type_name == "argument":
+                title, record = "Arguments", (record[0].split()[0], record[1])
+            elif parameter.name == "help":
+                title = SHARED
+            sections.setdefault(title, []).append(record)
+        shared = sections.pop(SHARED, [])
+        for title, records in (*sections.items(), (SHARED, shared)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def examples(*lines: str) -> str:
+    """Return what a command's help ends with."""
+    return "\n".join([f"Example{'s' if len(lines) > 1 else ''}:\n\n\b", *(f"  {e}" for e in lines)])
 
 
 def command(
@@ -39,7 +77,7 @@ def command(
     """Add a command that takes the shared options too, and receives an `Output` first.
 
     The function returns an exit code, or None for success. An error it raises for bad input
-    becomes one line.
+    becomes one line. ``short_help`` is its line in the list of commands.
     """
 
     def decorate(function: Callable[..., ExitCode | None]) -> Callable[..., ExitCode]:
@@ -57,7 +95,7 @@ def command(
             return guarded(output.debug, lambda: function(output, **given))
 
         _set_signature(run, function)
-        group.command(name, **options)(run)
+        group.command(name, cls=Sectioned, **options)(run)
         return run
 
     return decorate
@@ -93,7 +131,7 @@ def guarded(debug: bool, job: Callable[[], ExitCode | None]) -> ExitCode:
     except (ValueError, OSError, ImportError, MemoryError) as problem:
         if debug:
             traceback.print_exc()
-        return _complain(one_line(problem), ExitCode.BAD_INPUT)
+        return _complain(as_options(one_line(problem)), ExitCode.BAD_INPUT)
     except Exception:
         traceback.print_exc()
         return _complain("this is a bug; please report it with the lines above.", ExitCode.BUG)

@@ -5,7 +5,10 @@ only when something is printed, so that ``--help`` stays quick.
 """
 
 import json
+import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,15 +45,17 @@ class Output:
             print(json.dumps(facts, indent=2, allow_nan=False))  # noqa: T201
             return
         console = _rich_console(sys.stdout)
+        width = _width(sys.stdout)
         with console.capture() as text:  # rich would end the program at a broken pipe
             for line in lines:
-                console.print(line, soft_wrap=isinstance(line, str))
+                shown = wrapped(line, width) if isinstance(line, str) else line
+                console.print(shown, soft_wrap=isinstance(line, str))
         print(text.get(), end="")  # noqa: T201
 
     def note(self, text: str) -> None:
         """Tell something beside the result."""
         if not self.silent:
-            print(text, file=sys.stderr)  # noqa: T201
+            print(wrapped(text, _width(sys.stderr)), file=sys.stderr)  # noqa: T201
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator["Stage"]:
@@ -64,7 +69,48 @@ class Output:
         else:
             self.note(f"{title} ...")
             yield PlainStage(total)
-        self.note(f"{title}: {time.monotonic() - started:.1f} s")
+        seconds = time.monotonic() - started
+        if seconds >= SHORT or not sys.stderr.isatty():
+            self.note(f"{title}: {seconds:.1f} s")
+
+
+SHORT = 0.1
+"""Seconds below which a stage is not worth a line on a terminal."""
+MOST_COLUMNS = 100
+"""Lines longer than this are hard to read, however wide the terminal."""
+
+
+def _width(file: TextIO) -> int | None:
+    """Return how wide text may be on a terminal; None elsewhere: a pipe gets whole lines."""
+    return min(shutil.get_terminal_size().columns, MOST_COLUMNS) if file.isatty() else None
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Return text with its lines broken between words; what continues a fact is indented.
+
+    Examples
+    --------
+    >>> print(wrapped("  basis  bayesian: a prior and the data", 24))
+      basis  bayesian: a
+             prior and the
+             data
+    """
+    if width is None:
+        return text
+    lines = text.split("\n")
+    hanging = "  " if len(lines) > 1 else ""
+    return "\n".join(_broken(line, width, hanging) for line in lines)
+
+
+def _broken(line: str, width: int, hanging: str) -> str:
+    fact = re.match(r"( +\S.*?\S? {2,})\S", line)
+    indent = " " * len(fact[1]) if fact else " " * (len(line) - len(line.lstrip())) + hanging
+    if len(line) <= width or len(indent) > width // 2:
+        return line
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+        replace_whitespace=False, drop_whitespace=True,
+    )  # fmt: skip
 
 
 class Stage:
@@ -108,12 +154,16 @@ class PlainStage(Stage):
 @contextmanager
 def _live(title: str, total: int | None) -> Iterator[Stage]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     if total:
-        columns += [BarColumn(), TimeRemainingColumn()]
-    columns += [TextColumn("{task.fields[remark]}", markup=False)]
-    with Progress(*columns, console=_rich_console(sys.stderr), transient=True) as progress:
+        columns += [BarColumn(bar_width=16), TimeRemainingColumn(compact=True)]
+    # The remark takes what is left of the line, and is cut where that is too little.
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    columns += [TextColumn("{task.fields[remark]}", markup=False, table_column=rest)]
+    console = _rich_console(sys.stderr)
+    with Progress(*columns, console=console, transient=True, expand=True) as progress:
         task = progress.add_task(title, total=total, remark="")
 
         class Live(Stage):

@@ -6,6 +6,7 @@ made from the machine-replacement domain (Delage and Mannor 2010) and a crew tha
 """
 
 import csv
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,8 +26,8 @@ DECISIONS = ("run", "repair")
 
 STORY = (
     "A factory has 40 filling machines. For two years somebody noted every week how worn each one "
-    "was,\nwhether it ran on or was repaired, and the week's profit in thousands. "
-    "When should a machine be repaired?"
+    "was, whether it ran on or was repaired, and the week's profit in thousands. When should a "
+    "machine be repaired, and what may the factory count on?"
 )
 
 
@@ -62,11 +63,22 @@ def demo_settings() -> Settings:
     )
 
 
-def as_command(settings: Settings) -> str:
-    """Return the command line that does the same job."""
-    return (
-        "surefoot solve machines.csv --state condition --action decision --reward profit "
-        f"--episode machine --step week --discount {settings.discount:g} --delta {settings.delta:g}"
+def as_command(settings: Settings, out: Path) -> str:
+    """Return the command line that does the same job, to be copied.
+
+    Examples
+    --------
+    >>> as_command(demo_settings(), Path("run")).splitlines()[-1].strip()
+    '--discount 0.95 --delta 0.05 --out run'
+    """
+    return " \\\n    ".join(
+        (
+            f"surefoot solve {shlex.quote(settings.log[0])}",
+            "--state condition --action decision --reward profit",
+            "--episode machine --step week",
+            f"--discount {settings.discount:g} --delta {settings.delta:g} "
+            f"--out {shlex.quote(str(out))}",
+        )
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from surefoot.commands.options import MODEL, PROMISE, READING, SEARCH
+from surefoot.commands.options import GROUPS
 from surefoot.pipeline.settings import Settings
 
 FULL = Settings(
@@ -28,7 +28,7 @@ def test_toml_and_back(tmp_path):
 
 
 def test_every_setting_is_an_option_of_the_command_line():
-    options = {name for group in (READING, MODEL, PROMISE, SEARCH) for name, _, _ in group}
+    options = {option.name for group in GROUPS.values() for option in group}
     assert {field.name for field in fields(Settings)} == options | {"log", "add"}
 
 

@@ -33,7 +33,7 @@ class Comparison(Shown):
         With probability at least ``1 - delta`` a is better by this much.
     mean_difference
         The average over the draws.
-    delta, eta, draws, seed
+    delta, eta, draws, seed, assumptions
         As in a certificate.
 
     Examples
@@ -53,6 +53,7 @@ class Comparison(Shown):
     eta: float
     draws: int
     seed: str
+    assumptions: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -61,9 +62,10 @@ class Comparison(Shown):
         claim = f"better than policy b by at least {bound}"
         if self.difference_lower_bound < 0:
             claim = f"worse than policy b by at most {bound.removeprefix('-')}, and perhaps better"
+        given = ", ".join(("given this prior and data", *self.assumptions))
         return (
-            f"With {percent(self.delta)} confidence, given this prior and data, policy a is "
-            f"{claim}; it is better with probability about {self.probability_a_better:.3f}."
+            f"With {percent(self.delta)} confidence, {given}, policy a is {claim}; it is better "
+            f"with probability about {self.probability_a_better:.3f}."
         )
 
     def _headline(self) -> str:
@@ -131,4 +133,5 @@ def compare(
         eta=eta,
         draws=n,
         seed=provenance.seed_of(rng),
+        assumptions=provenance.assumptions_of_difference(posterior),
     )

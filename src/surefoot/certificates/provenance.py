@@ -57,6 +57,7 @@ ASSUMED = {
     "reward seen",
 }
 """What the sentence must add, by the support of the counts."""
+TAKEN = "taking what was never observed to lead to the lowest reward seen"
 
 
 def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -68,6 +69,16 @@ def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ..
 
     added = ASSUMED.get(counts.report.support) if counts.report is not None else None
     return ((added,) if added else ()), tuple(warnings_of(counts))
+
+
+def assumptions_of_difference(posterior: Posterior) -> tuple[str, ...]:
+    """Return what a sentence about the difference of two policies must add.
+
+    One policy may meet what was never observed more often than the other. That it leads to nothing
+    worse than the lowest reward would not do here: better things might favour the other policy.
+    """
+    found = assumptions_of(posterior)[0]
+    return tuple(TAKEN if text == ASSUMED["unseen"] else text for text in found)
 
 
 def check_objective(posterior: Posterior, objective: str) -> None:

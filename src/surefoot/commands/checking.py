@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command
+from surefoot.command import ExitCode, command, examples
 from surefoot.commands.options import (
+    COMPUTING,
+    FILE,
     MODEL,
     PROMISE,
     READING,
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 PolicyPath = Annotated[
     Path,
     typer.Option(
-        "--policy", help="CSV with state, action and perhaps probability; or a run folder."
+        "--policy",
+        metavar=FILE,
+        help="CSV with state, action and perhaps probability; or a run folder.",
     ),
 ]
 
@@ -37,21 +41,31 @@ PolicyPath = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     command(
-        app,
-        "certify",
-        epilog="Example: surefoot certify log.csv --discount 0.95 --policy policy.csv",
-    )(with_options(PROMISE, READING, MODEL)(certify))
+        app, "inspect", short_help="What a log holds, and what to worry about.",
+        epilog=examples("surefoot inspect log.csv", "surefoot inspect 'logs/*.parquet' --json"),
+    )(with_options(READING, MODEL)(inspect))  # fmt: skip
     command(
-        app,
-        "compare",
-        epilog="Examples: surefoot compare run --policy mine.csv --with run; "
-        "surefoot compare log.csv --discount 0.95 --policy mine.csv",
-    )(with_options(PROMISE, READING, MODEL)(compare))
-    command(app, "verify")(verify)
-    command(app, "report")(report)
-    command(app, "inspect", epilog="Example: surefoot inspect log.csv")(
-        with_options(READING, MODEL)(inspect)
-    )
+        app, "certify", short_help="What may be promised about a policy you bring.",
+        epilog=examples(
+            "surefoot certify log.csv --discount 0.95 --policy mine.csv",
+            "surefoot certify run --policy mine.csv --out mine.json",
+        ),
+    )(with_options(PROMISE, READING, MODEL, COMPUTING)(certify))  # fmt: skip
+    command(
+        app, "compare", short_help="How much better one policy is than another.",
+        epilog=examples(
+            "surefoot compare run --policy mine.csv --with run",
+            "surefoot compare log.csv --discount 0.95 --policy mine.csv",
+        ),
+    )(with_options(PROMISE, READING, MODEL, COMPUTING)(compare))  # fmt: skip
+    command(
+        app, "verify", short_help="Check the promise of a run again.",
+        epilog=examples("surefoot verify run"),
+    )(verify)  # fmt: skip
+    command(
+        app, "report", short_help="Write the report of a run again.",
+        epilog=examples("surefoot report run"),
+    )(report)  # fmt: skip
 
 
 def certify(
@@ -60,7 +74,8 @@ def certify(
     log: LogOrRun = None,
     config: Config = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the certificate to this JSON file.")
+        Path | None,
+        typer.Option("--out", "-o", metavar=FILE, help="Write the certificate here, as JSON."),
     ] = None,
     force: Force = False,
     **given: Any,
@@ -92,7 +107,7 @@ def compare(
     log: LogOrRun = None,
     other: Annotated[
         Path | None,
-        typer.Option("--with", help="The other policy. [what was done in the log]"),
+        typer.Option("--with", metavar=FILE, help="The other policy. [what was done in the log]"),
     ] = None,
     config: Config = None,
     **given: Any,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import command
+from surefoot.command import command, examples
 from surefoot.commands.solving import announce_compiling
 from surefoot.console import Output
 from surefoot.console import table as grid
@@ -19,40 +19,48 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app,
-        "reproduce",
-        epilog="Example: surefoot reproduce --table bayesian --domain riverswim --seeds 12",
-    )(reproduce)
+        app, "reproduce", short_help="The paper's tables again, beside the published numbers.",
+        epilog=examples("surefoot reproduce --table bayesian --domain riverswim --seeds 12"),
+    )(reproduce)  # fmt: skip
 
 
 def reproduce(
     output: Output,
     table: Annotated[
-        str, typer.Option(help="bayesian (table 1), frequentist (table 2) or all.")
+        str,
+        typer.Option(metavar="WORD", help="bayesian (table 1), frequentist (table 2) or all."),
     ] = "all",
     domain: Annotated[
-        list[str] | None, typer.Option(help="Domains, one option each. [all five]")
+        list[str] | None, typer.Option(metavar="NAME", help="Domains, one option each. [all five]")
     ] = None,
     delta: Annotated[
-        list[float] | None, typer.Option(help="Failure probabilities. [0.5 and 0.05]")
+        list[float] | None,
+        typer.Option(metavar="NUMBER", help="Failure probabilities. [0.5 and 0.05]"),
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option(help="Transitions per state-action pair. [20; RiverSwim 500 and 590]"),
+        typer.Option(
+            metavar="N", help="Transitions per state-action pair. [20; RiverSwim 500 and 590]"
+        ),
     ] = None,
     draws: Annotated[
         int | None,
-        typer.Option(help="Posterior draws. [paper: 20, RiverSwim 1000; valid: what is needed]"),
+        typer.Option(
+            metavar="N",
+            help="Posterior draws. [paper: 20, RiverSwim 1000; valid: what is needed]",
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Data sets.")] = 5,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Data sets.")] = 5,
     setting: Annotated[
-        str, typer.Option(help="paper (its own rules, no guarantee), valid or both.")
+        str,
+        typer.Option(metavar="WORD", help="paper (its own rules, no guarantee), valid or both."),
     ] = "both",
     certificates: Annotated[
         bool, typer.Option(help="Also certify one data set of each domain (valid setting).")
     ] = True,
     out: Annotated[
-        Path, typer.Option(help="Folder of the results, and of the cells computed so far.")
+        Path,
+        typer.Option(metavar="FOLDER", help="Where results go, and the cells computed so far."),
     ] = Path("reproduction"),
 ) -> None:
     """Compute the paper's tables again, beside the published numbers."""

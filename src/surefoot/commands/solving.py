@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command
+from surefoot.command import ExitCode, command, examples
 from surefoot.commands.options import (
+    COMPUTING,
     MODEL,
     PROMISE,
     READING,
@@ -18,18 +19,18 @@ from surefoot.commands.options import (
     with_options,
 )
 from surefoot.console import Output
+from surefoot.pipeline.wording import as_options
 
 if TYPE_CHECKING:
     from surefoot.pipeline.running import Run
 
-SOLVE_EXAMPLES = """Examples:
-
-\b
-  surefoot solve log.csv --discount 0.95 --delta 0.05 --out run
-  surefoot solve log.parquet --discount 0.99 --state x --state y --reward profit --out run
-  surefoot solve week2.csv --add run --out run2
-  surefoot solve --config run/config.toml --out again
-"""
+SOLVE_EXAMPLES = examples(
+    "surefoot solve log.csv --discount 0.95 --delta 0.05 --out run",
+    "surefoot solve log.parquet --state level --state season --reward profit \\",
+    "    --discount 0.99 --out run",
+    "surefoot solve week2.csv --add run --out run2",
+    "surefoot solve --config run/config.toml --out again",
+)
 
 
 def announce_compiling(output: Output) -> None:
@@ -42,22 +43,35 @@ def announce_compiling(output: Output) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    command(app, "solve", epilog=SOLVE_EXAMPLES)(
-        with_options(PROMISE, READING, MODEL, SEARCH)(solve)
-    )
-    command(app, "demo")(demo)
+    command(
+        app, "solve", short_help="From a log to a policy, a promise and a report.",
+        epilog=SOLVE_EXAMPLES,
+    )(with_options(PROMISE, READING, MODEL, SEARCH, COMPUTING)(solve))  # fmt: skip
+    command(
+        app, "demo", short_help="A complete job on a bundled log.",
+        epilog=examples("surefoot demo", "surefoot demo --out try"),
+    )(demo)  # fmt: skip
 
 
 def solve(
     output: Output,
     log: LogPath = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The run folder to make.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="RUN",
+            help="The run folder to make. [no default]",
+            show_default=False,
+        ),
     ] = None,
     config: Config = None,
     add: Annotated[
         str | None,
-        typer.Option("--add", help="Add the log to the counts of this earlier run folder."),
+        typer.Option(
+            "--add", metavar="RUN", help="Add the log to the counts of this earlier run folder."
+        ),
     ] = None,
     force: Force = False,
     **given: Any,
@@ -83,7 +97,10 @@ def solve(
 def demo(
     output: Output,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The run folder to make; an old one is replaced.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="RUN", help="The run folder to make; an old one is replaced."
+        ),
     ] = Path("surefoot-demo"),
 ) -> None:
     """Do a whole job on a bundled log: machines that wear, and when to repair them."""
@@ -95,16 +112,20 @@ def demo(
     settings = demo_settings()
     check_free(out, force=True)
     output.note(STORY)
-    output.note(f"\n$ {as_command(settings)} --out {out}\n")
+    output.note("\nThe same as:\n")
+    for line in as_command(settings, out).splitlines():
+        output.note(line)
+    output.note("")
     announce_compiling(output)
     with warming():
         made = run(settings, out, teller=output, force=True)
     show_run(output, made)
+    output.note("Open it in a browser. Your own log: surefoot solve LOG --discount 0.95 --out RUN")
 
 
 def show_run(output: Output, made: "Run") -> None:
     """Print the promise, the comparison, the warnings and where the files are."""
-    lines = ["", *(f"Warning: {text}" for text in made.warnings)]
+    lines = ["", *(f"Warning: {as_options(text)}" for text in made.warnings)]
     if made.warnings:
         lines.append("")
     lines.append(made.certificate.sentence)

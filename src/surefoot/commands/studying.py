@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from surefoot.command import ExitCode, command
+from surefoot.command import ExitCode, command, examples
 from surefoot.commands.solving import announce_compiling
 from surefoot.console import Output, table
 
@@ -12,25 +12,31 @@ from surefoot.console import Output, table
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app,
-        "coverage",
-        epilog="Example: surefoot coverage --domain machine --support log --replications 200",
-    )(coverage)
+        app, "coverage", short_help="How often promises are broken where the truth is known.",
+        epilog=examples("surefoot coverage --domain machine --support log --replications 200"),
+    )(coverage)  # fmt: skip
 
 
 def coverage(
     output: Output,
     domain: Annotated[
-        list[str] | None, typer.Option(help="Domains, one option each. [riverswim, machine]")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Domains, one option each. [riverswim, machine]"),
     ] = None,
-    delta: Annotated[float, typer.Option(help="Failure probability that is claimed.")] = 0.05,
+    delta: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Failure probability that is claimed.")
+    ] = 0.05,
     support: Annotated[
-        str, typer.Option(help="true: known successors; log: the defaults on a log.")
+        str, typer.Option(metavar="WORD", help="true: known successors; log: found in the log.")
     ] = "log",
-    samples: Annotated[int, typer.Option(help="Transitions per state-action pair.", min=1)] = 20,
-    replications: Annotated[int, typer.Option(help="Logs per domain.", min=1)] = 100,
-    draws: Annotated[int, typer.Option(help="Posterior draws for each bound.", min=1)] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
+    samples: Annotated[
+        int, typer.Option(metavar="N", help="Transitions per state-action pair.", min=1)
+    ] = 20,
+    replications: Annotated[int, typer.Option(metavar="N", help="Logs per domain.", min=1)] = 100,
+    draws: Annotated[
+        int, typer.Option(metavar="N", help="Posterior draws for each bound.", min=1)
+    ] = 2000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.", min=0)] = 0,
 ) -> ExitCode:
     """Count broken promises on logs from known models; exit code 3 if there are too many."""
     from dataclasses import asdict

@@ -1,36 +1,33 @@
 """A finished run folder, read back."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import FILES, is_run
-from surefoot.pipeline.model import Model, build_model
-from surefoot.pipeline.promising import CandidateLine, Difference
+from surefoot.pipeline.model import build_model
 from surefoot.pipeline.reporting import write_report
-from surefoot.pipeline.running import behaviour_sentence, earlier_counts, processors
+from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Stored:
-    """A run folder with the model made again from its counts and configuration."""
+def load_run(folder: str | Path) -> Run:
+    """Read a run folder; the model is made again from its counts and configuration.
 
-    folder: Path
-    model: Model
-    certificate: Certificate
-    behaviour: Difference | None
-    candidates: tuple[CandidateLine, ...]
-    notes: tuple[str, ...]
-
-
-def load_run(folder: str | Path) -> Stored:
-    """Read a run folder."""
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dataclasses import replace
+    >>> from surefoot import run
+    >>> from surefoot.demo import demo_settings
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     made = run(replace(demo_settings(), draws=500), Path(place, "run"))
+    ...     load_run(Path(place, "run")).certificate.promise == made.certificate.promise
+    True
+    """
     place = Path(folder)
     if not place.is_dir():
         raise FileNotFoundError(f"{place}: there is no such folder.")
@@ -40,7 +37,7 @@ def load_run(folder: str | Path) -> Stored:
     settings = Settings.from_toml(place / "config.toml")
     certificate, behaviour, notes = writing.read_certificate(place / "certificate.json")
     sign = -1.0 if settings.costs else 1.0
-    return Stored(
+    return Run(
         folder=place,
         model=build_model(settings, earlier_counts(place)),
         certificate=certificate,
@@ -54,6 +51,17 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     """Check the certificate of a run again, from its counts and configuration.
 
     Also checks that ``policy.csv`` is the policy that was certified.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dataclasses import replace
+    >>> from surefoot import run
+    >>> from surefoot.demo import demo_settings
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = run(replace(demo_settings(), draws=500), Path(place, "run"))
+    ...     verify_run(Path(place, "run"), np.random.default_rng(0)).stands
+    True
     """
     stored = load_run(folder)
     path = stored.folder / "policy.csv"
@@ -67,10 +75,9 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
 def report_run(folder: str | Path) -> Path:
     """Write the report of a run again and return its path."""
     stored = load_run(folder)
-    sentence = behaviour_sentence(stored.behaviour, stored.model.settings)
     with processors(stored.model.settings):
         write_report(
-            stored.model, stored.folder, stored.certificate, stored.candidates, sentence,
+            stored.model, stored.folder, stored.certificate, stored.candidates, stored.comparison,
             stored.notes,
         )  # fmt: skip
     return stored.folder / "report.html"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._rounding import lower_text
+from surefoot._rounding import lower_text, near_text
 from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates.batch import restricted
@@ -172,6 +172,12 @@ class Difference:
     basis: str
     draws: int
     left_out: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_mapping(cls, values: dict[str, Any]) -> "Difference":
+        """Return a difference from what JSON kept of it."""
+        return cls(**values | {"assumptions": tuple(values.get("assumptions", ()))})
 
     def sentence(self, *, subject: str, other: str, costs: bool) -> str:
         """Return the difference in one sentence."""
@@ -179,19 +185,24 @@ class Difference:
             "bayesian": "given this prior and data",
             "frequentist": "whatever the true model among those of the stated support",
         }[self.basis]
+        given = ", ".join((given, *self.assumptions))
+        if costs:
+            given = given.replace(ASSUMED_REWARD, ASSUMED_COST)
         verb, gain, loss = ("costs", "less", "more") if costs else ("earns", "more", "less")
+        bound = lower_text(self.lower_bound, 4)
         if self.lower_bound >= 0:
-            claim = f"{subject} {verb} at least {lower_text(self.lower_bound)} {gain} than {other}"
+            claim = f"{subject} {verb} at least {bound} {gain} than {other}"
         else:
             claim = (
-                f"{subject} {verb} at most {lower_text(self.lower_bound).removeprefix('-')} {loss} "
-                f"than {other}, and perhaps {gain}"
+                f"{subject} {verb} at most {bound.removeprefix('-')} {loss} than {other}, and "
+                f"perhaps {gain}"
             )
         tail = ""
         if self.probability_better is not None:
+            way = gain if self.mean >= 0 else loss
             tail = (
-                f" (on average {abs(self.mean):.6g} {gain if self.mean >= 0 else loss}, better "
-                f"with probability about {self.probability_better:.3f})"
+                f" (on average {near_text(abs(self.mean), 4)} {way}, better with probability about "
+                f"{self.probability_better:.3f})"
             )
         return f"With {percent(self.delta)} confidence, {given}, {claim}{tail}."
 
@@ -208,7 +219,7 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Diffe
         return Difference(
             lower_bound=made.difference_lower_bound, mean=made.mean_difference,
             probability_better=made.probability_a_better, delta=settings.delta,
-            basis="bayesian", draws=made.draws,
+            basis="bayesian", draws=made.draws, assumptions=made.assumptions,
         )  # fmt: skip
     # Both hold at once, in every model of the set.
     center, ambiguity = frequentist(model)

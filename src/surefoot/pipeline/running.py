@@ -4,49 +4,83 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from surefoot._rounding import column_texts
+from surefoot._showing import MOST_ROWS, Grid, Shown
 from surefoot.certificates.certificate import Certificate
 from surefoot.data.counting import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import building, is_run
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.model import Model, build_model, read_log
-from surefoot.pipeline.promising import Difference, Found
+from surefoot.pipeline.promising import CandidateLine, Difference, Found
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.settings import Settings
-from surefoot.report.tables import policy_lines, write_policy, write_policy_json
+from surefoot.pipeline.wording import as_options
+from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 SUBJECT, BEHAVIOUR = "the policy", "what was done in the log"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Run:
-    """A finished run.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Run(Shown):
+    """A finished run: what `run` returns and `load_run` reads back.
 
     Attributes
     ----------
     folder
         Where its files are.
-    settings
-        What was asked for.
+    model
+        Settings, counts, model and posterior behind it. With costs, in negative costs.
     certificate
         The promise, in costs where costs were given.
     behaviour
         How the policy compares with what was done in the log; None where that cannot be told.
+    candidates
+        The policies that were considered. With costs, in negative costs.
     notes
         What had to be done otherwise than asked.
     times
-        Seconds of each stage.
+        Seconds of each stage, where it was run just now.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from surefoot import Settings, run
+    >>> from surefoot.demo import log_path
+    >>> settings = Settings(
+    ...     log=log_path(), state="condition", action="decision", reward="profit",
+    ...     episode="machine", step="week", discount=0.95, draws=500,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = run(settings, Path(folder, "run"))
+    >>> made.policy[0].state, made.policy[0].action
+    ('long repair', 'repair')
+    >>> made.certificate.promise < made.certificate.nominal_return
+    True
     """
 
     folder: Path
-    settings: Settings
+    model: Model
     certificate: Certificate
     behaviour: Difference | None
+    candidates: tuple[CandidateLine, ...]
     notes: tuple[str, ...] = ()
     times: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """What was asked for."""
+        return self.model.settings
+
+    @cached_property
+    def policy(self) -> tuple[PolicyLine, ...]:
+        """What to do in each state that has a choice, by label, with visits and margin."""
+        model = self.model
+        return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
 
     @property
     def stopped_early(self) -> bool:
@@ -62,6 +96,29 @@ class Run:
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know."""
         return tuple(dict.fromkeys((*self.certificate.warnings, *self.notes)))
+
+    def _headline(self) -> str:
+        return self.certificate.sentence
+
+    def _facts(self) -> list[tuple[str, str]]:
+        report = self.folder / "report.html"
+        facts = [("report", str(report)), ("model", repr(self.model.mdp))]
+        return [("compared with the log", self.comparison), *facts] if self.comparison else facts
+
+    def _grid(self) -> Grid:
+        shown = self.policy[:MOST_ROWS]
+        margins = column_texts([line.margin for line in shown], 4)
+        rows = [
+            (str(line.state), str(line.action), f"{line.visits:,}", margin)
+            for line, margin in zip(shown, margins, strict=True)
+        ]
+        return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
+
+    def _remarks(self) -> tuple[str, ...]:
+        return self.warnings
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}, {self.certificate!r})"
 
     def facts(self) -> dict[str, Any]:
         """Return the result as plain values."""
@@ -97,23 +154,34 @@ def behaviour_sentence(behaviour: Difference | None, settings: Settings) -> str:
 def run(
     settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False
 ) -> Run:
-    """Go from a log to a finished run folder.
+    """Go from a log to a finished run folder, as ``surefoot solve`` does.
 
     The folder appears when everything in it is complete. A run that was killed goes on where it
     was, if settings and log are the same.
+
+    Parameters
+    ----------
+    settings
+        Where the log is and what is asked for.
+    out
+        The run folder to make.
+    teller
+        Who tells how far it is, for instance ``surefoot.console.Output()``; None is silent.
+    force
+        Replace an older run of that name.
 
     Examples
     --------
     >>> import tempfile
     >>> from surefoot.demo import demo_settings
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     settings = replace(demo_settings(), draws=1000)
+    ...     settings = replace(demo_settings(), draws=500)
     ...     made = run(settings, Path(folder, "run"))
     ...     sorted(path.name for path in made.folder.iterdir())[:3]
     ['candidates.csv', 'certificate.json', 'config.toml']
     """
     whole = settings.in_full()
-    _ = whole.discounted  # refuse before reading for minutes
+    whole.check_complete()  # refuse before reading for minutes
     folder = Path(out)
     journal = Journal(teller=teller or Nobody())
     with building(folder, whole.to_toml(), force=force) as (work, remark), processors(whole):
@@ -129,7 +197,7 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
     with journal.stage("Building the model"):
         model = build_model(settings, counts)
     journal.note("")
-    journal.note(model.placed.summary() if not settings.costs else counts.summary())
+    journal.note(as_options(model.placed.summary() if not settings.costs else counts.summary()))
     journal.note("")
     found = _found(model, work, journal)
     shown, behaviour = _completed(model, found, journal)
@@ -146,9 +214,10 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
     journal.keep(shown.sentence)
     return Run(
         folder=work,
-        settings=settings,
+        model=model,
         certificate=shown,
         behaviour=behaviour,
+        candidates=found.candidates,
         notes=notes,
         times=tuple(journal.times),
     )

@@ -2,12 +2,14 @@
 
 import difflib
 import math
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from surefoot._showing import Shown
 from surefoot._version import __version__
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -36,8 +38,8 @@ MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Settings(Shown):
     """Everything a run depends on besides the log itself.
 
     Attributes
@@ -73,8 +75,8 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(discount=0.95, delta=0.1).delta
-    0.1
+    >>> Settings(log="log.csv", discount=0.95, delta=0.1)
+    Settings(log=('log.csv',), discount=0.95, delta=0.1)
     >>> Settings.from_mapping({"discuont": 0.9}, "run.toml")
     Traceback (most recent call last):
     ...
@@ -116,6 +118,12 @@ class Settings:
     add: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("log", "state", "action", "next_state"):
+            value = getattr(self, name)
+            if isinstance(value, str | os.PathLike):  # one is as good as a tuple of one
+                object.__setattr__(self, name, (str(value),))
+            else:
+                object.__setattr__(self, name, tuple(map(str, value)))
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in allowed:
@@ -123,6 +131,21 @@ class Settings:
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ValueError(f"{name}={value!r}; choose one of {', '.join(allowed)}.{hint}")
         _check_numbers(self)
+
+    def check_complete(self) -> None:
+        """Refuse what no run could use, before a long log is read."""
+        _ = self.discounted
+        if not self.log:
+            raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
+        if self.basis == "bayesian" and self.draws is not None:
+            from surefoot.ambiguity.order_statistics import draws_needed
+
+            needed = draws_needed(self.delta, self.eta)
+            if self.draws < needed:
+                raise ValueError(
+                    f"draws={self.draws}; delta={self.delta:g} needs at least {needed} (and "
+                    f"eta={self.eta:g})."
+                )
 
     @property
     def discounted(self) -> float:
@@ -133,6 +156,19 @@ class Settings:
                 "Pass --discount 0.95, say."
             )
         return self.discount
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [(name, str(value)) for name, value in self._given()]
+
+    def _headline(self) -> str:
+        return "Settings"
+
+    def _given(self) -> list[tuple[str, Any]]:
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        return [(field.name, value) for field, value in values if value != field.default]
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self._given())})"
 
     @classmethod
     def from_mapping(

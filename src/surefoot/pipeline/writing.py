@@ -34,7 +34,7 @@ def read_certificate(path: Path) -> tuple[Certificate, Difference | None, tuple[
         certificate = Certificate.from_json(text)
         content: dict[str, Any] = json.loads(text)
         stored = content.get(BEHAVIOUR)
-        behaviour = None if stored is None else Difference(**stored)
+        behaviour = None if stored is None else Difference.from_mapping(stored)
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from None
     return certificate, behaviour, tuple(content.get("notes", ()))

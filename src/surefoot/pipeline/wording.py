@@ -1,0 +1,46 @@
+"""Messages for people at a command line: settings are options there."""
+
+import re
+from dataclasses import fields
+
+from surefoot.pipeline.settings import Settings
+
+PHRASES = {
+    "Without rewards pass reward=None, or a table or function of rewards.": (
+        "Name it with --reward, or give a file of rewards with --reward-table."
+    ),
+    "Without one pass episode= and step=: following rows then supply it.": (
+        "Without one, --episode and --step say which row follows which."
+    ),
+}
+"""Advice that differs between Python and the command line."""
+
+_SETTING = re.compile(
+    rf"(?<![\w'\"-])({'|'.join(field.name for field in fields(Settings))})"
+    r"=('[^']*'|\([^)]*\)|[\w.+-]*\w|(?![\w=]))"
+)
+"""A setting as messages write it: name=value, or name= where the value is the user's."""
+
+
+def as_options(text: str) -> str:
+    """Return a message with the names of settings spelled as on the command line.
+
+    Examples
+    --------
+    >>> as_options("there is no column 'x'. Did you mean state='y'?")
+    "there is no column 'x'. Did you mean --state y?"
+    >>> as_options("pass episode= and step=; reward_range=(0, 1) is given")
+    'pass --episode and --step; --reward-range 0 1 is given'
+    """
+    for python, options in PHRASES.items():
+        text = text.replace(python, options)
+    return _SETTING.sub(_option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, value = found[1].replace("_", "-"), found[2] or ""
+    if value.startswith("("):
+        value = " ".join(value[1:-1].split(", "))
+    elif re.fullmatch(r"'[\w./-]+'", value):
+        value = value[1:-1]
+    return f"--{name} {value}".rstrip()
