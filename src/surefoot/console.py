@@ -76,8 +76,8 @@ class Output:
 
 SHORT = 0.1
 """Seconds below which a stage is not worth a line on a terminal."""
-MOST_COLUMNS = 100
-"""Lines longer than this are hard to read, however wide the terminal."""
+MOST_COLUMNS, LEAST_COLUMNS = 100, 30
+"""Lines longer or shorter than this are hard to read, however wide the terminal."""
 
 
 def _width(file: TextIO) -> int | None:
@@ -86,7 +86,7 @@ def _width(file: TextIO) -> int | None:
 
 
 def wrapped(text: str, width: int | None) -> str:
-    """Return text with its lines broken between words; what continues a fact is indented.
+    """Return text with its lines broken between words; what continues a line of a list is indented.
 
     Examples
     --------
@@ -98,14 +98,20 @@ def wrapped(text: str, width: int | None) -> str:
     if width is None:
         return text
     lines = text.split("\n")
-    hanging = "  " if len(lines) > 1 else ""
-    return "\n".join(_broken(line, width, hanging) for line in lines)
+    alone = [
+        not before and not after
+        for before, after in zip(["", *lines[:-1]], [*lines[1:], ""], strict=True)
+    ]
+    return "\n".join(
+        _broken(line, width, "" if paragraph else "  ")
+        for line, paragraph in zip(lines, alone, strict=True)
+    )
 
 
 def _broken(line: str, width: int, hanging: str) -> str:
     fact = re.match(r"( +\S.*?\S? {2,})\S", line)
     indent = " " * len(fact[1]) if fact else " " * (len(line) - len(line.lstrip())) + hanging
-    if len(line) <= width or len(indent) > width // 2:
+    if len(line) <= width or len(indent) > max(width // 2, width - LEAST_COLUMNS):
         return line
     return textwrap.fill(
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
