@@ -188,7 +188,7 @@ def initial_distribution(counts: Counts, initial: Any = None) -> InitialDistribu
         if counts.starts is None or not counts.starts.any():
             raise ValueError(
                 "initial='episodes' needs episode starts: read the log with episode= and step=, "
-                "or pass initial='uniform' or an array."
+                "or pass initial='uniform' or a distribution."
             )
         total = int(counts.starts.sum())
         return InitialDistribution(

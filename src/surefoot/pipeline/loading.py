@@ -77,7 +77,7 @@ def report_run(folder: str | Path) -> Path:
     stored = load_run(folder)
     with processors(stored.model.settings):
         write_report(
-            stored.model, stored.folder, stored.certificate, stored.candidates, stored.comparison,
-            stored.notes,
+            stored.model, stored.folder, stored.certificate, stored.candidates, stored.behaviour,
+            stored.comparison, stored.notes,
         )  # fmt: skip
     return stored.folder / "report.html"

@@ -5,15 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from surefoot._rounding import lower_text, upper_text
+from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
+from surefoot._showing import number_of
 from surefoot._writing import replacing
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import guarantee_curve
 from surefoot.certificates.returns import policy_returns, rewards_of
+from surefoot.data.building import initial_distribution
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.promising import CandidateLine, streams
+from surefoot.pipeline.promising import CandidateLine, Difference, streams
+from surefoot.pipeline.wording import as_options
 from surefoot.report import plots
-from surefoot.report.page import Figure, Page
+from surefoot.report.page import Choice, Figure, Page
 from surefoot.report.tables import policy_lines
 from surefoot.solvers.policies import check_policy
 
@@ -21,6 +24,8 @@ DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""
 WORK = 2**25
 """Fewer where they would be more drawn probabilities than this."""
+FEW = 2
+"""So few different candidates are better read in the table."""
 
 
 def write_report(
@@ -28,12 +33,13 @@ def write_report(
     work: Path,
     certificate: Certificate,
     candidates: Sequence[CandidateLine],
+    behaviour: Difference | None,
     comparison: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write ``report.html``."""
+    """Write ``report.html``; ``comparison`` says in words how the policy differs from the log."""
     config = (work / "config.toml").read_text(encoding="utf-8")
-    page = make_page(model, certificate, candidates, comparison, notes, config)
+    page = make_page(model, certificate, candidates, behaviour, comparison, notes, config)
     with replacing(work / "report.html", "w", encoding="utf-8") as file:
         file.write(page.to_html())
 
@@ -42,50 +48,105 @@ def make_page(
     model: Model,
     certificate: Certificate,
     candidates: Sequence[CandidateLine],
+    behaviour: Difference | None,
     comparison: str,
     notes: Sequence[str],
     config: str,
 ) -> Page:
     """Put together what the page says."""
-    sign = -1.0 if model.settings.costs else 1.0
     ours = model.passive.copy()
     if model.placed.unseen is not None:
         ours[model.placed.unseen] = False
     ours &= ~model.placed.is_terminal
     return Page(
         title="A policy and what may be promised about it",
+        subtitle=_subtitle(model),
         sentence=certificate.sentence,
         comparison=comparison,
-        numbers=_numbers(certificate),
-        warnings=tuple(dict.fromkeys((*certificate.warnings, *notes))),
+        numbers=_numbers(certificate, behaviour),
+        warnings=tuple(map(as_options, dict.fromkeys((*certificate.warnings, *notes)))),
+        assumptions=_assumptions(model, certificate),
         figures=_figures(model, certificate, candidates),
         policy=policy_lines(model.mdp, model.placed, certificate.policy, model.passive),
         no_advice=int(np.count_nonzero(ours)),
-        candidates=[
-            (c.name, sign * c.percentile, sign * c.nominal_return, c.selected) for c in candidates
-        ],
+        candidates=_choices(model, candidates),
         percentile=_percentile_words(model),
         facts=_facts(certificate),
-        log=model.counts.summary() if model.settings.costs else model.placed.summary(),
+        log=_log_lines(model),
         config=config,
     )
 
 
-def _numbers(certificate: Certificate) -> dict[str, str]:
-    lower, upper = lower_text(certificate.lower_bound, 5), upper_text(certificate.upper_bound, 5)
+def _subtitle(model: Model) -> str:
+    log = model.counts.log
+    names = [Path(name).name for name in log.names] if log is not None else []
+    source = f" in {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else ""
+    seen = number_of(int(model.counts.count.sum()), "transition")
+    return f"From {seen}{source}. Discount {model.mdp.discount:g} per step."
+
+
+def _numbers(certificate: Certificate, behaviour: Difference | None) -> dict[str, str]:
+    lower, upper = bracket_text(certificate.lower_bound, certificate.upper_bound)
     reward = certificate.objective == "max"
-    numbers = {
-        "promised, at least" if reward else "promised, at most": lower if reward else upper,
-        "in the nominal model": f"{certificate.nominal_return:.5g}",
-    }
-    if certificate.robust_return is not None:
-        text = lower_text if reward else upper_text
-        numbers["worst case of the robust set"] = text(certificate.robust_return, 5)
+    numbers = {"promised, at least" if reward else "promised, at most": lower if reward else upper}
     if np.isfinite(certificate.gap):
-        best = "no policy can be promised more than" if reward else "no policy can be promised less"
-        best = best.replace("no policy", certificate.scope)
-        numbers[best] = upper if reward else lower
+        limit = f"{certificate.scope} can be promised {'more' if reward else 'less'} than"
+        numbers[limit] = upper if reward else lower
+    numbers["in the nominal model"] = near_text(certificate.nominal_return)
+    if behaviour is not None:
+        better, worse = ("more", "less") if reward else ("less", "more")
+        bound = lower_text(behaviour.lower_bound, 4)
+        words = f"{better} than what was done in the log, at least"
+        if behaviour.lower_bound < 0:
+            words = f"{worse} than what was done in the log, at most"
+        numbers[words] = bound.removeprefix("-")
     return numbers
+
+
+def _assumptions(model: Model, certificate: Certificate) -> list[str]:
+    """Return what a reader must believe for the promise to mean something to them."""
+    if model.bayesian:
+        basis = f"The prior: {model.posterior.prior_words}, the same for every row."
+    else:
+        basis = "No prior: the promise holds whatever the true model on the stated successors."
+    given = [f"{text[0].upper()}{text[1:]}." for text in certificate.assumptions]
+    return [
+        "What comes next depends on the present state and action alone, and goes on as in the log.",
+        basis,
+        *given,
+        f"The first state is drawn from: {_first_state(model)}.",
+        "The promise is about the average over many runs, discounted; one run may do worse.",
+    ]
+
+
+def _first_state(model: Model) -> str:
+    initial = model.settings.initial
+    if initial in (None, "episodes", "uniform"):
+        return initial_distribution(model.placed, initial).origin
+    return f"the distribution in {Path(initial).name}"
+
+
+def _choices(model: Model, candidates: Sequence[CandidateLine]) -> list[Choice]:
+    """Return the candidates, those that came to the same together, the best first."""
+    sign = -1.0 if model.settings.costs else 1.0
+    groups: dict[tuple[float, float], list[CandidateLine]] = {}
+    for line in sorted(candidates, key=lambda c: (-c.percentile, not c.selected)):
+        groups.setdefault((line.percentile, line.nominal_return), []).append(line)
+    return [
+        Choice(
+            names=[line.name for line in lines],
+            percentile=sign * percentile,
+            nominal=sign * nominal,
+            selected=any(line.selected for line in lines),
+        )
+        for (percentile, nominal), lines in groups.items()
+    ]
+
+
+def _log_lines(model: Model) -> list[str]:
+    counts = model.counts if model.settings.costs else model.placed
+    lines = as_options(counts.summary()).splitlines()
+    return [line for line in lines if not line.startswith("warning:")]  # they stand above
 
 
 def _figures(
@@ -97,7 +158,10 @@ def _figures(
     figures = []
     if model.bayesian:
         figures += _posterior_figures(model, certificate)
-        figures.append(_trade(model, candidates))
+        if len({(c.nominal_return, c.percentile) for c in candidates}) > FEW:
+            figures.append(_trade(model, candidates))
+    else:
+        figures.append(_bracket(model, certificate))
     return [
         *figures,
         Figure(
@@ -106,6 +170,25 @@ def _figures(
             "data on the pairs that the policy uses.",
         ),
     ]
+
+
+def _marks(certificate: Certificate) -> list[tuple[str, float, str]]:
+    reward = certificate.objective == "max"
+    limit = certificate.upper_bound if reward else certificate.lower_bound
+    marks = [
+        ("promise", certificate.promise, plots.ORANGE),
+        ("nominal model", certificate.nominal_return, plots.GREEN),
+    ]
+    return [*marks, ("limit", limit, plots.GREY)] if np.isfinite(limit) else marks
+
+
+def _bracket(model: Model, certificate: Certificate) -> Figure:
+    unit = "discounted cost" if model.settings.costs else "discounted return"
+    return Figure(
+        svg=plots.bracket(_marks(certificate), unit=unit),
+        caption="The promise is the policy's worst case over all models of the confidence set, the "
+        "limit the best that any policy could reach in one of them.",
+    )
 
 
 def _trade(model: Model, candidates: Sequence[CandidateLine]) -> Figure:
@@ -130,10 +213,8 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
-    marks = [
-        ("promise", certificate.promise, plots.ORANGE),
-        ("nominal model", certificate.nominal_return, plots.GREEN),
-    ]
+    known = np.isfinite(certificate.gap)
+    ends = (certificate.lower_bound, certificate.upper_bound) if known else None
     curve = guarantee_curve(
         certificate.policy, model.posterior, model.mdp, eta=settings.eta, draws=draws, rng=other
     )
@@ -141,9 +222,12 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     note = f" ({curve.note[0].upper()}{curve.note[1:]})" if curve.note else ""
     return [
         Figure(
-            svg=plots.distribution(sign * returns.lower, marks, unit=unit),
+            svg=plots.distribution(
+                sign * returns.lower, _marks(certificate), unit=unit, bracket=ends
+            ),
             caption=f"The policy's expected {unit} in {draws:,} models drawn from the posterior. "
-            f"The promise leaves at most {100 * settings.delta:g}% of the posterior {side} it.",
+            f"The promise leaves at most {100 * settings.delta:g}% of the posterior {side} it; "
+            f"{certificate.scope} can be promised what lies beyond the limit.",
         ),
         Figure(
             svg=plots.curve(curve.confidence, sign * curve.bound, settings.delta, unit=unit),
@@ -164,6 +248,7 @@ def _percentile_words(model: Model) -> str:
 
 
 def _facts(certificate: Certificate) -> list[tuple[str, str]]:
+    reward = certificate.objective == "max"
     facts = [
         ("basis", f"{certificate.basis}: {certificate.prior}"),
         ("delta, eta", f"{certificate.delta:g}, {certificate.eta:g}"),
@@ -174,5 +259,8 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     if certificate.draws:
         drawn = f"{certificate.draws:,} for the promise, {certificate.other_draws:,} for the limit"
         facts.insert(2, ("posterior draws", drawn))
-        facts.insert(3, ("seed", certificate.seed))
+        facts.insert(3, ("seed and stream", certificate.seed))
+    if certificate.robust_return is not None and certificate.robust_return != certificate.promise:
+        safe = (lower_text if reward else upper_text)(certificate.robust_return)
+        facts.append(("worst case of a credible set, a looser promise", safe))
     return facts

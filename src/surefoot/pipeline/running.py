@@ -205,9 +205,8 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
     writing.write_certificate(work / "certificate.json", shown, behaviour, notes)
     with journal.stage("Writing the report"):
         write_tables(model, work, shown)
-        write_report(
-            model, work, shown, found.candidates, behaviour_sentence(behaviour, settings), notes
-        )
+        sentence = behaviour_sentence(behaviour, settings)
+        write_report(model, work, shown, found.candidates, behaviour, sentence, notes)
     journal.note(journal.time_line())
     for text in dict.fromkeys((*shown.warnings, *notes)):
         journal.keep(f"warning: {text}")

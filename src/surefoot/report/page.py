@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from surefoot._rounding import column_texts
 from surefoot.report.tables import PolicyLine
 
 SHOWN = 300
@@ -18,20 +19,32 @@ class Figure:
     caption: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Candidates that came to the same: their names, percentile, nominal return."""
+
+    names: Sequence[str]
+    percentile: float
+    nominal: float
+    selected: bool
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
     """What the page says.
 
     Attributes
     ----------
-    title
-        Its heading.
+    title, subtitle
+        Its heading, and what it is about.
     sentence, comparison
         The promise, and how it compares with what was done; "" where that is not known.
     numbers
         Words and values to be shown large.
     warnings
         What a reader should know.
+    assumptions
+        What the promise rests on, one sentence each.
     figures
         In this order.
     policy
@@ -39,29 +52,31 @@ class Page:
     no_advice
         How many states of the log the policy says nothing about.
     candidates
-        Name, percentile, nominal return, whether selected.
+        What the policy was chosen from, best first.
     percentile
         What the percentile of a candidate is, in words.
     facts
         Words and values about how it was made.
     log
-        The summary of the log.
+        The summary of the log, line by line.
     config
         The configuration as TOML.
     """
 
     title: str
+    subtitle: str
     sentence: str
     comparison: str
     numbers: Mapping[str, str]
     warnings: Sequence[str]
+    assumptions: Sequence[str]
     figures: Sequence[Figure]
     policy: Sequence[PolicyLine]
     no_advice: int
-    candidates: Sequence[tuple[str, float, float, bool]]
+    candidates: Sequence[Choice]
     percentile: str
     facts: Sequence[tuple[str, str]]
-    log: str
+    log: Sequence[str]
     config: str
 
     def to_html(self) -> str:
@@ -72,11 +87,18 @@ class Page:
         environment = Environment(
             autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        environment.filters["number"] = _number
         source = files("surefoot.report").joinpath("page.html").read_text(encoding="utf-8")
-        drawn = [(Markup(figure.svg), figure.caption) for figure in self.figures]
-        return environment.from_string(source).render(page=self, figures=drawn, shown=SHOWN)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.5g}"
+        shown = self.policy[:SHOWN]
+        return environment.from_string(source).render(
+            page=self,
+            figures=[(Markup(figure.svg), figure.caption) for figure in self.figures],
+            policy=list(zip(shown, column_texts([p.margin for p in shown], 4), strict=True)),
+            candidates=list(
+                zip(
+                    self.candidates,
+                    column_texts([choice.percentile for choice in self.candidates]),
+                    column_texts([choice.nominal for choice in self.candidates]),
+                    strict=True,
+                )
+            ),
+        )

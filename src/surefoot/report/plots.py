@@ -31,9 +31,17 @@ STYLE: Any = {
 }
 
 
-def distribution(returns: NDArray[np.float64], marks: Marks, *, unit: str) -> str:
-    """Return the histogram of returns over posterior draws, with marks."""
+def distribution(
+    returns: NDArray[np.float64],
+    marks: Marks,
+    *,
+    unit: str,
+    bracket: tuple[float, float] | None = None,
+) -> str:
+    """Return the histogram of returns over posterior draws, with marks and a shaded bracket."""
     figure, axes = _figure()
+    if bracket is not None:
+        axes.axvspan(*bracket, color=ORANGE, alpha=0.12, linewidth=0)
     low, high = np.quantile(returns, [0.0005, 0.9995])
     inside = returns[(returns >= low) & (returns <= high)]
     axes.hist(inside, bins=60, color=BLUE, alpha=0.55, linewidth=0)
@@ -41,7 +49,7 @@ def distribution(returns: NDArray[np.float64], marks: Marks, *, unit: str) -> st
     axes.spines["left"].set_visible(False)
     top = axes.get_ylim()[1]
     axes.set_ylim(0, top * (1.08 + 0.11 * len(marks)))
-    for i, (words, place, colour) in enumerate(sorted(marks, key=lambda mark: mark[1])):
+    for i, (words, place, colour) in enumerate(_lowest_first(axes, marks)):
         height = top * (1.05 + 0.11 * i)
         axes.plot([place, place], [0, height], color=colour, linewidth=1.6)
         _beside(axes, words, place, height, colour)
@@ -49,10 +57,22 @@ def distribution(returns: NDArray[np.float64], marks: Marks, *, unit: str) -> st
     return _svg(figure, "How the return is distributed over the models that fit the data")
 
 
-def _beside(axes: Any, words: str, place: float, height: float, colour: str) -> None:
-    """Put words beside a mark, on the side with more room."""
+def _room_right(axes: Any, place: float) -> bool:
     left, right = axes.get_xlim()
-    room = place < 0.55 * (left + right)
+    return bool(place - left < 0.7 * (right - left))
+
+
+def _lowest_first(axes: Any, marks: Marks) -> Marks:
+    """Return marks so that the words of one do not cross the line of another.
+
+    Words to the right must be above the lines to their right, words to the left above all.
+    """
+    return sorted(marks, key=lambda mark: (not _room_right(axes, mark[1]), -mark[1]))
+
+
+def _beside(axes: Any, words: str, place: float, height: float, colour: str) -> None:
+    """Put words beside a mark, on the side with room."""
+    room = _room_right(axes, place)
     axes.annotate(
         words,
         (place, height),
@@ -62,6 +82,24 @@ def _beside(axes: Any, words: str, place: float, height: float, colour: str) -> 
         va="center",
         color=colour,
     )
+
+
+def bracket(marks: Marks, *, unit: str) -> str:
+    """Return a few numbers on one line, each with its words."""
+    figure, axes = _figure(height=1.9)
+    places = [place for _, place, _ in marks]
+    ends = [min(places), max(places)]
+    axes.plot(ends, [0, 0], color=PALE, linewidth=6, solid_capstyle="round")
+    axes.margins(x=0.12)
+    axes.set_ylim(-0.5, len(marks) + 0.6)
+    for i, (words, place, colour) in enumerate(_lowest_first(axes, marks)):
+        axes.plot([place, place], [0, i + 1], color=colour, linewidth=1.6)
+        axes.scatter([place], [0], color=colour, s=28, zorder=3)
+        _beside(axes, words, place, i + 1, colour)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(unit)
+    return _svg(figure, "Promise, nominal model and limit")
 
 
 def curve(
@@ -124,12 +162,12 @@ def candidates(points: Sequence[tuple[float, float, bool]], *, unit: str) -> str
     return _svg(figure, "What the candidates trade")
 
 
-def _figure() -> tuple[Any, Any]:
+def _figure(height: float = 2.9) -> tuple[Any, Any]:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(4.7, 2.9), layout="constrained")
+        figure = Figure(figsize=(4.7, height), layout="constrained")
         return figure, figure.add_subplot()
 
 

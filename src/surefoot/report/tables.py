@@ -35,6 +35,8 @@ class PolicyLine:
     margin
         How much better the action is than the best other one, if only this once the other one were
         taken, in the nominal model. Negative: caution has this price. None without another action.
+    share
+        How often the log took this action in this state; None where it never was there.
     """
 
     state: Hashable
@@ -42,6 +44,7 @@ class PolicyLine:
     probability: float
     visits: float
     margin: float | None
+    share: float | None = None
 
 
 def policy_lines(
@@ -66,6 +69,7 @@ def policy_lines(
     lines = []
     for state in np.flatnonzero(~passive):
         rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
+        tried = float(counts.visits[rows].sum())
         for row in rows:
             action = mdp.row_action[row]
             if share[state, action] > 0:
@@ -77,6 +81,7 @@ def policy_lines(
                         probability=float(share[state, action]),
                         visits=_plain(counts.visits[row]),
                         margin=float(quality[row] - others.max()) if len(others) else None,
+                        share=float(counts.visits[row]) / tried if tried else None,
                     )
                 )
     return lines

@@ -154,7 +154,7 @@ def some_policy_exceeds(
     rewards = rewards_of(mdp, posterior, objective="max")
     key = rng.spawn(1)[0].bit_generator.random_raw()
     open_ones = [rows_of_policy(mdp, k) for k in range(count_policies(mdp))]
-    for number in (min(2000, draws), min(50_000, draws), draws):
+    for number in (min(n, draws) for n in (300, 3000, 50_000, draws)):
         level = delta + (5 * np.sqrt(delta * (1 - delta) / number) if number < draws else 0.0)
         still_open = []
         for rows in open_ones:
