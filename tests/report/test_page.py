@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from surefoot.report import plots
-from surefoot.report.page import SHOWN, Figure, Page
+from surefoot.report.page import SHOWN, Choice, Figure, Page
 from surefoot.report.tables import PolicyLine
 
 EVIL = "<script>alert('x')</script>"
@@ -16,17 +16,19 @@ def page(**changes):
     line = PolicyLine(state=EVIL, action="run & hide", probability=1.0, visits=1200, margin=-0.5)
     content = {
         "title": "Title",
+        "subtitle": EVIL,
         "sentence": f"Promise {EVIL}",
         "comparison": "",
         "numbers": {"promised": "1"},
         "warnings": (EVIL,),
+        "assumptions": (EVIL,),
         "figures": (),
         "policy": (line,),
         "no_advice": 2,
-        "candidates": ((EVIL, 1.0, 2.0, True),),
+        "candidates": (Choice(names=[EVIL, "b"], percentile=1.0, nominal=2.0, selected=True),),
         "percentile": "Words.",
         "facts": (("seed", EVIL),),
-        "log": EVIL,
+        "log": [EVIL],
         "config": EVIL,
     }
     return Page(**(content | changes)).to_html()
@@ -57,7 +59,8 @@ def figures():
     marks = [("promise", -1.0, plots.ORANGE), ("nominal", 0.5, plots.GREEN)]
     bound = np.array([3.0, 2.0, np.nan])
     return [
-        plots.distribution(rng.normal(size=500), marks, unit="return"),
+        plots.distribution(rng.normal(size=500), marks, unit="return", bracket=(-1.0, 0.5)),
+        plots.bracket(marks, unit="return"),
         plots.curve(np.array([0.5, 0.9, 0.99]), bound, 0.05, unit="return"),
         plots.visits(np.array([1, 5, 100]), np.array([5])),
         plots.candidates([(1.0, 2.0, True), (2.0, 1.0, False)], unit="return"),
@@ -67,7 +70,7 @@ def figures():
 def test_nothing_from_outside_is_markup():
     html = page()
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") == 7
+    assert html.count("&lt;script&gt;") == 9
     assert "run &amp; hide" in html
     assert "1,200" in html
     assert "no advice" in html
@@ -102,3 +105,17 @@ def test_long_policies_are_cut_and_it_is_said():
     assert html.count("<td>s</td>") == SHOWN
     assert f"all\n{SHOWN + 5}" in html
     assert "25%" in html
+
+
+def test_words_do_not_cross_the_lines_of_other_marks():
+    from surefoot.report.plots import _figure, _lowest_first
+
+    _, axes = _figure()
+    axes.set_xlim(0.0, 10.0)
+    marks = [("a", 1.0, "#000"), ("b", 2.0, "#000"), ("c", 8.0, "#000"), ("d", 9.0, "#000")]
+    assert [words for words, _, _ in _lowest_first(axes, marks)] == ["b", "a", "c", "d"]
+
+
+def test_candidates_that_came_to_the_same_are_one_line():
+    html = page()
+    assert "and 1 more that came to" in html

@@ -65,9 +65,14 @@ def _room_right(axes: Any, place: float) -> bool:
 def _lowest_first(axes: Any, marks: Marks) -> Marks:
     """Return marks so that the words of one do not cross the line of another.
 
-    Words to the right must be above the lines to their right, words to the left above all.
+    Words to the right stand above the lines to their right, words to the left above the others.
     """
-    return sorted(marks, key=lambda mark: (not _room_right(axes, mark[1]), -mark[1]))
+
+    def order(mark: tuple[str, float, str]) -> tuple[bool, float]:
+        room = _room_right(axes, mark[1])
+        return not room, -mark[1] if room else mark[1]
+
+    return sorted(marks, key=order)
 
 
 def _beside(axes: Any, words: str, place: float, height: float, colour: str) -> None:
