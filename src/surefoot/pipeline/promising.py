@@ -21,6 +21,7 @@ from surefoot.certificates.verification import Verification, verify
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.model import Model, frequentist
+from surefoot.pipeline.wording import in_cost_words
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.policies import check_policy
@@ -258,6 +259,7 @@ def in_costs(certificate: Certificate) -> Certificate:
         robust_return=minus(certificate.robust_return),
         objective="min" if certificate.objective == "max" else "max",
         assumptions=tuple(text.replace(old, new) for text in certificate.assumptions),
+        warnings=tuple(map(in_cost_words, certificate.warnings)),
     )
 
 

@@ -14,7 +14,7 @@ from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.data.building import initial_distribution
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import CandidateLine, Difference, streams
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.wording import as_options, log_words
 from surefoot.report import plots
 from surefoot.report.page import Choice, Figure, Page
 from surefoot.report.tables import policy_lines
@@ -144,8 +144,7 @@ def _choices(model: Model, candidates: Sequence[CandidateLine]) -> list[Choice]:
 
 
 def _log_lines(model: Model) -> list[str]:
-    counts = model.counts if model.settings.costs else model.placed
-    lines = as_options(counts.summary()).splitlines()
+    lines = log_words(model.placed, costs=model.settings.costs).splitlines()
     return [line for line in lines if not line.startswith("warning:")]  # they stand above
 
 
@@ -197,11 +196,11 @@ def _trade(model: Model, candidates: Sequence[CandidateLine]) -> Figure:
         (sign * c.nominal_return, sign * c.percentile, c.selected)
         for c in candidates
     }  # fmt: skip
-    better = "Lower" if model.settings.costs else "Higher"
+    safer, better = ("down", "left") if model.settings.costs else ("up", "right")
     return Figure(
         svg=plots.candidates(sorted(points), unit=unit),
-        caption=f"The policies considered. {better} up is safer, {'left' if sign < 0 else 'right'} "
-        "is better if the model were exactly right.",
+        caption=f"The policies considered. Further {safer} is safer, further {better} is better if "
+        "the model were exactly right.",
     )
 
 

@@ -19,7 +19,7 @@ from surefoot.pipeline.model import Model, build_model, read_log
 from surefoot.pipeline.promising import CandidateLine, Difference, Found
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 SUBJECT, BEHAVIOUR = "the policy", "what was done in the log"
@@ -197,7 +197,7 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
     with journal.stage("Building the model"):
         model = build_model(settings, counts)
     journal.note("")
-    journal.note(as_options(model.placed.summary() if not settings.costs else counts.summary()))
+    journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     found = _found(model, work, journal)
     shown, behaviour = _completed(model, found, journal)

@@ -1,9 +1,13 @@
-"""Messages for people at a command line: settings are options there."""
+"""Messages for people at a command line: settings are options there, rewards may be costs."""
 
 import re
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from surefoot.pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from surefoot.data.counting import Counts
 
 PHRASES = {
     "Without rewards pass reward=None, or a table or function of rewards.": (
@@ -21,6 +25,8 @@ _SETTING = re.compile(
 )
 """A setting as messages write it: name=value, or name= where the value is the user's."""
 
+_NUMBER = r"-?[\d.]+(?:e[+-]?\d+)?"
+
 
 def as_options(text: str) -> str:
     """Return a message with the names of settings spelled as on the command line.
@@ -35,6 +41,37 @@ def as_options(text: str) -> str:
     for python, options in PHRASES.items():
         text = text.replace(python, options)
     return _SETTING.sub(_option, text)
+
+
+def log_words(placed: "Counts", *, costs: bool) -> str:
+    """Return the summary of a log; with costs, of counts whose rewards are negative costs."""
+    summary = as_options(placed.summary())
+    return in_cost_words(summary) if costs else summary
+
+
+def in_cost_words(text: str) -> str:
+    """Return a text about rewards that are negative costs as one about costs.
+
+    Examples
+    --------
+    >>> in_cost_words("rewards from -5 to 0, given")
+    'costs from 0 to 5, given'
+    >>> in_cost_words("absorbing at the lowest reward (-5).")
+    'absorbing at the highest cost (5).'
+    """
+    text = re.sub(rf"rewards from ({_NUMBER}) to ({_NUMBER})", _turned, text)
+    text = re.sub(
+        rf"lowest reward \(({_NUMBER})\)", lambda m: f"highest cost ({_minus(m[1])})", text
+    )
+    return text.replace("lowest reward", "highest cost").replace("no rewards", "no costs")
+
+
+def _turned(found: re.Match[str]) -> str:
+    return f"costs from {_minus(found[2])} to {_minus(found[1])}"
+
+
+def _minus(number: str) -> str:
+    return f"{0.0 - float(number):g}"
 
 
 def _option(found: re.Match[str]) -> str:

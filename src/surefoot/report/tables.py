@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ def policy_lines(
         share[np.arange(mdp.num_states), policy] = 1.0
     quality = _qualities(mdp, evaluate(mdp, policy).value)
     lines = []
-    for state in np.flatnonzero(~passive):
+    for state in sorted(np.flatnonzero(~passive), key=lambda s: _natural(mdp.state_labels, s)):
         rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
         tried = float(counts.visits[rows].sum())
         for row in rows:
@@ -92,6 +93,12 @@ def _qualities(mdp: MDP, value: NDArray[np.float64]) -> NDArray[np.float64]:
     reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
     gain = mdp.probability * (reward + mdp.discount * value[mdp.successor])
     return np.asarray(np.add.reduceat(gain, mdp.row_start[:-1]))
+
+
+def _natural(labels: tuple[Hashable, ...] | None, number: Any) -> list[tuple[int, float, str]]:
+    """Return a key that puts "wear 2" before "wear 10", and numbers before words."""
+    parts = re.split(r"(\d+)", str(_label(labels, number)))
+    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
 
 
 def _label(labels: tuple[Hashable, ...] | None, number: Any) -> Hashable:
