@@ -130,7 +130,7 @@ def test_the_same_seed_for_choosing_and_certifying_gives_other_draws(machine):
 
 def test_threads_change_nothing(machine, monkeypatch):
     posterior, mdp, first = machine
-    monkeypatch.setattr("surefoot.certificates.batch.available_cores", lambda: 1)
+    monkeypatch.setattr("surefoot.certificates.threads.available_cores", lambda: 1)
     alone = optimize(posterior, mdp, delta=0.05, rng=rng(5), draws=800)
     assert [c.percentile for c in alone.candidates] == [c.percentile for c in first.candidates]
 

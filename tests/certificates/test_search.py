@@ -116,15 +116,15 @@ def test_values_and_visits_agree_with_the_definition():
     np.testing.assert_allclose((visits * gain[:, choice]).sum(axis=1), returns, rtol=1e-12)
 
 
-def test_large_models_are_swept_to_the_same_numbers(monkeypatch):
+def test_large_models_are_evaluated_to_the_same_numbers(monkeypatch):
     batch = batch_of(random_domain(40, 3, 5), 5, 30)
     choice = batch.mdp.state_start[:-1] + 2
     values, returns = policy_values(batch, choice)
     visits = policy_visits(batch, choice)
-    monkeypatch.setattr("surefoot.certificates.batch.DIRECT_STATES", 10)
-    swept, swept_returns = policy_values(batch, choice)
-    np.testing.assert_allclose(swept_returns, returns, rtol=1e-6)
-    np.testing.assert_allclose(swept, values, rtol=1e-5)
+    monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", 10)
+    sparse, sparse_returns = policy_values(batch, choice)
+    np.testing.assert_allclose(sparse_returns, returns, rtol=1e-6)
+    np.testing.assert_allclose(sparse, values, rtol=1e-5)
     np.testing.assert_allclose(policy_visits(batch, choice), visits, rtol=1e-2, atol=1e-3)
 
 
@@ -183,7 +183,7 @@ def test_search_without_inverses_comes_close(monkeypatch):
     start = batch.mdp.state_start[:-1]
     before = percentile(policy_values(batch, start)[1], batch.rank(0.1))
     _, exact = local_search(batch, start, 0.1)
-    monkeypatch.setattr("surefoot.certificates.batch.DIRECT_STATES", 10)
+    monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", 10)
     monkeypatch.setattr("surefoot.certificates.local_search.flip_table", None)  # never called
     choice, rough = local_search(batch, start, 0.1)
     monkeypatch.undo()

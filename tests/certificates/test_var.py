@@ -88,10 +88,16 @@ def test_plain_sweeps_reach_the_same_point(monkeypatch):
     batch = batch_of(riverswim(), 10, 500)
     ranks = np.full(6, 9)
     jumped = fixed_point(batch, ranks, None, 1e-6, 10_000)
-    monkeypatch.setattr("surefoot.certificates.var_operator.DIRECT_STATES", 1)
-    plain = fixed_point(batch, ranks, None, 1e-6, 10_000)
+    with monkeypatch.context() as patch:
+        patch.setattr("surefoot.certificates.var_operator._jump", lambda *given: given[3])
+        plain = fixed_point(batch, ranks, None, 1e-6, 10_000)
     np.testing.assert_allclose(plain.v, jumped.v, atol=4e-6)
     assert jumped.sweeps < plain.sweeps
+    with monkeypatch.context() as patch:
+        patch.setattr("surefoot.certificates.returns.DIRECT_STATES", 1)  # jumps without a matrix
+        sparse = fixed_point(batch, ranks, None, 1e-6, 10_000)
+    np.testing.assert_allclose(sparse.v, jumped.v, atol=4e-6)
+    assert sparse.sweeps < jumped.sweeps + 3
     short = fixed_point(batch, ranks, None, 1e-6, 3)
     assert not short.converged
     assert np.abs(short.v - jumped.v).max() <= short.error_bound + 1e-6

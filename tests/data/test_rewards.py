@@ -11,11 +11,7 @@ import random_logs as lg
 from scipy import stats
 
 from surefoot.data.counting import Counts
-from surefoot.data.reward_uncertainty import (
-    draw_mean_rewards,
-    mean_reward_interval,
-    uncertain_rewards,
-)
+from surefoot.data.reward_uncertainty import mean_reward_interval, uncertain_rewards
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.data.transitions import read_transitions
 
@@ -146,30 +142,6 @@ def noisy_log(size: int, rng: np.random.Generator, draw: Any) -> dict[str, Any]:
             "reward": draw(size, rng)}  # fmt: skip
 
 
-def test_normal_draws_follow_the_student_law() -> None:
-    counts = read_transitions(
-        noisy_log(12, np.random.default_rng(1), lambda n, rng: rng.normal(0, 1, n)),
-        rewards="normal",
-    )
-    draws = draw_mean_rewards(counts, 40_000, np.random.default_rng(2))
-    pooled = counts.reward_var.mean()  # equal counts in both entries
-    for entry in range(2):
-        scaled = (draws[:, entry] - counts.reward_mean[entry]) / np.sqrt(pooled / 6)
-        assert stats.kstest(scaled, stats.t(df=10).cdf).pvalue > 1e-3
-
-
-def test_bounded_draws_lie_in_the_range_and_below_the_uniform_prior() -> None:
-    log = noisy_log(20, np.random.default_rng(1), lambda n, rng: rng.integers(0, 2, n) * 10.0)
-    counts = read_transitions(log, reward_range=(0.0, 10.0))
-    draws = draw_mean_rewards(counts, 40_000, np.random.default_rng(2))
-    assert draws.min() >= 0
-    assert draws.max() <= 10
-    for entry in range(2):
-        wins = round(counts.reward_mean[entry])  # of ten tries
-        law = stats.beta(wins, 10 - wins + 1)
-        assert stats.kstest(draws[:, entry] / 10, law.cdf).pvalue > 1e-3
-
-
 def with_seen(counts: Counts, rewards: Any) -> Counts:
     """Return counts of two entries whose rewards are the rows of an array."""
     return replace(
@@ -194,20 +166,6 @@ def test_intervals_cover_all_means_together(model: Any) -> None:
             seen, truth = rng.normal(1.0, 3.0, (2, 3)), 1.0
         low, high = mean_reward_interval(with_seen(counts, seen), delta)
         misses += bool(np.any((low > truth) | (high < truth)))
-    assert misses <= stats.binom.isf(1e-6, trials, delta)
-
-
-def test_draws_cover_the_true_mean() -> None:
-    """The delta-quantile of bounded draws lies above the truth at most as often as it says."""
-    rng = np.random.default_rng(6)
-    delta, trials, misses = 0.1, 1000, 0
-    log = noisy_log(8, rng, lambda n, g: g.random(n))
-    counts = read_transitions(log, rewards="bounded", reward_range=(0, 1))
-    for _ in range(trials):
-        # The second entry keeps the action noisy when the first shows one reward only.
-        seen = np.stack((rng.random(10) < 0.3, np.arange(10) < 5)).astype(float)
-        draws = draw_mean_rewards(with_seen(counts, seen), 400, rng)[:, 0]
-        misses += np.quantile(draws, delta) > 0.3
     assert misses <= stats.binom.isf(1e-6, trials, delta)
 
 
@@ -237,12 +195,6 @@ def test_long_equal_rewards_do_not_vary() -> None:
         assert counts.reward_model == "fixed"
         assert not counts.rewards_vary
         np.testing.assert_allclose(counts.reward_mean, table.ravel(), rtol=1e-11)
-
-
-def test_a_mean_at_the_end_of_the_range_can_be_drawn() -> None:
-    counts = read_transitions(LOG, reward_range=(-3.0, 4.0))
-    edge = replace(counts, reward_mean=np.nextafter(counts.reward_mean, 9.0))
-    assert np.isfinite(draw_mean_rewards(edge, 10, np.random.default_rng(0))).all()
 
 
 def test_the_worst_includes_what_a_function_says_of_unseen_transitions() -> None:

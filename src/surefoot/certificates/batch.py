@@ -1,7 +1,6 @@
 """A batch of drawn models in memory: what policies are chosen on, never certified on."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,25 +10,32 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.order_statistics import marginal_rank
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.returns import DIRECT_STATES, MAX_SWEEPS, Rewards
+from surefoot.certificates.returns import (
+    MAX_SWEEPS,
+    Rewards,
+    eliminates,
+    evaluation_work,
+    scratch,
+)
+from surefoot.certificates.threads import shared
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, stream_key
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.workspace import available_cores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Stopped = Callable[[], bool]
+"""Tells whether the time is over."""
 
 BATCH_VALUES = 2**25
 """How many numbers a batch holds at most (a quarter of a gigabyte)."""
-SWEEPS_TO_HORIZON = 10
-"""Sweeps that an evaluation is taken to need, in horizons ``1 / (1 - discount)``."""
 CHOOSING = 0x5EA2C4
 """What sets the generators of choices apart."""
-LEAST_CUT, MOST_CUTS = 64, 16
 SWEPT_TOLERANCE = 1e-8
 """How exactly large models are evaluated while choosing, as a share of the largest value."""
+VISITS_SHARE = 1e-3
+"""What share of the first visits may be misplaced: visits only estimate what a change brings."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,11 +98,21 @@ class Batch:
 
     @property
     def direct(self) -> bool:
-        """Whether policies are evaluated by elimination: sweeps suit models that are sparse."""
+        """Whether policies are evaluated by elimination."""
         states = self.mdp.num_states
-        sweeps = SWEEPS_TO_HORIZON / (1.0 - self.mdp.discount)
+        return eliminates(states, states * self.mdp.num_entries / self.mdp.num_rows)
+
+    @property
+    def evaluation_work(self) -> float:
+        """About how many operations the evaluation of one policy costs."""
+        states = self.mdp.num_states
         entries = states * self.mdp.num_entries / self.mdp.num_rows
-        return states <= DIRECT_STATES and states**3 / 3 <= sweeps * entries
+        return self.size * evaluation_work(states, entries)
+
+    @cached_property
+    def one_each(self) -> tuple[Ints, Floats]:
+        """Where the rows of each state begin, and their shares, when every state plays one."""
+        return np.arange(self.mdp.num_states + 1), np.ones(self.mdp.num_states)
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -155,11 +171,11 @@ def take_batch(
     draws = np.empty((n, len(entries)))
     uncertain = rewards.uncertain[entries]
     drawn = np.empty((n if uncertain.any() else 1, len(entries)))
-    reward_rng = rng.spawn(1)[0]
+    key = stream_key(rng.spawn(1)[0])
     done = 0
     for block in posterior.stream(n, rng, None if whole else rows):
         draws[done : done + len(block)] = block
-        reward = rewards.draw(len(block), entries, reward_rng)
+        reward = rewards.block(key, done, done + len(block), entries)
         drawn[done if len(drawn) > 1 else 0 :][: len(reward)] = reward
         done += len(block)
     return Batch(
@@ -237,23 +253,10 @@ def split_draws(
     return posterior.split(posterior.num_draws // 2, rng)
 
 
-def shared(total: int, work: Callable[[int, int], None], *, least: int = LEAST_CUT) -> None:
-    """Share ``range(total)`` among threads, cut the same way on every machine."""
-    size = max(least, -(-total // MOST_CUTS))
-    cuts = [(begin, min(begin + size, total)) for begin in range(0, total, size)]
-    threads = min(len(cuts), available_cores())
-    if threads <= 1:
-        for cut in cuts:
-            work(*cut)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda cut: work(*cut), cuts))
-
-
 def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
-    Large sparse models are swept from ``start``; others are solved.
+    Large sparse models are improved from ``start``; others are solved.
     """
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
@@ -266,20 +269,20 @@ def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tu
                 *batch.models, batch.initial, choice, begin, end, matrix, values, returns
             )
 
-        shared(batch.size, solve)
+        shared(batch.size, solve, operations=batch.evaluation_work)
         return values, returns
     values = np.zeros((batch.size, states)) if start is None else start.copy()
     largest = float(np.abs(batch.rewards).max()) / (1.0 - batch.mdp.discount)
     tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
 
     def sweep(begin: int, end: int) -> None:
-        image = np.empty(states)
-        kernels.swept_values(
-            *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS, image, values,
+        kernels.sparse_values(
+            *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS,
+            *batch.one_each, np.empty(states), *scratch(states, _entries(batch, choice)), values,
             returns,
         )  # fmt: skip
 
-    shared(batch.size, sweep, least=1)
+    shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
     return values, returns
 
 
@@ -293,20 +296,24 @@ def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Fl
             matrix = np.empty((states, states))
             kernels.direct_visits(*batch.models, batch.initial, choice, begin, end, matrix, visits)
 
-        shared(batch.size, solve)
+        shared(batch.size, solve, operations=batch.evaluation_work)
         return visits
     rest = 1.0 / (1.0 - batch.mdp.discount)
     visits = np.tile(batch.initial * rest, (batch.size, 1)) if start is None else start.copy()
+    goal = VISITS_SHARE / states
 
     def sweep(begin: int, end: int) -> None:
-        draws, _, *model = batch.models
-        kernels.swept_visits(
-            draws, *model, batch.initial, choice, begin, end, 1e-4, MAX_SWEEPS, np.empty(states),
-            visits,
+        kernels.sparse_visits(
+            *batch.models, batch.initial, choice, begin, end, goal, *batch.one_each,
+            *scratch(states, _entries(batch, choice)), visits,
         )  # fmt: skip
 
-    shared(batch.size, sweep, least=1)
+    shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
     return visits
+
+
+def _entries(batch: Batch, choice: Ints) -> int:
+    return int(np.diff(batch.mdp.row_start)[choice].sum())
 
 
 def percentile(returns: Floats, rank: int) -> float:

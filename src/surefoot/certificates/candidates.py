@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates.batch import Batch, Floats, Ints
-from surefoot.certificates.local_search import Stopped, climb
+from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
+from surefoot.certificates.local_search import climb
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import solve
@@ -29,7 +29,7 @@ def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[st
     nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
     yield from _robust(batch)
-    yield from _var(batch, delta, solution.value)
+    yield from _var(batch, delta, solution.value, stopped)
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
         if share < 1.0:
             name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
@@ -66,11 +66,11 @@ def mean_distances(batch: Batch) -> Floats:
     return distances
 
 
-def _var(batch: Batch, delta: float, v: Floats) -> Iterator[tuple[str, Ints]]:
+def _var(batch: Batch, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield policies of the VaR operator at a path of levels, each from the value before."""
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         ranks = np.full(batch.mdp.num_states, batch.rank(float(level)), dtype=np.int64)
-        point = fixed_point(batch, ranks, v, 100 * _tolerance(batch), MAX_SWEEPS)
+        point = fixed_point(batch, ranks, v, 100 * _tolerance(batch), MAX_SWEEPS, stopped)
         v = point.v
         yield f"VaR, level {level:.3g}", point.choice

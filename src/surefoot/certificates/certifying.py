@@ -139,7 +139,6 @@ def _planned(
         n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n
     pilot = policy_returns(posterior, mdp, rows, planning.PILOT, rng, rewards=rewards).lower
-    entries = int(np.diff(mdp.row_start)[rows.rows.astype(np.int64)].sum())
-    n = planning.plan_draws(pilot, delta, eta, planning.policy_work(mdp, entries))
-    m = planning.plan_draws(pilot, delta, eta, planning.best_work(mdp))
+    n = planning.plan_draws(pilot, delta, eta, planning.policy_work(mdp, rewards, rows))
+    m = planning.plan_draws(pilot, delta, eta, planning.best_work(mdp, rewards))
     return n, m

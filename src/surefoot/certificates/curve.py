@@ -12,7 +12,7 @@ from surefoot._showing import Grid, Shown
 from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
 from surefoot.certificates import provenance
 from surefoot.certificates.certifying import check_levels
-from surefoot.certificates.returns import policy_returns, rewards_of
+from surefoot.certificates.returns import ReturnDraws, policy_returns, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.policies import check_policy
@@ -105,14 +105,26 @@ def guarantee_curve(
     """
     provenance.check_objective(posterior, objective)
     posterior.check_matches(mdp)
+    rows = check_policy(mdp, policy)
+    rewards = rewards_of(mdp, posterior, objective=objective)
+    returns = policy_returns(posterior, mdp, rows, draws, rng, rewards=rewards)
+    return curve_of(returns, confidences=confidences, eta=eta, objective=objective)
+
+
+def curve_of(
+    returns: ReturnDraws,
+    *,
+    confidences: Sequence[float] = CURVE,
+    eta: float = 0.001,
+    objective: str = "max",
+) -> GuaranteeCurve:
+    """Return the curve of a policy from its returns in draws that had no part in choosing it."""
     levels = np.array(sorted(float(c) for c in confidences))
     if len(levels) == 0 or not (levels[0] >= 0.5 and levels[-1] < 1):
         raise ValueError("confidences must lie in [0.5, 1).")
     share = check_levels(0.5, eta)[1] / len(levels)
-    rows = check_policy(mdp, policy)
-    rewards = rewards_of(mdp, posterior, objective=objective)
-    returns = policy_returns(posterior, mdp, rows, draws, rng, rewards=rewards)
     ordered = np.sort(returns.lower)
+    draws = len(ordered)
     ranks = [lower_rank(draws, float(round(1 - level, 12)), share) for level in levels]
     sign = 1.0 if objective == "max" else -1.0
     bound = np.array([sign * ordered[k - 1] if k >= 1 else np.nan for k in ranks])

@@ -1,6 +1,5 @@
 """Better policies by changing one action at a time, on the empirical percentile of a batch."""
 
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -10,11 +9,12 @@ from surefoot.certificates.batch import (
     Batch,
     Floats,
     Ints,
+    Stopped,
     percentile,
     policy_values,
     policy_visits,
-    shared,
 )
+from surefoot.certificates.threads import shared
 
 EXACT_WORK = 2e9
 """Multiplications that one round of exact flips may cost (some seconds)."""
@@ -26,9 +26,6 @@ SINGLES, PAIRED = 3, 7
 """Where no change helps: how many are tried all the same (if estimated), and in pairs (if not)."""
 MAX_ROUNDS = 200
 CLIMB_ROUNDS = 12
-
-Stopped = Callable[[], bool]
-"""Tells whether the time is over."""
 
 
 def flip_table(batch: Batch, choice: Ints) -> Floats:
@@ -44,7 +41,7 @@ def flip_table(batch: Batch, choice: Ints) -> Floats:
             np.empty(states), np.empty(states), table,
         )  # fmt: skip
 
-    shared(batch.size, work)
+    shared(batch.size, work, operations=batch.size * float(states) ** 3)
     return table
 
 
@@ -59,7 +56,7 @@ def estimated_flip_table(batch: Batch, values: Floats, visits: Floats, returns: 
             returns, begin, end, table,
         )  # fmt: skip
 
-    shared(batch.size, work, least=1)
+    shared(batch.size, work, operations=batch.draws.size, least=1)
     return table
 
 
@@ -117,7 +114,7 @@ def _row_percentiles(table: Floats, rank: int) -> Floats:
         part.partition(rank - 1, axis=1)
         scores[begin:end] = part[:, rank - 1]
 
-    shared(len(table), work)
+    shared(len(table), work, operations=8 * table.size)
     return scores
 
 
@@ -196,7 +193,7 @@ def _gains(batch: Batch, values: Floats, visits: Floats, weights: Floats) -> Flo
         )  # fmt: skip
         parts[begin] = part
 
-    shared(batch.size, work)
+    shared(batch.size, work, operations=batch.draws.size)
     total: Floats = np.sum([parts[begin] for begin in sorted(parts)], axis=0)
     return total
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,6 @@ from surefoot.certificates.returns import Rewards, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.solver import evaluate
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
@@ -313,5 +312,6 @@ def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
 
 
 def _nominal_return(batch: Batch, choice: Ints) -> float:
-    solution = evaluate(batch.mdp, batch.mdp.row_action[choice])
-    return 0.5 * (solution.return_lower + solution.return_upper)
+    """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
+    mean = replace(batch, draws=batch.mdp.probability[None], rewards=batch.mdp.reward[None])
+    return float(policy_values(mean, choice)[1][0])

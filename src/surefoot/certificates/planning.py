@@ -7,20 +7,23 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot.ambiguity.order_statistics import draws_needed
-from surefoot.certificates.returns import DIRECT_STATES
+from surefoot.certificates.returns import Rewards, evaluation_work
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.policies import RowPolicy
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 PILOT = 1000
 LEAST, MOST = 2000, 400_000
 WANTED_LOSS = 0.01
 """How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
-WORK = 2e10
-"""Most operations that one side may cost (some ten seconds)."""
-SWEEPS = 60
-"""Passes over a draw's entries that sampling and sweeping are taken to cost."""
+WORK = 1e10
+"""Most operations that one side may cost: about ten seconds on one core."""
+SAMPLING, SAMPLING_REWARD = 30.0, 150.0
+"""Operations that drawing a probability and an uncertain mean reward cost."""
 
 
 def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
@@ -41,18 +44,33 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
     return int(min(max(wanted, least), max(least, min(MOST, WORK / work))))
 
 
-def policy_work(mdp: MDP, entries: int) -> float:
+def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:
     """Return about how many operations one draw of a policy costs."""
-    if mdp.num_states <= DIRECT_STATES:
-        return mdp.num_states**3 / 3 + 20.0 * entries + 50
-    return float(SWEEPS) * entries
+    entries = RowLayout.of(mdp).entries_of(rows.rows.astype(np.int64))
+    return evaluation_work(mdp.num_states, len(entries)) + _sampling_work(rewards, entries)
 
 
-def best_work(mdp: MDP) -> float:
+def best_work(mdp: MDP, rewards: Rewards) -> float:
     """Return about how many operations the best return of one draw costs."""
-    if mdp.num_states <= DIRECT_STATES:
-        return mdp.num_states**3 + 30.0 * mdp.num_entries + 100
-    return float(SWEEPS) * mdp.num_entries
+    entries = mdp.num_entries * mdp.num_states / mdp.num_rows
+    rounds = 2 * evaluation_work(mdp.num_states, entries) + 4.0 * mdp.num_entries
+    return rounds + _sampling_work(rewards, np.arange(mdp.num_entries))
+
+
+def _sampling_work(rewards: Rewards, entries: Ints) -> float:
+    uncertain = np.count_nonzero(rewards.uncertain[entries])
+    return SAMPLING * len(entries) + SAMPLING_REWARD * uncertain
+
+
+def affordable_draws(work: float, least: int, most: int, total: float = WORK) -> int:
+    """Return as many draws as ``total`` operations pay for, but for the two limits.
+
+    Examples
+    --------
+    >>> affordable_draws(1e6, 2000, 20_000), affordable_draws(1e3, 2000, 20_000)
+    (10000, 20000)
+    """
+    return int(min(most, max(least, total / work)))
 
 
 def check_draws(posterior: Posterior, draws: int, delta: float, eta: float) -> int:

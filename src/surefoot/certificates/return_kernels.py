@@ -12,9 +12,11 @@ rounding charged on both sides. So neither elimination nor sweeps need to be tru
 import numpy as np
 
 from surefoot._compile import kernel
+from surefoot.certificates.krylov_kernels import fill_sparse, settle
 
 EPSILON = float(np.finfo(np.float64).eps)
-POLICY_SWEEPS = 4
+ROUND_SHARE = 0.02
+"""How exactly a policy is evaluated on the way to the best one, as a share of the bracket."""
 
 
 @kernel(lean=True, forceinline=True)
@@ -119,31 +121,32 @@ def direct_returns(
 
 
 @kernel(lean=True)
-def swept_returns(
+def sparse_returns(
     draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
-    begin, end, tolerance, max_sweeps, value, image, out,
+    begin, end, tolerance, max_sweeps, rows, near, value, image, start, column, chance, gain, work,
+    out,
 ):  # fmt: skip
-    """Write the return brackets of draws ``begin:end`` by sweeps; O(entries) a sweep.
+    """Write the return brackets of draws ``begin:end`` by sweeps or BiCGSTAB; no matrix.
 
-    Each draw starts from the value of the one before. Jacobi sweeps with span bounds: what is left
-    when the bracket is narrower than ``tolerance`` (or sweeps run out) is in the bracket.
+    Every draw starts from the value ``near``, that of the mean model. What is left of the error is
+    in the bracket, which rests on the residuals of the draw itself.
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
+        fill_sparse(
+            draws[i], reward, state_rows, rows, share, row_start, successor, discount, start,
+            column, chance, gain,
+        )  # fmt: skip
+        for s in range(len(value)):
+            value[s] = near[s]
+        settle(start, column, chance, gain, discount, tolerance, max_sweeps, value, image, work)
+        least, most = residuals(
+            draws[i], reward, state_rows, row_start, share, successor, discount, value, image
+        )
         largest_reward = 0.0
         for e in range(len(reward)):
             largest_reward = max(largest_reward, abs(reward[e]))
-        for sweep in range(max_sweeps):
-            least, most = residuals(
-                draws[i], reward, state_rows, row_start, share, successor, discount, value, image
-            )
-            if (most - least) / (1.0 - discount) <= tolerance or sweep == max_sweeps - 1:
-                bracket_return(
-                    initial, value, least, most, discount, longest, largest_reward, out[i]
-                )
-                break
-            for s in range(len(value)):
-                value[s] = image[s]
+        bracket_return(initial, value, least, most, discount, longest, largest_reward, out[i])
 
 
 @kernel(lean=True)
@@ -230,40 +233,43 @@ def direct_optima(
 
 
 @kernel(lean=True)
-def swept_optima(
+def sparse_optima(
     draws, rewards, first_row, row_start, successor, discount, initial, longest,
-    begin, end, tolerance, max_sweeps, choice, value, image, out,
+    begin, end, tolerance, max_sweeps, max_rounds, state_rows, share, first, near, choice, value,
+    image, start, column, chance, gain, work, out,
 ):  # fmt: skip
-    """Write brackets of the best return in draws ``begin:end``, by sweeps.
+    """Write brackets of the best return in draws ``begin:end``, by policy iteration; no matrix.
 
-    A sweep over all rows gives the bracket and the policy; sweeps over the policy's rows alone
-    bring the value near. What is left when sweeps run out is in the bracket.
+    Every draw starts from the rows ``first`` and the value ``near``. A sweep over all rows gives
+    the bracket and the next policy, which is evaluated as far as the bracket deserves. What is left
+    when rounds run out is in the bracket.
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
         largest_reward = 0.0
         for e in range(len(reward)):
             largest_reward = max(largest_reward, abs(reward[e]))
-        for turn in range(max_sweeps):
+        for s in range(len(value)):
+            choice[s], value[s] = first[s], near[s]
+        for turn in range(max_rounds):
             least, most, _ = improve(
                 draws[i], reward, first_row, row_start, successor, discount, value, choice, 0.0,
                 image,
             )  # fmt: skip
-            if (most - least) / (1.0 - discount) <= tolerance or turn == max_sweeps - 1:
+            width = (most - least) / (1.0 - discount)
+            if width <= tolerance or turn == max_rounds - 1:
                 bracket_return(
                     initial, value, least, most, discount, longest, largest_reward, out[i]
                 )
                 break
             for s in range(len(value)):
                 value[s] = image[s]
-            for _ in range(POLICY_SWEEPS):
-                for s in range(len(value)):
-                    image[s] = row_value(
-                        draws[i], reward, row_start[choice[s]], row_start[choice[s] + 1],
-                        successor, discount, value,
-                    )  # fmt: skip
-                for s in range(len(value)):
-                    value[s] = image[s]
+            fill_sparse(
+                draws[i], reward, state_rows, choice, share, row_start, successor, discount, start,
+                column, chance, gain,
+            )  # fmt: skip
+            wanted = max(0.25 * tolerance, ROUND_SHARE * width)
+            settle(start, column, chance, gain, discount, wanted, max_sweeps, value, image, work)
 
 
 @kernel(lean=True)

@@ -1,32 +1,37 @@
 """Returns of a policy, and best returns, over posterior draws: streamed, bracketed, in parallel."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.certificates.krylov_kernels import VECTORS, fill_sparse, settle
 from surefoot.certificates.return_kernels import (
     direct_optima,
     direct_returns,
-    swept_optima,
-    swept_returns,
+    sparse_optima,
+    sparse_returns,
 )
-from surefoot.data.reward_uncertainty import draw_mean_rewards, uncertain_rewards
+from surefoot.certificates.threads import shared
+from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.mean_rewards import MeanRewards
+from surefoot.posterior.protocol import Posterior, stream_key
 from surefoot.solvers.policies import RowPolicy
-from surefoot.solvers.workspace import available_cores
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 DIRECT_STATES = 220
-"""Up to here a model is solved by elimination, above by sweeps."""
+"""Above this a policy is evaluated by products with its matrix, never by elimination."""
+PRODUCTS = 40
+"""Products that an evaluation is taken to need, where it is not by elimination."""
 MAX_ROUNDS = 200
 MAX_SWEEPS = 20_000
-DRAWS_PER_THREAD = 64
+DRAWS_PER_CUT = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,12 +55,53 @@ class Rewards:
     counts: Any
     uncertain: NDArray[np.bool_]
 
-    def draw(self, n: int, entries: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    def draw(self, n: int, entries: Ints, rng: np.random.Generator) -> Floats:
         """Return ``(n, entries)`` rewards, or one line where all are certain."""
-        if not self.uncertain[entries].any():
+        return self.block(stream_key(rng), 0, n, entries)
+
+    def block(self, key: Key, first: int, last: int, entries: Ints) -> Floats:
+        """Return draws ``first`` to ``last - 1`` of one key; one line where all are certain.
+
+        The same key gives the same rewards, whatever the entries and the blocks.
+        """
+        uncertain = self.uncertain[entries]
+        if not uncertain.any():
             return self.fixed[entries][None]
-        drawn = draw_mean_rewards(self.counts, n, rng)
-        return np.where(self.uncertain, drawn, self.fixed)[:, entries]
+        drawn = self.means.draws(key, first, last, entries)
+        drawn[:, ~uncertain] = self.fixed[entries[~uncertain]]
+        return drawn
+
+    @cached_property
+    def means(self) -> MeanRewards:
+        """The posterior of the mean rewards."""
+        return MeanRewards(self.counts)
+
+
+def eliminates(states: int, entries: float) -> bool:
+    """Tell whether a policy with so many entries is evaluated by elimination.
+
+    Examples
+    --------
+    >>> eliminates(6, 12), eliminates(51, 900), eliminates(200, 1000), eliminates(500, 250_000)
+    (True, True, False, False)
+    """
+    products = PRODUCTS * (entries + 10 * states)  # BiCGSTAB also combines ten vectors
+    return states <= DIRECT_STATES and states**3 / 3 <= products
+
+
+def evaluation_work(states: int, entries: float) -> float:
+    """Return about how many operations one evaluation of a policy costs."""
+    if eliminates(states, entries):
+        return states**3 / 3 + 4 * entries + 50
+    return float(PRODUCTS) * (entries + 10 * states)
+
+
+def scratch(states: int, entries: int) -> tuple[Any, ...]:
+    """Return arrays for the sparse system of one policy, and for solving it."""
+    return (
+        np.empty(states + 1, dtype=np.int64), np.empty(entries, dtype=np.int64),
+        np.empty(entries), np.empty(states), np.empty((VECTORS, states)),
+    )  # fmt: skip
 
 
 def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
@@ -106,17 +152,48 @@ def policy_returns(
         int(lengths.max()) * int(np.diff(policy.start.astype(np.int64)).max()),
     )
     size = mdp.num_states
-    close = tolerance or 1e-9 * max(1.0, float(np.abs(rewards.fixed).max())) / (1 - mdp.discount)
+    close = tolerance or _usual_tolerance(mdp, rewards)
+    direct = eliminates(size, len(entries))
+    every = np.arange(len(rows))
+    near = np.zeros(size)
+    if not direct:
+        near = _value(posterior.mean()[entries], rewards.fixed[entries], model, every, close)
 
     def work(draws: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
-        value, image = np.zeros(size), np.empty(size)
-        if size <= DIRECT_STATES:
+        value, image = np.empty(size), np.empty(size)
+        if direct:
             matrix = np.empty((size, size))
             direct_returns(draws, reward, *model, begin, end, matrix, value, image, out)
         else:
-            swept_returns(draws, reward, *model, begin, end, close, MAX_SWEEPS, value, image, out)
+            sparse_returns(
+                draws, reward, *model, begin, end, close, MAX_SWEEPS, every, near, value, image,
+                *scratch(size, len(entries)), out,
+            )  # fmt: skip
 
-    return _collect(posterior, n, rng, rows, entries, rewards, work)
+    operations = evaluation_work(size, len(entries))
+    return _collect(posterior, n, rng, rows, entries, rewards, work, operations)
+
+
+def _usual_tolerance(mdp: MDP, rewards: Rewards) -> float:
+    return 1e-9 * max(1.0, float(np.abs(rewards.fixed).max())) / (1 - mdp.discount)
+
+
+def _value(
+    draw: Floats, reward: Floats, model: tuple[Any, ...], rows: Ints, tolerance: float
+) -> Floats:
+    """Return the value of a policy in one model."""
+    state_rows, row_start, share, successor, discount, *_ = model
+    size = len(state_rows) - 1
+    start, column, chance, gain, work = scratch(size, int(np.diff(row_start)[rows].sum()))
+    fill_sparse(
+        draw, reward, state_rows, rows, share, row_start, successor, discount, start, column,
+        chance, gain,
+    )  # fmt: skip
+    value = np.zeros(size)
+    settle(
+        start, column, chance, gain, discount, tolerance, MAX_SWEEPS, value, np.empty(size), work
+    )
+    return value
 
 
 def best_returns(
@@ -126,12 +203,12 @@ def best_returns(
     rng: np.random.Generator,
     *,
     rewards: Rewards,
-    start: NDArray[np.int64] | None = None,
+    start: Ints | None = None,
     tolerance: float | None = None,
 ) -> ReturnDraws:
     """Return brackets of the best return of any policy in each of ``n`` fresh draws.
 
-    ``start`` is the row per state to begin with; each draw begins where the one before ended.
+    ``start`` is the row per state to begin with.
     """
     entries = np.arange(mdp.num_entries)
     model = (
@@ -144,47 +221,56 @@ def best_returns(
     )
     size = mdp.num_states
     first = mdp.state_start[:-1] if start is None else start
-    close = tolerance or 1e-9 * max(1.0, float(np.abs(rewards.fixed).max())) / (1 - mdp.discount)
+    close = tolerance or _usual_tolerance(mdp, rewards)
+    longest = np.maximum.reduceat(np.diff(mdp.row_start), mdp.state_start[:-1])
+    direct = eliminates(size, mdp.num_entries * size / mdp.num_rows)
+    one_each, whole = np.arange(size + 1), np.ones(size)
+    near = np.zeros(size)
+    if not direct:
+        policy = (one_each, mdp.row_start, whole, model[2], mdp.discount)
+        near = _value(posterior.mean(), rewards.fixed, policy, first, close)
 
     def work(draws: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
         value, image, choice = np.zeros(size), np.empty(size), np.array(first)
-        if size <= DIRECT_STATES:
+        if direct:
             matrix = np.empty((size, size))
             direct_optima(
                 draws, reward, *model, begin, end, MAX_ROUNDS, choice, matrix, value, image, out
             )
         else:
-            swept_optima(
-                draws, reward, *model, begin, end, close, MAX_SWEEPS, choice, value, image, out
-            )
+            sparse_optima(
+                draws, reward, *model, begin, end, close, MAX_SWEEPS, MAX_ROUNDS, one_each, whole,
+                first, near, choice, value, image, *scratch(size, int(longest.sum())), out,
+            )  # fmt: skip
 
-    return _collect(posterior, n, rng, None, entries, rewards, work)
+    operations = 2 * evaluation_work(size, mdp.num_entries * size / mdp.num_rows)
+    return _collect(posterior, n, rng, None, entries, rewards, work, operations)
 
 
 def _collect(
     posterior: Posterior,
     n: int,
     rng: np.random.Generator,
-    rows: NDArray[np.int64] | None,
-    entries: NDArray[np.int64],
+    rows: Ints | None,
+    entries: Ints,
     rewards: Rewards,
     work: Any,
+    operations: float,
 ) -> ReturnDraws:
-    """Stream the draws and share each block among threads."""
+    """Stream the draws and share each block among threads; ``operations`` are those of one draw."""
     ends = np.empty((n, 2))
     done = 0
-    reward_rng = rng.spawn(1)[0]
-    with ThreadPoolExecutor(available_cores()) as pool:
-        for draws in posterior.stream(n, rng, rows):
-            block = len(draws)
-            reward = rewards.draw(block, entries, reward_rng)
-            out = ends[done : done + block]
-            list(pool.map(lambda cut, d=draws, r=reward, o=out: work(d, r, *cut, o), _cuts(block)))
-            done += block
+    key = stream_key(rng.spawn(1)[0])
+    for draws in posterior.stream(n, rng, rows):
+        block = len(draws)
+        reward = rewards.block(key, done, done + block, entries)
+        out = ends[done : done + block]
+
+        def part(
+            begin: int, end: int, d: Floats = draws, r: Floats = reward, o: Floats = out
+        ) -> None:
+            work(d, r, begin, end, o)
+
+        shared(block, part, operations=operations * block, least=DRAWS_PER_CUT, cuts=block)
+        done += block
     return ReturnDraws(lower=ends[:, 0].copy(), upper=ends[:, 1].copy())
-
-
-def _cuts(block: int) -> Iterator[tuple[int, int]]:
-    """Cut a block of draws for the threads, the same way on every machine."""
-    for begin in range(0, block, DRAWS_PER_THREAD):
-        yield begin, min(begin + DRAWS_PER_THREAD, block)

@@ -9,9 +9,8 @@ plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial
 (the Sherman-Morrison formula). These numbers select; they certify nothing.
 """
 
-import numpy as np
-
 from surefoot._compile import kernel
+from surefoot.certificates.krylov_kernels import dot, fill_sparse, settle, solve_sparse
 from surefoot.certificates.return_kernels import eliminate, fill_choice, row_value
 
 
@@ -77,64 +76,36 @@ def direct_visits(
 
 
 @kernel(lean=True)
-def swept_values(
+def sparse_values(
     draws, rewards, row_start, successor, discount, initial, choice, begin, end, tolerance,
-    max_sweeps, image, values, returns,
+    max_sweeps, state_rows, share, image, start, column, chance, gain, work, values, returns,
 ):  # fmt: skip
-    """Improve values ``(n, S)`` by sweeps until the span bounds are ``tolerance`` apart.
+    """Improve values ``(n, S)`` until the span bounds are ``tolerance`` apart; no matrix.
 
-    O(entries of the choice) a sweep; no matrix. Starts from what ``values`` holds.
+    O(entries of the choice) a sweep or product. Starts from what ``values`` holds.
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
-        v = values[i]
-        for sweep in range(max_sweeps):
-            least, most = np.inf, -np.inf
-            for s in range(len(v)):
-                row = choice[s]
-                image[s] = row_value(
-                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
-                )
-                least = min(least, image[s] - v[s])
-                most = max(most, image[s] - v[s])
-            near = (most - least) * discount / (1.0 - discount) <= tolerance
-            shift = 0.0
-            if near or sweep == max_sweeps - 1:
-                shift = discount / (1.0 - discount) * 0.5 * (least + most)
-            for s in range(len(v)):
-                v[s] = image[s] + shift
-            if near:
-                break
-        total = 0.0
-        for s in range(len(v)):
-            total += initial[s] * v[s]
-        returns[i] = total
+        fill_sparse(
+            draws[i], reward, state_rows, choice, share, row_start, successor, discount, start,
+            column, chance, gain,
+        )  # fmt: skip
+        settle(start, column, chance, gain, discount, tolerance, max_sweeps, values[i], image, work)
+        returns[i] = dot(initial, values[i])
 
 
 @kernel(lean=True)
-def swept_visits(
-    draws, row_start, successor, discount, initial, choice, begin, end, tolerance, max_sweeps,
-    image, visits,
+def sparse_visits(
+    draws, rewards, row_start, successor, discount, initial, choice, begin, end, goal, state_rows,
+    share, start, column, chance, gain, work, visits,
 ):  # fmt: skip
-    """Improve discounted visits ``(n, S)`` by sweeps ``b <- initial + discount P' b``.
-
-    Ends when less than a share ``tolerance`` of all visits is misplaced.
-    """
+    """Improve discounted visits ``(n, S)`` until no state's residual exceeds ``goal``."""
     for i in range(begin, end):
-        b = visits[i]
-        for _ in range(max_sweeps):
-            for s in range(len(b)):
-                image[s] = initial[s]
-            for s in range(len(b)):
-                mass = discount * b[s]
-                for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
-                    image[successor[e]] += mass * draws[i, e]
-            change = 0.0
-            for s in range(len(b)):
-                change += abs(image[s] - b[s])
-                b[s] = image[s]
-            if change * discount <= tolerance:
-                break
+        fill_sparse(
+            draws[i], rewards[0], state_rows, choice, share, row_start, successor, discount, start,
+            column, chance, gain,
+        )  # fmt: skip
+        solve_sparse(start, column, chance, True, initial, goal, visits[i], work)
 
 
 @kernel(lean=True)

@@ -23,7 +23,6 @@ from surefoot.certificates.batch import (
     allowed_rows,
     children,
     choosing_rng,
-    shared,
     split_draws,
     take_batch,
     uncertain_rows,
@@ -31,6 +30,7 @@ from surefoot.certificates.batch import (
 from surefoot.certificates.provenance import check_objective
 from surefoot.certificates.return_kernels import EPSILON, rounding
 from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.certificates.threads import shared
 from surefoot.certificates.var_levels import greedy_levels
 from surefoot.certificates.var_operator import (
     FixedPoint,
@@ -276,7 +276,7 @@ def _promise(
                 d, r, row_start, successor, mdp.discount, point.v, ranks, begin, end, smallest
             )
 
-        shared(len(rows), work, least=16)
+        shared(len(rows), work, operations=2 * block.size, least=16)
     largest = float(np.abs(point.v).max())
     allowance = float(rounding(int(lengths.max()), largest_reward + mdp.discount * largest))
     change = float((smallest[:, 0] - point.v).min()) - allowance

@@ -7,14 +7,18 @@ import numpy as np
 
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
-from surefoot.certificates.batch import Batch, Floats, Ints, shared
-from surefoot.certificates.returns import DIRECT_STATES
+from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
+from surefoot.certificates.krylov_kernels import settle
+from surefoot.certificates.returns import MAX_SWEEPS, eliminates, scratch
+from surefoot.certificates.threads import shared
 from surefoot.posterior.rows import RowLayout
 
 TABLE_VALUES = 2**16
 """How many numbers of one sweep a thread holds at a time (half a megabyte)."""
 PLAIN_SWEEPS = 5
 """Sweeps between two attempts of a jump."""
+JUMP_SHARE = 0.01
+"""How exactly a jump is computed, as a share of the tolerance."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +66,12 @@ def strict_ranks(batch: Batch, levels: Floats, eta: float) -> Ints:
 
 
 def fixed_point(
-    batch: Batch, ranks: Ints, start: Floats | None, tolerance: float, max_sweeps: int
+    batch: Batch,
+    ranks: Ints,
+    start: Floats | None,
+    tolerance: float,
+    max_sweeps: int,
+    stopped: Stopped = lambda: False,
 ) -> FixedPoint:
     """Iterate ``v <- Tv`` with jumps, until the span bounds are within the tolerance.
 
@@ -78,13 +87,13 @@ def fixed_point(
     while True:
         spread, middle = _spread(image - v)
         error = 0.5 * spread / (1.0 - discount)
-        if error <= tolerance or sweeps >= max_sweeps:
+        if error <= tolerance or sweeps >= max_sweeps or stopped():
             return FixedPoint(
                 v=v + middle / (1.0 - discount), choice=choice, attained=attained, sweeps=sweeps,
                 error_bound=error, converged=error <= tolerance,
             )  # fmt: skip
-        if rest == 0 and len(v) <= DIRECT_STATES:
-            trial = _jump(batch, choice, attained)
+        if rest == 0:
+            trial = _jump(batch, choice, attained, image, tolerance)
             result = _sweep(batch, offers, ranks, trial)
             sweeps += 1
             if _spread(result[0] - trial)[0] < 0.5 * spread:
@@ -120,19 +129,30 @@ def _sweep(
                 image, choice, attained,
             )  # fmt: skip
 
-    shared(states, work, least=at_once if batch.draws.size < TABLE_VALUES else 1)
+    shared(states, work, operations=4 * batch.draws.size, least=at_once)
     return image, choice, attained
 
 
-def _jump(batch: Batch, choice: Ints, attained: Ints) -> Floats:
-    """Return the value of the model whose state ``s`` moves as in draw ``attained[s]``."""
-    states = len(choice)
+def _jump(batch: Batch, choice: Ints, attained: Ints, v: Floats, tolerance: float) -> Floats:
+    """Return the value of the model whose state ``s`` moves as in draw ``attained[s]``.
+
+    Large sparse models are solved from ``v``, to well within the tolerance.
+    """
+    states, discount = len(choice), batch.mdp.discount
     lengths = np.diff(batch.mdp.row_start)[choice]
     entries = RowLayout.of(batch.mdp).entries_of(choice)
     state = np.repeat(np.arange(states), lengths)
     chance = batch.draws[attained[state], entries]
     source = attained[state] if len(batch.rewards) > 1 else np.zeros(len(state), dtype=np.int64)
-    matrix = np.eye(states)
-    matrix[state, batch.successor[entries]] -= batch.mdp.discount * chance
     gain = np.bincount(state, chance * batch.rewards[source, entries], minlength=states)
-    return np.linalg.solve(matrix, gain).astype(np.float64)
+    if eliminates(states, len(entries)):
+        matrix = np.eye(states)
+        matrix[state, batch.successor[entries]] -= discount * chance
+        return np.linalg.solve(matrix, gain).astype(np.float64)
+    start = np.concatenate(([0], np.cumsum(lengths)))
+    solved = v.copy()
+    settle(
+        start, batch.successor[entries], discount * chance, gain, discount, JUMP_SHARE * tolerance,
+        MAX_SWEEPS, solved, np.empty(states), scratch(states, 0)[-1],
+    )  # fmt: skip
+    return solved

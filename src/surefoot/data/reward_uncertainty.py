@@ -1,4 +1,4 @@
-"""How sure a mean reward is: draws for a Bayesian, intervals for a frequentist.
+"""How sure a mean reward is: laws for a Bayesian, intervals for a frequentist.
 
 Only entries that were seen, whose reward was not given, and whose action showed different rewards
 for one and the same transition are uncertain; all others are taken as they are.
@@ -48,42 +48,6 @@ def uncertain_rewards(counts: Counts) -> NDArray[np.bool_]:
     return uncertain
 
 
-def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Floats:
-    """Return ``(n, E)`` draws of the mean rewards; certain ones are the same in every draw.
-
-    Examples
-    --------
-    >>> from surefoot.data.transitions import read_transitions
-    >>> log = {"state": [0, 0, 1], "action": [0, 0, 1], "next_state": [1, 1, 0],
-    ...        "reward": [1.0, 2.0, 5.0]}
-    >>> draws = draw_mean_rewards(read_transitions(log), 1000, np.random.default_rng(0))
-    >>> draws[:, 1].min(), draws[:, 1].max(), bool(draws[:, 0].std() > 0)
-    (np.float64(5.0), np.float64(5.0), True)
-    """
-    means = _means(counts)
-    draws = np.tile(means, (n, 1))
-    which = np.flatnonzero(uncertain_rewards(counts))
-    if len(which) == 0:
-        return draws
-    size = counts.count[which].astype(np.float64)
-    if counts.reward_model == "normal":
-        variance, freedom = _pooled_variance(counts)
-        action = counts.entry_action[which]
-        chi = rng.chisquare(freedom, size=(n, counts.num_actions))
-        spread = np.sqrt(freedom * variance / chi)[:, action] / np.sqrt(size)
-        draws[:, which] += spread * rng.standard_normal((n, len(which)))
-        return draws
-    low, high = _range(counts)
-    # A mean may leave the range by a rounding.
-    success = np.clip(size * (means[which] - low) / (high - low), 0.0, size)
-    failure = size - success + 1.0
-    # Beta(S, F + 1) as a ratio of gammas: S = 0 is allowed and means the lowest reward.
-    won = rng.standard_gamma(success, size=(n, len(which)))
-    lost = rng.standard_gamma(failure, size=(n, len(which)))
-    draws[:, which] = low + (high - low) * won / (won + lost)
-    return draws
-
-
 def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
     """Return ``(E,)`` ends that hold all mean rewards together with probability ``1 - delta``.
 
@@ -102,7 +66,7 @@ def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
-    means = _means(counts)
+    means = mean_rewards(counts)
     low, high = means.copy(), means.copy()
     which = np.flatnonzero(uncertain_rewards(counts))
     if len(which) == 0:
@@ -110,26 +74,27 @@ def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
     size = counts.count[which].astype(np.float64)
     log_level = np.log(delta) - np.log(len(which)) - np.log(size) - np.log(size + 1)
     if counts.reward_model == "normal":
-        variance, freedom = _pooled_variance(counts)
+        variance, freedom = pooled_variance(counts)
         action = counts.entry_action[which]
         reach = stats.t.isf(np.exp(log_level) / 2, freedom[action])
         reach = reach * np.sqrt(variance[action] / size)
         low[which], high[which] = means[which] - reach, means[which] + reach
         return low, high
-    bottom, top = _range(counts)
+    bottom, top = reward_bounds(counts)
     reach = (top - bottom) * np.sqrt((np.log(2) - log_level) / (2 * size))
     low[which] = np.maximum(bottom, means[which] - reach)
     high[which] = np.minimum(top, means[which] + reach)
     return low, high
 
 
-def _means(counts: Counts) -> Floats:
+def mean_rewards(counts: Counts) -> Floats:
+    """Return ``(E,)``: the mean rewards as seen or given."""
     if counts.reward_mean is None:
         raise ValueError("these counts have no rewards.")
     return np.array(counts.reward_mean)
 
 
-def _range(counts: Counts) -> tuple[float, float]:
+def reward_bounds(counts: Counts) -> tuple[float, float]:
     """Return the range that rewards lie in: as given, else as seen."""
     if counts.reward_range is not None:
         return counts.reward_range
@@ -138,7 +103,7 @@ def _range(counts: Counts) -> tuple[float, float]:
     return float(np.nanmin(counts.reward_low)), float(np.nanmax(counts.reward_high))
 
 
-def _pooled_variance(counts: Counts) -> tuple[Floats, Floats]:
+def pooled_variance(counts: Counts) -> tuple[Floats, Floats]:
     """Return, per action, the variance within transitions and its degrees of freedom."""
     counted = (counts.count > 1) & ~np.isnan(_variance(counts))
     freedom = np.zeros(counts.num_actions)

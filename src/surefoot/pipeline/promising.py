@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from surefoot._rounding import lower_text, near_text
 from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot.certificates import planning
 from surefoot.certificates.batch import restricted
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, percent
@@ -17,6 +18,7 @@ from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare
 from surefoot.certificates.frequentist import certify_frequentist
 from surefoot.certificates.optimize import STARTS, optimize
+from surefoot.certificates.returns import rewards_of
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
@@ -126,7 +128,8 @@ def _discouraged(mdp: MDP, allowed: NDArray[np.bool_] | None) -> MDP:
 def with_robust(model: Model, certificate: Certificate) -> Certificate:
     """Add the policy's worst case in a credible set; a frequentist promise is one already.
 
-    The policy was fixed without the draws that size the set, so that only its own rows need one.
+    The policy was fixed without the draws that size the set, so that only its own rows need one,
+    in one region: sharing delta over the states would need hundreds of draws for each of them.
     """
     if not model.bayesian:
         return certificate
@@ -139,7 +142,7 @@ def with_robust(model: Model, certificate: Certificate) -> Certificate:
     prior = model.posterior.shape[entries] - counts.count
     ambiguity = credible_set(
         DirichletPosterior(counts, prior=prior), own, delta=settings.delta, norm=settings.norm,
-        weights=settings.weights, union="states", rule="strict", eta=settings.eta,
+        weights=settings.weights, union="joint", rule="strict", eta=settings.eta,
         rng=streams(settings.seed)[1],
     )  # fmt: skip
     worst = evaluate(own, certificate.policy, ambiguity)
@@ -212,10 +215,9 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Diffe
     """Bound from below how much better a policy is than another one."""
     settings = model.settings
     if model.bayesian:
-        least = 4 * draws_needed(settings.delta, settings.eta)
         made: Comparison = compare(
             policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
-            draws=settings.draws or max(_affordable(model), least), rng=streams(settings.seed)[2],
+            draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
         )  # fmt: skip
         return Difference(
             lower_bound=made.difference_lower_bound, mean=made.mean_difference,
@@ -233,9 +235,13 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Diffe
     )  # fmt: skip
 
 
-def _affordable(model: Model) -> int:
-    """Return so many draws of a model that they take seconds."""
-    return int(min(COMPARED, max(2000, 2**28 // max(1, model.mdp.num_entries))))
+def _compared(model: Model, *policies: NDArray[Any]) -> int:
+    """Return on how many draws to compare policies: fewer where they would take minutes."""
+    settings, mdp = model.settings, model.mdp
+    rewards = rewards_of(mdp, model.posterior, objective="max")
+    work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
+    least = max(planning.LEAST, 4 * draws_needed(settings.delta, settings.eta))
+    return planning.affordable_draws(work, least, COMPARED)
 
 
 ASSUMED_REWARD, ASSUMED_COST = "the lowest reward seen", "the highest cost seen"

@@ -8,8 +8,9 @@ import numpy as np
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot._showing import number_of
 from surefoot._writing import replacing
+from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.curve import guarantee_curve
+from surefoot.certificates.curve import curve_of
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.data.building import initial_distribution
 from surefoot.pipeline.model import Model
@@ -22,8 +23,8 @@ from surefoot.solvers.policies import check_policy
 
 DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""
-WORK = 2**25
-"""Fewer where they would be more drawn probabilities than this."""
+WORK = 5e9
+"""Fewer where they would cost more operations than this (some seconds)."""
 FEW = 2
 """So few different candidates are better read in the table."""
 
@@ -207,16 +208,15 @@ def _trade(model: Model, candidates: Sequence[CandidateLine]) -> Figure:
 def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     settings = model.settings
     sign, unit = (-1.0, "discounted cost") if settings.costs else (1.0, "discounted return")
-    rng, other = streams(settings.seed)[3].spawn(2)
-    draws = int(min(DRAWN, max(LEAST, WORK // model.mdp.num_entries)))
+    rng = streams(settings.seed)[3]
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
+    work = planning.policy_work(model.mdp, rewards, rows)
+    draws = planning.affordable_draws(work, LEAST, DRAWN, WORK)
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
     known = np.isfinite(certificate.gap)
     ends = (certificate.lower_bound, certificate.upper_bound) if known else None
-    curve = guarantee_curve(
-        certificate.policy, model.posterior, model.mdp, eta=settings.eta, draws=draws, rng=other
-    )
+    curve = curve_of(returns, eta=settings.eta)
     side = "above" if settings.costs else "below"
     note = f" ({curve.note[0].upper()}{curve.note[1:]})" if curve.note else ""
     return [

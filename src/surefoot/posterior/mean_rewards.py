@@ -1,0 +1,154 @@
+"""Draws of uncertain mean rewards: what a log says about them, model by model.
+
+The laws are those of `surefoot.data.reward_uncertainty`. Draw ``i`` of entry ``e`` comes from a
+stream keyed by (key, ``e``, block of 16 draws), as for transitions: any entries, any blocks and any
+number of threads give the same numbers. Two policies that are compared meet the same rewards.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.counting import Counts
+from surefoot.data.reward_uncertainty import (
+    mean_rewards,
+    pooled_variance,
+    reward_bounds,
+    uncertain_rewards,
+)
+from surefoot.posterior.dirichlet import WORTH_A_THREAD, Key
+from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS, dirichlet_rows, prepare
+from surefoot.posterior.normal_kernels import normal_columns
+from surefoot.posterior.protocol import check_draws_wanted, stream_key
+from surefoot.posterior.rows import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class MeanRewards:
+    """The posterior of the mean rewards of declared counts.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0, 0, 1], "action": [0, 0, 1], "next_state": [1, 1, 0],
+    ...        "reward": [1.0, 2.0, 5.0]}
+    >>> rewards = MeanRewards(read_transitions(log))
+    >>> key = (np.uint64(1), np.uint64(2))
+    >>> whole = rewards.draws(key, 0, 100)
+    >>> bool(whole[:, 0].std() > 0), whole[:, 1].min(), whole[:, 1].max()
+    (True, np.float64(5.0), np.float64(5.0))
+    >>> np.array_equal(whole[40:50, :1], rewards.draws(key, 40, 50, np.array([0])))
+    True
+    """
+
+    counts: Counts
+
+    @cached_property
+    def mean(self) -> Floats:
+        """``(E,)``: the mean rewards as seen."""
+        return mean_rewards(self.counts)
+
+    @cached_property
+    def uncertain(self) -> NDArray[np.bool_]:
+        """``(E,)``: which of them are uncertain."""
+        return uncertain_rewards(self.counts)
+
+    def draws(self, key: Key, first: int, last: int, entries: Ints | None = None) -> Floats:
+        """Return draws ``first`` to ``last - 1`` of some entries, of all for None."""
+        chosen = np.arange(len(self.mean)) if entries is None else entries
+        begin = first - first % BLOCK_DRAWS
+        out = np.empty((last - begin, len(chosen)))
+        out[:] = self.mean[chosen]
+        columns = np.flatnonzero(self.uncertain[chosen])
+        if len(columns):
+            fill = self._normal if self.counts.reward_model == "normal" else self._bounded
+            fill(key, begin, last, chosen[columns], columns, out)
+        return out[first - begin :]
+
+    def _bounded(
+        self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
+    ) -> None:
+        """Write ``low + (high - low) Beta(S, F + 1)``; S = 0 means the lowest reward."""
+        low, high = reward_bounds(self.counts)
+        shape, d, c, start, logarithmic = self._gammas
+
+        def fill(part: Ints) -> None:
+            pair = np.empty((last - begin, 2 * len(part)))
+            dirichlet_rows(
+                shape, d, c, start, logarithmic, entries[part], 2 * np.arange(len(part)), *key,
+                begin, last, pair,
+            )  # fmt: skip
+            share = pair[:, ::2]
+            share[:, shape[2 * entries[part]] == 0.0] = 0.0
+            out[:, columns[part]] = low + (high - low) * share
+
+        _on_threads(fill, len(columns), 2 * (last - begin) * len(columns))
+
+    @cached_property
+    def _gammas(self) -> tuple[Floats, Floats, Floats, Ints, NDArray[np.bool_]]:
+        """Successes and failures of every entry, as rows of two for the Dirichlet kernel."""
+        low, high = reward_bounds(self.counts)
+        size = np.where(self.uncertain, self.counts.count, 0).astype(np.float64)
+        # A mean may leave the range by a rounding.
+        share = np.where(self.uncertain, (self.mean - low) / (high - low), 0.0)
+        success = np.clip(size * share, 0.0, size)
+        shape = np.column_stack((success, size - success + 1.0)).ravel()
+        d, c = np.empty_like(shape), np.empty_like(shape)
+        prepare(shape, d, c, len(shape))
+        return shape, d, c, 2 * np.arange(len(size) + 1), np.zeros(len(size), dtype=np.bool_)
+
+    def _normal(
+        self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
+    ) -> None:
+        """Add the spread of each action's drawn variance times a normal variate."""
+        action = self.counts.entry_action[entries]
+        size = np.sqrt(self.counts.count[entries].astype(np.float64))
+        deviation = self._deviations(key, begin, last)
+
+        def fill(part: Ints) -> None:
+            normal = np.empty((last - begin, len(part)))
+            normal_columns(entries[part], np.arange(len(part)), *key, begin, last, normal)
+            out[:, columns[part]] += deviation[:, action[part]] / size[part] * normal
+
+        _on_threads(fill, len(columns), (last - begin) * len(columns))
+
+    def _deviations(self, key: Key, begin: int, last: int) -> Floats:
+        """Return ``(n, A)`` draws of the standard deviation of an action's rewards."""
+        variance, freedom = pooled_variance(self.counts)
+        chi = np.empty((last - begin, len(freedom)))
+        for start in range(begin, last, BLOCK_DRAWS):
+            rng = np.random.default_rng([*map(int, key), start // BLOCK_DRAWS])
+            block = rng.chisquare(freedom, size=(BLOCK_DRAWS, len(freedom)))
+            part = chi[start - begin : start - begin + BLOCK_DRAWS]
+            part[:] = block[: len(part)]
+        return np.sqrt(freedom * variance / chi)
+
+
+def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Floats:
+    """Return ``(n, E)`` draws of the mean rewards; certain ones are the same in every draw.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0, 0, 1], "action": [0, 0, 1], "next_state": [1, 1, 0],
+    ...        "reward": [1.0, 2.0, 5.0]}
+    >>> draw_mean_rewards(read_transitions(log), 1000, np.random.default_rng(0)).shape
+    (1000, 2)
+    """
+    return MeanRewards(counts).draws(stream_key(rng), 0, check_draws_wanted(n))
+
+
+def _on_threads(fill: Callable[[Ints], None], columns: int, variates: int) -> None:
+    """Share columns among threads, where there is enough to do."""
+    threads = max(1, min(os.cpu_count() or 1, variates // WORTH_A_THREAD))
+    parts = np.array_split(np.arange(columns), threads)
+    if threads == 1:
+        fill(parts[0])
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, parts))
