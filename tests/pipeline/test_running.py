@@ -278,12 +278,12 @@ def test_a_time_budget_stops_the_search_with_a_valid_promise(small_log, tmp_path
     assert verify_run(made.folder, np.random.default_rng(0)).stands
 
 
-def test_the_robust_return_is_that_of_the_whole_credible_set(finished):
-    """Sizing only the policy's own rows gives the same worst case, up to the Monte Carlo."""
+def test_the_robust_return_is_tighter_than_with_delta_shared_over_states(finished):
+    """One region for the policy's own rows: not looser than a set for every row of the model."""
     stored = load_run(finished.folder)
     whole = credible_set(
         stored.model.posterior, stored.model.mdp, delta=0.05, eta=0.01, union="states",
         rng=np.random.default_rng(5),
     )  # fmt: skip
     worst = evaluate(stored.model.mdp, stored.certificate.policy, whole).return_lower
-    assert stored.certificate.robust_return == pytest.approx(worst, abs=4.0)
+    assert worst <= stored.certificate.robust_return < stored.certificate.lower_bound
