@@ -152,6 +152,9 @@ def test_the_demo_leaves_a_report(capsys, tmp_path, monkeypatch):
     assert Path("surefoot-demo/report.html").is_file()
     assert "filling machines" in err
     assert "\x1b" not in out + err  # not a terminal: no colours, no cursor movements
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("```console\n")[1].split("```")[0]
+    assert shown.split() == out.split()  # the README shows what is printed
 
 
 def test_the_bundled_log_is_what_the_demo_makes(tmp_path):

@@ -156,12 +156,15 @@ def report(output: Output, run: RunPath) -> None:
 
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
-    from surefoot.pipeline.model import read_log
+    from surefoot.pipeline.model import negated, read_log
+    from surefoot.pipeline.wording import log_words
 
     settings = settings_from(log, config, given)
     with output.stage("Reading the log"):
         counts = read_log(settings)
-        placed = counts.on_support(settings.support, settings.unvisited, settings.min_visits)
+        signed = negated(counts) if settings.costs and counts.has_rewards else counts
+        placed = signed.on_support(settings.support, settings.unvisited, settings.min_visits)
+    summary = log_words(placed, costs=settings.costs)
     facts = {
         "transitions": float(counts.count.sum()),
         "states": counts.num_states,
@@ -174,9 +177,9 @@ def inspect(output: Output, log: LogPath = None, config: Config = None, **given:
             for check in counts.checks
         ],
         "warnings": list(placed.warnings),
-        "summary": placed.summary(),
+        "summary": summary,
     }
-    output.result(facts, placed.summary())
+    output.result(facts, summary)
 
 
 def _model(
