@@ -268,6 +268,9 @@ def test_the_parts_of_a_split_have_no_common_draw():
         def sample(self, n, rng):
             return exact.sample(n, rng)
 
+        def mean(self):
+            return exact.mean()
+
     one, two = split_draws(Finite(), mdp, rng(2))
     draws = np.concatenate([one.sample(150, rng(0)), two.sample(150, rng(0))])
     assert len(np.unique(draws, axis=0)) == 300

@@ -1,7 +1,7 @@
 """A batch of drawn models in memory: what policies are chosen on, never certified on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from surefoot.certificates.returns import (
 from surefoot.certificates.threads import shared
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
-from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.posterior.protocol import Posterior, check_generator, stream_key
 from surefoot.posterior.rows import RowLayout
 
 Floats = NDArray[np.float64]
@@ -216,12 +216,7 @@ def restricted(mdp: MDP, rows: Ints, probability: Floats, reward: Floats) -> MDP
 
 def children(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     """Return generators of their own for the parts of a job."""
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(
-            f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "
-            "numpy.random.default_rng(seed)."
-        )
-    return rng.spawn(n)
+    return check_generator(rng).spawn(n)
 
 
 def choosing_rng(rng: np.random.Generator) -> np.random.Generator:
@@ -249,7 +244,9 @@ def split_draws(
         )
     if not isinstance(posterior, PosteriorDraws):
         draws = posterior.sample(posterior.num_draws, rng)
-        posterior = PosteriorDraws.from_arrays(draws, mdp=mdp, independent=True)
+        counts, whole = getattr(posterior, "counts", None), posterior.mean()
+        posterior = PosteriorDraws.from_arrays(draws, mdp=mdp, independent=True, counts=counts)
+        posterior = replace(posterior, origin=whole)
     return posterior.split(posterior.num_draws // 2, rng)
 
 

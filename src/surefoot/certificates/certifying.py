@@ -5,8 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
+from surefoot.certificates.batch import children
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import Rewards, policy_returns, rewards_of
+from surefoot.certificates.returns import Rewards, policy_returns, rewards_of, usual_tolerance
 from surefoot.certificates.upper import UpperBound, upper_bound
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
@@ -73,7 +74,7 @@ def certify(
     posterior.check_matches(mdp)
     rows = check_policy(mdp, policy)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    pilot_rng, lower_rng, upper_rng = rng.spawn(3)
+    pilot_rng, lower_rng, upper_rng = children(rng, 3)
     if draws is not None:
         n = m = planning.check_draws(posterior, draws, delta, eta)
     else:
@@ -91,7 +92,7 @@ def certify(
     sign = 1.0 if objective == "max" else -1.0
     ends = sorted((sign * bound, sign * max(other.value, bound)))
     assumed, warned = provenance.assumptions_of(posterior)
-    nominal = evaluate(mdp, policy, objective=objective)
+    nominal = evaluate(mdp, policy, objective=objective, tolerance=usual_tolerance(mdp))
     return Certificate(
         lower_bound=ends[0],
         upper_bound=ends[1],
@@ -120,7 +121,7 @@ def certify(
 def check_levels(delta: float, eta: float) -> tuple[float, float]:
     """Return delta in (0, 1/2] and eta in (0, 1/2]."""
     for name, value in (("delta", delta), ("eta", eta)):
-        if not 0 < value <= 0.5:
+        if not (isinstance(value, (float, int, np.number)) and 0 < value <= 0.5):
             raise ValueError(f"{name}={value!r}; it must lie above 0 and at most at 1/2.")
     return float(delta), float(eta)
 

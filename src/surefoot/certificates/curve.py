@@ -91,6 +91,8 @@ def guarantee_curve(
 ) -> GuaranteeCurve:
     """Return what can be promised at each confidence, eta shared over the points.
 
+    A posterior of fewer draws gives all it has; where they do not suffice the curve ends.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,6 +108,8 @@ def guarantee_curve(
     provenance.check_objective(posterior, objective)
     posterior.check_matches(mdp)
     rows = check_policy(mdp, policy)
+    if posterior.num_draws is not None:
+        draws = min(draws, posterior.num_draws)
     rewards = rewards_of(mdp, posterior, objective=objective)
     returns = policy_returns(posterior, mdp, rows, draws, rng, rewards=rewards)
     return curve_of(returns, confidences=confidences, eta=eta, objective=objective)
@@ -119,9 +123,9 @@ def curve_of(
     objective: str = "max",
 ) -> GuaranteeCurve:
     """Return the curve of a policy from its returns in draws that had no part in choosing it."""
-    levels = np.array(sorted(float(c) for c in confidences))
-    if len(levels) == 0 or not (levels[0] >= 0.5 and levels[-1] < 1):
-        raise ValueError("confidences must lie in [0.5, 1).")
+    levels = np.sort(np.array([float(c) for c in confidences]))
+    if len(levels) == 0 or not np.all((levels >= 0.5) & (levels < 1 - 1e-12)):
+        raise ValueError(f"confidences={list(confidences)!r}; they must lie in [0.5, 1).")
     share = check_levels(0.5, eta)[1] / len(levels)
     ordered = np.sort(returns.lower)
     draws = len(ordered)

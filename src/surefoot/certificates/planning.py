@@ -76,7 +76,8 @@ def affordable_draws(work: float, least: int, most: int, total: float = WORK) ->
 def check_draws(posterior: Posterior, draws: int, delta: float, eta: float) -> int:
     """Return the number of draws, or refuse with the number needed."""
     needed = draws_needed(delta, eta)
-    if not draws >= needed:
+    whole = isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)
+    if not (whole and draws >= needed):
         raise ValueError(
             f"delta={delta:g} needs at least {needed} posterior draws (eta={eta:g}), got {draws}. "
             "Draw more or accept a larger delta."

@@ -36,9 +36,15 @@ def model_fingerprint(mdp: MDP) -> str:
 
 
 def posterior_fingerprint(posterior: Posterior) -> str:
-    """Return the hash of what a posterior knows: its parameters, or its mean where it has none."""
-    known = getattr(posterior, "shape", None)
-    return fingerprint(posterior.row_start, posterior.mean() if known is None else known)
+    """Return the hash of what a posterior knows: its parameters, or its mean where it has none.
+
+    A part of a posterior of finitely many draws has the hash of the whole.
+    """
+    for name in ("shape", "origin"):
+        known = getattr(posterior, name, None)
+        if known is not None:
+            return fingerprint(posterior.row_start, known)
+    return fingerprint(posterior.row_start, posterior.mean())
 
 
 def posterior_words(posterior: Posterior) -> str:
@@ -58,6 +64,11 @@ ASSUMED = {
 }
 """What the sentence must add, by the support of the counts."""
 TAKEN = "taking what was never observed to lead to the lowest reward seen"
+KIND_TO_COSTS = (
+    "objective='min': what was never observed was given the lowest reward, which for costs is the "
+    "best case. State costs as negative rewards and use objective='max', or declare the support "
+    "and all rewards."
+)
 
 
 def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -67,8 +78,13 @@ def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ..
         return (), ()
     from surefoot.data.summary import warnings_of
 
-    added = ASSUMED.get(counts.report.support) if counts.report is not None else None
-    return ((added,) if added else ()), tuple(warnings_of(counts))
+    support = "" if counts.report is None else counts.report.support
+    return assumed(support), tuple(warnings_of(counts))
+
+
+def assumed(support: str) -> tuple[str, ...]:
+    """Return what the sentence must add for a support."""
+    return (ASSUMED[support],) if support in ASSUMED else ()
 
 
 def assumptions_of_difference(posterior: Posterior) -> tuple[str, ...]:
@@ -87,16 +103,8 @@ def check_objective(posterior: Posterior, objective: str) -> None:
         raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
     counts = getattr(posterior, "counts", None)
     report = None if counts is None else counts.report
-    if (
-        objective == "min"
-        and report is not None
-        and (report.support == "unseen" or report.stuck_states or report.filled_rewards)
-    ):
-        raise ValueError(
-            "objective='min': what was never observed was given the lowest reward, which for costs "
-            "is the best case. State costs as negative rewards and use objective='max', or declare "
-            "the support and all rewards."
-        )
+    if objective == "min" and report is not None and report.filled_low:
+        raise ValueError(KIND_TO_COSTS)
 
 
 def versions() -> dict[str, str]:

@@ -15,11 +15,11 @@ from surefoot.certificates.return_kernels import (
     sparse_returns,
 )
 from surefoot.certificates.threads import shared
-from surefoot.data.reward_uncertainty import uncertain_rewards
+from surefoot.data.reward_uncertainty import negated, uncertain_rewards
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.mean_rewards import MeanRewards
-from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.posterior.protocol import Posterior, check_generator, stream_key
 from surefoot.solvers.policies import RowPolicy
 
 Floats = NDArray[np.float64]
@@ -114,14 +114,11 @@ def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
     uncertain = np.zeros(mdp.num_entries, dtype=np.bool_)
     if counts is not None and counts.reward_mean is not None:
         uncertain = uncertain_rewards(counts) & (counts.reward_mean == fixed)
-    if objective == "min" and uncertain.any():
-        raise ValueError(
-            "uncertain mean rewards are supported for objective='max'; state costs as negative "
-            "rewards."
-        )
-    return Rewards(
-        fixed=fixed if objective == "max" else -fixed, counts=counts, uncertain=uncertain
-    )
+    if objective == "max":
+        return Rewards(fixed=fixed, counts=counts, uncertain=uncertain)
+    # The cautious side of an uncertain mean is the other one: the counts themselves change sign.
+    turned = counts if counts is None or not uncertain.any() else negated(counts)
+    return Rewards(fixed=-fixed, counts=turned, uncertain=uncertain)
 
 
 def policy_returns(
@@ -152,7 +149,7 @@ def policy_returns(
         int(lengths.max()) * int(np.diff(policy.start.astype(np.int64)).max()),
     )
     size = mdp.num_states
-    close = tolerance or _usual_tolerance(mdp, rewards)
+    close = tolerance or _near(mdp, rewards)
     direct = eliminates(size, len(entries))
     every = np.arange(len(rows))
     near = np.zeros(size)
@@ -174,8 +171,14 @@ def policy_returns(
     return _collect(posterior, n, rng, rows, entries, rewards, work, operations)
 
 
-def _usual_tolerance(mdp: MDP, rewards: Rewards) -> float:
-    return 1e-9 * max(1.0, float(np.abs(rewards.fixed).max())) / (1 - mdp.discount)
+def usual_tolerance(mdp: MDP) -> float:
+    """Return the solvers' usual tolerance for rewards of about 1, in the unit of these rewards."""
+    return max(1e-6 * float(np.abs(mdp.reward).max()), 1e-300)
+
+
+def _near(mdp: MDP, rewards: Rewards) -> float:
+    """Return how near to its value a policy is evaluated, whatever unit rewards are in."""
+    return max(1e-9 * float(np.abs(rewards.fixed).max()) / (1 - mdp.discount), 1e-300)
 
 
 def _value(
@@ -221,7 +224,7 @@ def best_returns(
     )
     size = mdp.num_states
     first = mdp.state_start[:-1] if start is None else start
-    close = tolerance or _usual_tolerance(mdp, rewards)
+    close = tolerance or _near(mdp, rewards)
     longest = np.maximum.reduceat(np.diff(mdp.row_start), mdp.state_start[:-1])
     direct = eliminates(size, mdp.num_entries * size / mdp.num_rows)
     one_each, whole = np.arange(size + 1), np.ones(size)
@@ -260,7 +263,7 @@ def _collect(
     """Stream the draws and share each block among threads; ``operations`` are those of one draw."""
     ends = np.empty((n, 2))
     done = 0
-    key = stream_key(rng.spawn(1)[0])
+    key = stream_key(check_generator(rng).spawn(1)[0])
     for draws in posterior.stream(n, rng, rows):
         block = len(draws)
         reward = rewards.block(key, done, done + block, entries)

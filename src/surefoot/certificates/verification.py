@@ -6,7 +6,8 @@ import numpy as np
 from scipy.stats import binom
 
 from surefoot._showing import Shown
-from surefoot.certificates import provenance
+from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
@@ -67,7 +68,8 @@ def verify(
     """Check a certificate on new draws, independent of those it was made from.
 
     It stands unless so many new returns fall below the promise as happens with probability at most
-    eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``.
+    eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
+    many draws has no new ones; the message says so.
 
     Examples
     --------
@@ -81,13 +83,15 @@ def verify(
     >>> verify(certificate, posterior, mdp).stands
     True
     """
-    wrong = _mismatch(certificate, posterior, mdp)
+    wrong = _mismatch(certificate, posterior, mdp) or _senseless(certificate)
     if wrong is not None:
-        return Verification(stands=False, message=wrong, below=0, draws=0, p_value=0.0)
+        message = f"The certificate does not stand: {wrong}."
+        return Verification(stands=False, message=message, below=0, draws=0, p_value=0.0)
     source = np.random.default_rng() if rng is None else rng
     n = certificate.draws if draws is None else draws
     if posterior.num_draws is not None:
         n = min(n, posterior.num_draws)
+    n = planning.check_draws(posterior, n, certificate.delta, certificate.eta)
     rows = check_policy(mdp, certificate.policy)
     rewards = rewards_of(mdp, posterior, objective=certificate.objective)
     returns = policy_returns(posterior, mdp, rows, n, source, rewards=rewards)
@@ -95,8 +99,9 @@ def verify(
     below = int(np.count_nonzero(returns.upper < promise))
     p_value = float(binom.sf(below - 1, n, certificate.delta))
     stands = p_value > certificate.eta
+    which = "new draws" if posterior.num_draws is None else "draws (this posterior has no new ones)"
     words = (
-        f"{below:,} of {n:,} new draws fall short of the promise ({below / n:.2%}; "
+        f"{below:,} of {n:,} {which} fall short of the promise ({below / n:.2%}; "
         f"{100 * certificate.delta:.4g}% may)"
     )
     verdict = "The certificate stands" if stands else "The certificate does not stand"
@@ -105,13 +110,28 @@ def verify(
     )
 
 
+def _senseless(certificate: Certificate) -> str | None:
+    """Return what no certificate that we made could say, or None."""
+    if certificate.objective not in ("max", "min"):
+        return f"objective is {certificate.objective!r}"
+    for name in ("delta", "eta"):
+        if not 0 < getattr(certificate, name) <= 0.5:
+            return f"{name} is {getattr(certificate, name)!r}"
+    needed = draws_needed(certificate.delta, certificate.eta)
+    if not certificate.draws >= needed:
+        return f"it rests on {certificate.draws} draws where no fewer than {needed} would do"
+    if not certificate.lower_bound <= certificate.upper_bound:
+        return "its lower bound does not lie below its upper bound"
+    return None
+
+
 def _mismatch(certificate: Certificate, posterior: Posterior, mdp: MDP) -> str | None:
     if certificate.basis != "bayesian":
-        return "The certificate does not stand: it is not about a posterior."
+        return "it is not about a posterior"
     for what, mine, other in (
         ("data", certificate.data_fingerprint, provenance.posterior_fingerprint(posterior)),
         ("model", certificate.model_fingerprint, provenance.model_fingerprint(mdp)),
     ):
         if mine != other:
-            return f"The certificate does not stand: it was made for other {what} ({mine})."
+            return f"it was made for other {what} ({mine})"
     return None

@@ -12,11 +12,14 @@ Clopper-Pearson lower bounds of a success rate, each reward counted as that part
 it has of the range: never higher than with a uniform prior. Intervals are Hoeffding's.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot.data.counting import Counts
+from surefoot.data.rewards import GivenRewards
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +88,40 @@ def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
     low[which] = np.maximum(bottom, means[which] - reach)
     high[which] = np.minimum(top, means[which] + reach)
     return low, high
+
+
+def negated(counts: Counts) -> Counts:
+    """Return counts whose rewards are the negative of those given: costs become rewards.
+
+    What was never seen is taken to bring the lowest reward; of costs that must be the highest.
+
+    Examples
+    --------
+    >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [5.0]])
+    >>> negated(counts).lowest_reward
+    -5.0
+    """
+    given = counts.given
+    if given is not None and given.function is not None:
+        raise ValueError("rewards that are a function cannot be turned round; give a table.")
+    if given is not None:
+        given = GivenRewards(
+            table=None if given.table is None else {k: -v for k, v in given.table.items()},
+            array=None if given.array is None else -given.array,
+        )
+
+    def minus(values: Floats | None) -> Floats | None:
+        return None if values is None else 0.0 - values
+
+    bounds = counts.reward_range
+    return replace(
+        counts,
+        reward_mean=minus(counts.reward_mean),
+        reward_low=minus(counts.reward_high),
+        reward_high=minus(counts.reward_low),
+        reward_range=None if bounds is None else (-bounds[1], -bounds[0]),
+        given=given,
+    )
 
 
 def mean_rewards(counts: Counts) -> Floats:

@@ -59,6 +59,11 @@ class SupportReport:
     filled_rewards: int
     lowest_reward: float | None
 
+    @property
+    def filled_low(self) -> bool:
+        """Whether the lowest reward stands for something never seen: for costs, the best case."""
+        return self.support == "unseen" or self.stuck_states > 0 or self.filled_rewards > 0
+
 
 class Entries(NamedTuple):
     """Parallel arrays of (state, action, successor) ids."""

@@ -3,7 +3,7 @@
 import csv
 import difflib
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.data.counting import Counts
-from surefoot.data.reward_uncertainty import uncertain_rewards
-from surefoot.data.rewards import GivenRewards
+from surefoot.data.reward_uncertainty import negated, uncertain_rewards
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings
@@ -131,40 +130,6 @@ def build_model(settings: Settings, counts: Counts) -> Model:
     prior = settings.prior if settings.basis == "bayesian" else None
     mdp = placed.to_mdp(discount=settings.discounted, initial=initial, prior=prior)
     return Model(settings=settings, counts=counts, placed=placed, mdp=mdp)
-
-
-def negated(counts: Counts) -> Counts:
-    """Return counts whose rewards are the negative of those given: costs become rewards.
-
-    What was never seen is taken to bring the lowest reward; of costs that must be the highest.
-
-    Examples
-    --------
-    >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [5.0]])
-    >>> negated(counts).lowest_reward
-    -5.0
-    """
-    given = counts.given
-    if given is not None and given.function is not None:
-        raise ValueError("rewards that are a function cannot be turned round; give a table.")
-    if given is not None:
-        given = GivenRewards(
-            table=None if given.table is None else {k: -v for k, v in given.table.items()},
-            array=None if given.array is None else -given.array,
-        )
-
-    def minus(values: Floats | None) -> Floats | None:
-        return None if values is None else 0.0 - values
-
-    bounds = counts.reward_range
-    return replace(
-        counts,
-        reward_mean=minus(counts.reward_mean),
-        reward_low=minus(counts.reward_high),
-        reward_high=minus(counts.reward_low),
-        reward_range=None if bounds is None else (-bounds[1], -bounds[0]),
-        given=given,
-    )
 
 
 def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._showing import number_of
+from surefoot.data.counting import Counts
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
 from surefoot.posterior import arranging, inference, stan
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
-from surefoot.posterior.rows import Floats, OnRows, RowLayout
+from surefoot.posterior.rows import Floats, OnRows, RowLayout, check_counts
 from surefoot.posterior.thinning import Kept, correlated, keep_all, thin
 
 MOST_RHAT = 1.05
@@ -46,6 +47,11 @@ class PosteriorDraws(OnRows):
         The largest r-hat that is accepted.
     divergences
         Divergent transitions of the sampler, where known.
+    counts
+        The declared counts that the draws were fitted to, where known: certificates then include
+        what these say about uncertain mean rewards and about the support.
+    origin
+        The mean of the draws that these are a part of; None where they are the whole.
 
     Examples
     --------
@@ -64,9 +70,13 @@ class PosteriorDraws(OnRows):
     independent: bool = False
     max_rhat: float = MOST_RHAT
     divergences: int | None = None
+    counts: Counts | None = None
+    origin: Floats | None = None
 
     def __post_init__(self) -> None:
         checks.freeze_fields(self)
+        if self.counts is not None:
+            object.__setattr__(self, "counts", check_counts(self.counts, self.layout))
         if self.chains.ndim != 3 or self.chains.shape[2] != self.layout.num_entries:
             raise ValueError(
                 f"chains has shape {self.chains.shape}; it must be (chains, draws, "
@@ -82,6 +92,7 @@ class PosteriorDraws(OnRows):
         independent: bool = False,
         max_rhat: float = MOST_RHAT,
         divergences: int | None = None,
+        counts: Counts | None = None,
     ) -> "PosteriorDraws":
         """Build from an array of draws.
 
@@ -93,7 +104,7 @@ class PosteriorDraws(OnRows):
         mdp
             The model they belong to. None: successors that are zero in every draw are not
             reachable, rows that are zero altogether are not available.
-        independent, max_rhat, divergences
+        independent, max_rhat, divergences, counts
             See the class.
 
         Examples
@@ -105,12 +116,18 @@ class PosteriorDraws(OnRows):
         layout, chains = arranging.arrange(draws, mdp)
         return cls(
             layout=layout, chains=chains, independent=independent, max_rhat=max_rhat,
-            divergences=divergences,
+            divergences=divergences, counts=counts,
         )  # fmt: skip
 
     @classmethod
     def from_inference(
-        cls, source: Any, *, variable: str, mdp: MDP | None = None, max_rhat: float = MOST_RHAT
+        cls,
+        source: Any,
+        *,
+        variable: str,
+        mdp: MDP | None = None,
+        max_rhat: float = MOST_RHAT,
+        counts: Counts | None = None,
     ) -> "PosteriorDraws":
         """Build from what a sampler returned.
 
@@ -127,8 +144,9 @@ class PosteriorDraws(OnRows):
         """
         values, divergences = inference.chains_of(source, variable)
         return cls.from_arrays(
-            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences
-        )
+            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
+            counts=counts,
+        )  # fmt: skip
 
     @classmethod
     def from_stan_csv(
@@ -138,12 +156,14 @@ class PosteriorDraws(OnRows):
         variable: str,
         mdp: MDP | None = None,
         max_rhat: float = MOST_RHAT,
+        counts: Counts | None = None,
     ) -> "PosteriorDraws":
         """Build from the CSV files of Stan, one per chain; warm-up draws are left out."""
         values, divergences = stan.read_chains(files, variable)
         return cls.from_arrays(
-            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences
-        )
+            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
+            counts=counts,
+        )  # fmt: skip
 
     @property
     def independent_rows(self) -> bool:
@@ -176,7 +196,7 @@ class PosteriorDraws(OnRows):
             )
         if not self.independent:
             return thin(self.chains, self.diagnostics)
-        if correlated(self.chains):
+        if self.origin is None and correlated(self.chains):  # a part was shuffled
             raise ValueError(
                 "these draws were said to be independent, but successive ones are correlated: "
                 f"{total} draws have an effective sample size of {self.diagnostics.ess:.0f}. Leave "
@@ -234,7 +254,8 @@ class PosteriorDraws(OnRows):
         one, two = (
             PosteriorDraws(
                 layout=self.layout, chains=self._independent_draws[part][None], independent=True,
-                max_rhat=self.max_rhat, divergences=self.divergences,
+                max_rhat=self.max_rhat, divergences=self.divergences, counts=self.counts,
+                origin=self.mean() if self.origin is None else self.origin,
             )
             for part in (order[:first], order[first:])
         )  # fmt: skip

@@ -157,6 +157,7 @@ def fit_population(
         parameters=result.parameters,
         model=model,
         divergences=result.divergences,
+        counts=counts,
     )
     if progress:
         show(f"population growth: {posterior.diagnostics}")

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._showing import number_of
+from surefoot.data.counting import Counts
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.draws import MOST_RHAT
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
-from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
+from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout, check_counts
 from surefoot.posterior.thinning import Kept, thin
 
 Parameters = Mapping[str, Floats]
@@ -50,6 +51,9 @@ class HierarchicalPosterior(OnRows):
         Divergent transitions of the sampler.
     max_rhat
         The largest r-hat that is accepted.
+    counts
+        The declared counts that it was fitted to, where known: certificates then include what
+        these say about uncertain mean rewards and about the support.
 
     Examples
     --------
@@ -67,6 +71,11 @@ class HierarchicalPosterior(OnRows):
     model: RowModel
     divergences: int = 0
     max_rhat: float = MOST_RHAT
+    counts: Counts | None = None
+
+    def __post_init__(self) -> None:
+        if self.counts is not None:
+            object.__setattr__(self, "counts", check_counts(self.counts, self.layout))
 
     @property
     def independent_rows(self) -> bool:

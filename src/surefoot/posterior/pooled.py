@@ -127,6 +127,7 @@ def fit_pooled(
         parameters=result.parameters,
         model=model,
         divergences=result.divergences,
+        counts=placed,
     )
     if progress:
         show(f"pooled rows: {posterior.diagnostics}")

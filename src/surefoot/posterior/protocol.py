@@ -80,12 +80,17 @@ def check_draws_wanted(n: int) -> int:
     return int(n)
 
 
-def stream_key(rng: np.random.Generator) -> tuple[np.uint64, np.uint64]:
-    """Take one 128-bit key from a generator: equal states give equal draws."""
+def check_generator(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator, or say how to make one."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(
             f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "
             "numpy.random.default_rng(seed)."
         )
-    first, second = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+    return rng
+
+
+def stream_key(rng: np.random.Generator) -> tuple[np.uint64, np.uint64]:
+    """Take one 128-bit key from a generator: equal states give equal draws."""
+    first, second = check_generator(rng).integers(0, 2**64, size=2, dtype=np.uint64)
     return first, second

@@ -103,6 +103,18 @@ class RowLayout(RowSparse):
         return f"RowLayout({self.num_rows:,} rows, {self.num_entries:,} entries)"
 
 
+def check_counts(counts: Any, layout: RowLayout) -> Any:
+    """Return declared counts that have the rows of a posterior, or say where they differ."""
+    placed = counts.on_support()
+    difference = layout.mismatch(RowLayout.of(placed))
+    if difference is not None:
+        raise ValueError(
+            f"the posterior and the counts do not have the same rows: {difference}. Pass the "
+            "declared counts that the posterior was fitted to: counts.on_support(...)."
+        )
+    return placed
+
+
 class OnRows(Shown):
     """What every posterior knows from its layout."""
 
