@@ -50,6 +50,11 @@ class Confidence(Shown):
         How the weights were chosen.
     scale
         How they are scaled: ``"one"`` (all 1), ``"unit"`` (2-norm 1 in every row), ``"given"``.
+    support
+        Where the reachable successors come from, as in `Counts.on_support`; "" where they are known
+        without a log.
+    filled_low
+        Whether the lowest reward seen stands for what was never seen.
     assumptions
         What the promise rests on beyond the model itself, in sentences.
     seal
@@ -72,6 +77,8 @@ class Confidence(Shown):
     seed: int | None = None
     weights: str = "uniform"
     scale: str = "one"
+    support: str = ""
+    filled_low: bool = False
     assumptions: tuple[str, ...] = ()
     seal: str = ""
 

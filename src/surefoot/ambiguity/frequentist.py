@@ -12,6 +12,7 @@ from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet, seal
 from surefoot.ambiguity.weights import Chosen, choose_weights, successor_values
 from surefoot.data.counting import Counts
+from surefoot.data.reward_uncertainty import mean_reward_interval, uncertain_rewards
 from surefoot.model.checks import row_name
 from surefoot.model.mdp import MDP
 
@@ -31,6 +32,8 @@ REUSED = (
     "survives this."
 )
 READ_OFF = "The reachable successors were read off the same log; the bound takes them as given."
+REWARD_SHARE = 0.5
+"""Share of delta that the intervals of uncertain mean rewards get."""
 
 
 def frequentist_set(
@@ -52,6 +55,9 @@ def frequentist_set(
     The probability is over the data, for any fixed true model on the declared successors. Delta is
     shared equally over all uncertain rows; a row never tried gets the whole simplex. Kind and
     weights must be fixed before the data: "the tightest of several" is not free.
+
+    Where mean rewards are uncertain, half of delta goes to intervals that hold them
+    (``reward_lower``, ``reward_upper``), which `certify_frequentist` includes.
 
     Parameters
     ----------
@@ -103,7 +109,8 @@ def frequentist_set(
     known = mdp.uncertain_rows & (counts.visits > 0)
     promised = mdp.uncertain_rows if policy is None else mdp.uncertain_rows & _played(mdp, policy)
     samples = np.where(promised & known, counts.visits, 0).astype(np.float64)
-    level = _log_levels(samples, delta / max(1, int(promised.sum())), fixed_design)
+    low, high, left = _mean_rewards(counts, mdp, delta)
+    level = _log_levels(samples, left / max(1, int(promised.sum())), fixed_design)
     if kind in NORM_OF:
         chosen = _weights(mdp, weights, NORM_OF[kind], center, shape, reuse, objective)
         made = _ball(mdp, kind, chosen, samples, level)
@@ -113,15 +120,46 @@ def frequentist_set(
         chosen = Chosen(None, "none", "one")
         box = kind == "clopper_pearson"
         made = _box(mdp, counts, samples, level) if box else _kl(mdp, samples, level)
+    said = _assumptions(counts, chosen, reuse, fixed_design, policy is not None)
+    report = counts.report
     return seal(
-        made,
+        dataclasses.replace(made, reward_lower=low, reward_upper=high),
         Confidence(
             basis="frequentist", delta=delta, kind=kind,
             union="uncertain" if policy is None else "policy",
             weights=chosen.name, scale=chosen.scale,
-            assumptions=_assumptions(counts, chosen, reuse, fixed_design, policy is not None),
+            support="" if report is None else report.support,
+            filled_low=report is not None and report.filled_low,
+            assumptions=said if low is None else (*said, _about_rewards(counts)),
         ),
     )  # fmt: skip
+
+
+def _mean_rewards(
+    counts: Counts, mdp: MDP, delta: float
+) -> tuple[Floats | None, Floats | None, float]:
+    """Return the ends of uncertain mean rewards (None: they are certain) and what delta is left.
+
+    A reward that the model does not take from the counts was given and is certain.
+    """
+    if counts.reward_mean is None:
+        return None, None, delta
+    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    uncertain = uncertain_rewards(counts) & (counts.reward_mean == fixed)
+    if not uncertain.any():
+        return None, None, delta
+    low, high = mean_reward_interval(counts, REWARD_SHARE * delta)
+    left = (1.0 - REWARD_SHARE) * delta
+    return np.where(uncertain, low, fixed), np.where(uncertain, high, fixed), left
+
+
+def _about_rewards(counts: Counts) -> str:
+    """Say what the intervals of mean rewards rest on."""
+    start = "Mean rewards are uncertain; their intervals have half of delta and take"
+    if counts.reward_model == "normal":
+        return f"{start} rewards to scatter normally."
+    known = "the range given" if counts.reward_range is not None else "the range seen in the log"
+    return f"{start} rewards to lie in {known}."
 
 
 def split_counts(

@@ -40,6 +40,9 @@ class AmbiguitySet(Shown):
         ``(E,)``; None means 1 for every entry. Infinity pins an entry, 0 leaves it free.
     lower, upper
         ``(E,)``; for a box only.
+    reward_lower, reward_upper
+        ``(E,)``; where mean rewards are uncertain, the ends between which the confidence holds them
+        too. Solvers take rewards from the model; `certify_frequentist` from here.
     confidence
         What the set promises and how it was made; None for a set made by hand. It belongs to these
         numbers: a set with others refuses it.
@@ -57,10 +60,12 @@ class AmbiguitySet(Shown):
     weights: NDArray[np.float64] | None = None
     lower: NDArray[np.float64] | None = None
     upper: NDArray[np.float64] | None = None
+    reward_lower: NDArray[np.float64] | None = None
+    reward_upper: NDArray[np.float64] | None = None
     confidence: Confidence | None = None
 
     def __post_init__(self) -> None:
-        for name in ("budget", "weights", "lower", "upper"):
+        for name in ("budget", "weights", "lower", "upper", "reward_lower", "reward_upper"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_float_array(name, getattr(self, name)))
         freeze_fields(self)
@@ -70,6 +75,7 @@ class AmbiguitySet(Shown):
             _check_box(self)
         else:
             _check_ball(self)
+        _check_rewards(self)
         _check_confidence(self)
 
     @classmethod
@@ -169,7 +175,8 @@ def seal(ambiguity: AmbiguitySet, confidence: Confidence) -> AmbiguitySet:
 def _fingerprint(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
     return fingerprint(
         confidence, ambiguity.norm, ambiguity.budget, ambiguity.weights, ambiguity.lower,
-        ambiguity.upper, ambiguity.mdp.probability,
+        ambiguity.upper, ambiguity.reward_lower, ambiguity.reward_upper,
+        ambiguity.mdp.probability,
     )  # fmt: skip
 
 
@@ -297,6 +304,21 @@ def _check_box(ambiguity: AmbiguitySet) -> None:
         raise ValueError(
             f"the {which} bounds of {row_name(mdp, row)} sum to {total:.9g}; they must sum to "
             f"{side} 1, or no distribution fits ({len(bad)} of {mdp.num_rows} rows fail)."
+        )
+
+
+def _check_rewards(ambiguity: AmbiguitySet) -> None:
+    if ambiguity.reward_lower is None and ambiguity.reward_upper is None:
+        return
+    mdp = ambiguity.mdp
+    lower = _need(ambiguity, "reward_lower", mdp.num_entries)
+    upper = _need(ambiguity, "reward_upper", mdp.num_entries)
+    bad = np.flatnonzero(~((lower <= upper) & np.isfinite(lower) & np.isfinite(upper)))
+    if len(bad):
+        i = bad[0]
+        raise ValueError(
+            f"the rewards of {_entry_name(mdp, i)} lie between {lower[i]} and {upper[i]}; the ends "
+            f"must be finite and in order ({len(bad)} of {mdp.num_entries} fail)."
         )
 
 

@@ -12,6 +12,7 @@ from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.returns import usual_tolerance
 from surefoot.data.counting import Counts
 from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
@@ -27,6 +28,7 @@ def certify_frequentist(
     the policy earns at least its worst case in the set, and no policy more than its best case. The
     kind of the set must have been fixed before the data (Clopper-Pearson boxes are the tightest on
     small rows); a set whose delta is shared over the rows of one policy speaks of that one alone.
+    Uncertain mean rewards are taken at the end of their interval that is worse for the claim.
 
     Parameters
     ----------
@@ -54,9 +56,14 @@ def certify_frequentist(
     ('frequentist', True)
     """
     confidence = _frequentist(ambiguity)
-    worst = evaluate(mdp, policy, ambiguity, objective=objective)
-    nominal = evaluate(mdp, policy, objective=objective)
-    best = solve(mdp, ambiguity, objective=objective, nature="best")
+    if objective == "min" and confidence.filled_low:
+        raise ValueError(provenance.KIND_TO_COSTS)
+    near = usual_tolerance(mdp)
+    low_rewards, high_rewards = at_reward_ends(mdp, ambiguity)
+    poor, rich = (low_rewards, high_rewards) if objective == "max" else (high_rewards, low_rewards)
+    worst = evaluate(poor, policy, ambiguity, objective=objective, tolerance=near)
+    nominal = evaluate(mdp, policy, objective=objective, tolerance=near)
+    best = solve(rich, ambiguity, objective=objective, nature="best", tolerance=near)
     low, high = (
         (worst.return_lower, best.return_upper)
         if objective == "max"
@@ -81,7 +88,7 @@ def certify_frequentist(
         numerical_error=2 * worst.error_bound,
         data_fingerprint=confidence.seal,
         model_fingerprint=provenance.model_fingerprint(mdp),
-        assumptions=(),
+        assumptions=provenance.assumed(confidence.support),
         warnings=confidence.assumptions,
         versions=provenance.versions(),
     )
@@ -95,6 +102,27 @@ def _frequentist(ambiguity: AmbiguitySet) -> Confidence:
             f"this set {found}; a frequentist certificate needs one from frequentist_set(...)."
         )
     return confidence
+
+
+def at_reward_ends(mdp: MDP, ambiguity: AmbiguitySet) -> tuple[MDP, MDP]:
+    """Return the model with mean rewards at the lower and at the upper end of their intervals.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> mdp = riverswim().mdp
+    >>> ball = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.2)
+    >>> low, high = at_reward_ends(mdp, ball)  # nothing is said about rewards
+    >>> low is mdp, high is mdp
+    (True, True)
+    """
+    if ambiguity.reward_lower is None or ambiguity.reward_upper is None:
+        return mdp, mdp
+    low, high = (
+        dataclasses.replace(mdp, reward=reward, reward_per_entry=True)
+        for reward in (ambiguity.reward_lower, ambiguity.reward_upper)
+    )
+    return low, high
 
 
 def _shared_over(confidence: Confidence) -> str:

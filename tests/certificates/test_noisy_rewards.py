@@ -1,0 +1,207 @@
+"""Mean rewards that a log leaves uncertain: no promise may take them as exact."""
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from surefoot.certificates.batch import split_draws
+from surefoot.certificates.returns import rewards_of
+
+
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+def noisy_log(rows=800, seed=0, spread=4.0):
+    random = rng(seed)
+    state, action = random.integers(0, 4, rows), random.integers(0, 2, rows)
+    follows = (state + action + random.integers(0, 2, rows)) % 4
+    reward = state + random.uniform(-spread, spread, rows)
+    return {"state": state, "action": action, "next_state": follows, "reward": reward}
+
+
+def placed_counts(model, **options):
+    counts = sf.read_transitions(noisy_log(**options), rewards=model, reward_range=(-4.0, 7.0))
+    return counts.on_support("observed")
+
+
+def with_draws(counts, n=2000):
+    """Return the same posterior as finitely many draws that know their counts."""
+    mdp = counts.to_mdp(discount=0.9, prior=1.0)
+    draws = sf.DirichletPosterior(counts).sample(n, rng(5))
+    return sf.PosteriorDraws.from_arrays(draws, mdp=mdp, independent=True, counts=counts), mdp
+
+
+@pytest.mark.parametrize("model", ["normal", "bounded"])
+def test_equal_policies_meet_equal_rewards_however_the_draws_are_cut(model, monkeypatch):
+    """One policy plays more rows than the other, so its draws come in other blocks."""
+    monkeypatch.setattr("surefoot.posterior.dirichlet.BLOCK_VALUES", 2000)
+    monkeypatch.setattr("surefoot.certificates.returns.REWARD_VALUES", 3000)
+    counts = placed_counts(model)
+    posterior, mdp = sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
+    plain = np.zeros(4, dtype=np.int64)
+    mixed = np.tile([1.0 - 1e-12, 1e-12], (4, 1))
+    result = sf.compare(plain, mixed, posterior, mdp, draws=1500, rng=rng(1))
+    assert abs(result.difference_lower_bound) < 1e-8
+    assert abs(result.mean_difference) < 1e-8
+
+
+@pytest.mark.parametrize("model", ["normal", "bounded"])
+def test_costs_are_drawn_on_their_own_cautious_side(model):
+    """Costs are rewards with the other sign: both ways to say it give the same promise."""
+    counts = placed_counts(model)
+    log = noisy_log()
+    turned = sf.read_transitions(
+        log | {"reward": -log["reward"]}, rewards=model, reward_range=(-7.0, 4.0)
+    ).on_support("observed")
+    policy = np.array([0, 1, 1, 0])
+    ends = []
+    for source, objective in ((counts, "min"), (turned, "max")):
+        mdp = source.to_mdp(discount=0.9, prior=1.0)
+        made = sf.certify(
+            policy, sf.DirichletPosterior(source), mdp, draws=500, rng=rng(1), objective=objective
+        )
+        ends.append(made.promise)
+    assert ends[0] == pytest.approx(-ends[1], rel=1e-12)
+
+
+def test_draws_that_know_their_counts_include_the_rewards():
+    counts = placed_counts("normal")
+    posterior, mdp = with_draws(counts)
+    policy = sf.solve(mdp).policy
+    aware = sf.certify(policy, posterior, mdp, rng=rng(1))
+    ignorant = sf.certify(
+        policy,
+        sf.PosteriorDraws.from_arrays(posterior.chains[0], mdp=mdp, independent=True),
+        mdp,
+        rng=rng(1),
+    )
+    assert aware.lower_bound < ignorant.lower_bound
+    assert "assuming no transition outside those observed" in aware.sentence
+    part, _ = split_draws(posterior, mdp, rng(2))
+    assert rewards_of(mdp, part, objective="max").uncertain.any()
+
+
+def test_hierarchical_posteriors_include_the_rewards():
+    counts = placed_counts("normal")
+    posterior = sf.fit_pooled(counts, rng=rng(0), draws=20, warmup=40, chains=1, progress=False)
+    mdp = counts.to_mdp(discount=0.9, prior=1.0)
+    assert rewards_of(mdp, posterior, objective="max").uncertain.any()
+
+
+def test_counts_of_other_rows_are_refused():
+    counts = placed_counts("normal")
+    posterior, _ = with_draws(counts)
+    other = sf.riverswim().simulate(5, rng(0))
+    with pytest.raises(ValueError, match="the posterior and the counts do not have the same rows"):
+        sf.PosteriorDraws(layout=posterior.layout, chains=posterior.chains, counts=other)
+
+
+@pytest.mark.parametrize("model", ["normal", "bounded"])
+def test_frequentist_promises_include_the_rewards(model):
+    counts = placed_counts(model)
+    mdp = counts.to_mdp(discount=0.9)
+    box = sf.frequentist_set(counts, mdp, delta=0.05, kind="clopper_pearson")
+    exact = sf.frequentist_set(
+        counts, counts.to_mdp(discount=0.9, rewards=np.zeros((4, 2))), delta=0.05, kind="kl"
+    )
+    assert exact.reward_lower is None
+    assert np.all(box.reward_lower <= mdp.reward)
+    assert np.any(box.reward_lower < mdp.reward - 0.01)
+    policy = sf.solve(mdp, box).policy
+    made = sf.certify_frequentist(policy, box, mdp)
+    assert made.lower_bound < sf.evaluate(mdp, policy, box).return_lower - 0.05
+    assert made.upper_bound > sf.solve(mdp, box, nature="best").return_upper + 0.05
+    assert any("Mean rewards are uncertain" in text for text in made.warnings)
+    costs = sf.certify_frequentist(policy, box, mdp, objective="min")
+    assert costs.upper_bound > sf.evaluate(mdp, policy, box, objective="min").return_upper + 0.05
+    assert costs.lower_bound == pytest.approx(
+        sf.solve(
+            sf.MDP.from_arrays(*_dense(mdp, box.reward_lower), discount=0.9),
+            _again(box, mdp),
+            objective="min",
+            nature="best",
+        ).return_lower,
+        abs=1e-4,
+    )
+
+
+def _dense(mdp, reward):
+    probability = mdp.to_arrays().transitions
+    dense = np.zeros_like(probability)
+    dense[mdp.row_state[mdp.entry_row], mdp.row_action[mdp.entry_row], mdp.successor] = reward
+    return probability, dense
+
+
+def _again(box, mdp):
+    model = sf.MDP.from_arrays(*_dense(mdp, box.reward_lower), discount=0.9)
+    return sf.AmbiguitySet(mdp=model, norm="box", lower=box.lower, upper=box.upper)
+
+
+def test_frequentist_promises_cover_the_truth_with_noisy_rewards():
+    """The promise fails in no more than a share delta of logs; taking means as exact does not."""
+    delta, failures, naive = 0.2, 0, 0
+    policy, replications, rows = np.zeros(2, dtype=np.int64), 60, 200
+    for seed in range(replications):
+        random = rng(seed)
+        state = random.integers(0, 2, rows)
+        log = {
+            "state": state,
+            "action": np.zeros(rows, dtype=int),
+            "next_state": 1 - state,
+            "reward": random.choice([-1.0, 1.0], rows),  # 0 on average: nothing is earned
+        }
+        counts = sf.read_transitions(log, reward_range=(-1.0, 1.0)).on_support("observed")
+        model = counts.to_mdp(discount=0.9)
+        box = sf.frequentist_set(counts, model, delta=delta, kind="clopper_pearson")
+        failures += sf.certify_frequentist(policy, box, model).lower_bound > 0
+        naive += sf.evaluate(model, policy, box).return_lower > 0
+    assert failures <= delta * replications
+    assert naive > 2 * delta * replications
+
+
+def test_support_is_in_the_frequentist_sentence():
+    counts = sf.read_transitions(noisy_log(), rewards="fixed")
+    words = {"observed": "no transition outside those observed", "unseen": "the lowest reward seen"}
+    for support, said in words.items():
+        placed = counts.on_support(support)
+        mdp = placed.to_mdp(discount=0.9)
+        box = sf.frequentist_set(placed, mdp, delta=0.05, kind="clopper_pearson")
+        policy = sf.solve(mdp, box).policy
+        assert said in sf.certify_frequentist(policy, box, mdp).sentence
+        if support == "unseen":
+            with pytest.raises(ValueError, match="for costs is the best case"):
+                sf.certify_frequentist(policy, box, mdp, objective="min")
+
+
+def test_ends_of_rewards_are_checked():
+    mdp = sf.riverswim().mdp
+    low = np.zeros(mdp.num_entries)
+    with pytest.raises(ValueError, match="must be finite and in order"):
+        sf.AmbiguitySet(
+            mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows), reward_lower=low + 1,
+            reward_upper=low,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="needs reward_upper"):
+        sf.AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows), reward_lower=low)
+
+
+def test_small_rewards_are_promised_as_exactly_as_large_ones():
+    """Sweeps end relative to the rewards: a unit a billion times smaller changes nothing."""
+    model = sf.garnet(230, 2, 3, discount=0.9, rng=rng(0))
+    bounds = []
+    for unit in (1.0, 1e-9):
+        mdp = sf.MDP.from_rows(
+            state=model.row_state[model.entry_row], action=model.row_action[model.entry_row],
+            successor=model.successor, probability=model.probability,
+            reward=unit * model.reward[model.entry_row], discount=0.9,
+        )  # fmt: skip
+        counts = sf.Counts.on_rows_of(mdp, np.ones(mdp.num_entries, dtype=np.int64))
+        made = sf.certify(
+            np.zeros(230, dtype=np.int64), sf.DirichletPosterior(counts), mdp, draws=150,
+            rng=rng(1),
+        )  # fmt: skip
+        bounds.append(
+            [made.lower_bound / unit, made.upper_bound / unit, made.nominal_return / unit]
+        )
+    assert np.allclose(bounds[0], bounds[1], rtol=1e-6, atol=0)
