@@ -25,6 +25,7 @@ def made():
     [
         {"lower_bound": float("nan")},
         {"upper_bound": float("nan")},
+        {"upper_bound": -1e9},
         {"lower_bound": 1e9, "draws": 1},
         {"lower_bound": 1e9, "draws": 0},
         {"lower_bound": 1e9, "upper_bound": 2e9},

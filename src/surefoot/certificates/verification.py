@@ -98,12 +98,13 @@ def verify(
     promise = certificate.promise if certificate.objective == "max" else -certificate.promise
     below = int(np.count_nonzero(returns.upper < promise))
     p_value = float(binom.sf(below - 1, n, certificate.delta))
-    stands = p_value > certificate.eta
+    ordered = certificate.lower_bound <= certificate.upper_bound
+    stands = p_value > certificate.eta and ordered
     which = "new draws" if posterior.num_draws is None else "draws (this posterior has no new ones)"
     words = (
         f"{below:,} of {n:,} {which} fall short of the promise ({below / n:.2%}; "
         f"{100 * certificate.delta:.4g}% may)"
-    )
+    ) + ("" if ordered else "; the lower bound lies above the upper one")
     verdict = "The certificate stands" if stands else "The certificate does not stand"
     return Verification(
         stands=stands, message=f"{verdict}: {words}.", below=below, draws=n, p_value=p_value
@@ -120,8 +121,8 @@ def _senseless(certificate: Certificate) -> str | None:
     needed = draws_needed(certificate.delta, certificate.eta)
     if not certificate.draws >= needed:
         return f"it rests on {certificate.draws} draws where no fewer than {needed} would do"
-    if not certificate.lower_bound <= certificate.upper_bound:
-        return "its lower bound does not lie below its upper bound"
+    if np.isnan(certificate.lower_bound) or np.isnan(certificate.upper_bound):
+        return "one of its bounds is not a number"
     return None
 
 
