@@ -36,7 +36,6 @@ def with_draws(counts, n=2000):
 def test_equal_policies_meet_equal_rewards_however_the_draws_are_cut(model, monkeypatch):
     """One policy plays more rows than the other, so its draws come in other blocks."""
     monkeypatch.setattr("surefoot.posterior.dirichlet.BLOCK_VALUES", 2000)
-    monkeypatch.setattr("surefoot.certificates.returns.REWARD_VALUES", 3000)
     counts = placed_counts(model)
     posterior, mdp = sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
     plain = np.zeros(4, dtype=np.int64)
