@@ -126,6 +126,13 @@ def test_certify_a_policy_from_a_log_and_from_a_run(capsys, tmp_path, made):
     assert f"{policy} earns at most" in out
 
 
+def test_a_policy_compared_with_itself_makes_no_difference(capsys, made):
+    same = ["--policy", made, "--with", made / "policy.csv"]
+    code, out, _ = run(capsys, "compare", made, *same, "-q")
+    assert code == 0
+    assert "There is no difference" in out
+
+
 def test_inspect_shows_the_log(capsys):
     code, out, _ = run(capsys, "inspect", demo.log_path(), *COLUMNS)
     assert code == 0

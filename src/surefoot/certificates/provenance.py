@@ -87,14 +87,13 @@ def assumed(support: str) -> tuple[str, ...]:
     return (ASSUMED[support],) if support in ASSUMED else ()
 
 
-def assumptions_of_difference(posterior: Posterior) -> tuple[str, ...]:
-    """Return what a sentence about the difference of two policies must add.
+def of_difference(assumptions: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what a sentence about the difference of two policies must add, from one about one.
 
     One policy may meet what was never observed more often than the other. That it leads to nothing
     worse than the lowest reward would not do here: better things might favour the other policy.
     """
-    found = assumptions_of(posterior)[0]
-    return tuple(TAKEN if text == ASSUMED["unseen"] else text for text in found)
+    return tuple(TAKEN if text == ASSUMED["unseen"] else text for text in assumptions)
 
 
 def check_objective(posterior: Posterior, objective: str) -> None:

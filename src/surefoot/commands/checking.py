@@ -156,7 +156,8 @@ def report(output: Output, run: RunPath) -> None:
 
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
-    from surefoot.pipeline.model import negated, read_log
+    from surefoot.data.reward_uncertainty import negated
+    from surefoot.pipeline.model import read_log
     from surefoot.pipeline.wording import log_words
 
     settings = settings_from(log, config, given)

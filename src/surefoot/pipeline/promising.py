@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from surefoot._rounding import lower_text, near_text
 from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.order_statistics import draws_needed
-from surefoot.certificates import planning
+from surefoot.certificates import planning, provenance
 from surefoot.certificates.batch import restricted
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, percent
@@ -167,6 +167,7 @@ class Difference:
     """How much better one policy is than another (for costs: cheaper), with confidence.
 
     ``left_out`` pairs of the log are missing in the model, and so in a policy read off the log.
+    ``same``: the two do the same in every state, so that no model tells them apart.
     """
 
     lower_bound: float
@@ -177,6 +178,7 @@ class Difference:
     draws: int
     left_out: int = 0
     assumptions: tuple[str, ...] = ()
+    same: bool = False
 
     @classmethod
     def from_mapping(cls, values: dict[str, Any]) -> "Difference":
@@ -185,6 +187,8 @@ class Difference:
 
     def sentence(self, *, subject: str, other: str, costs: bool) -> str:
         """Return the difference in one sentence."""
+        if self.same:
+            return f"There is no difference: {subject} does the same as {other}."
         given = {
             "bayesian": "given this prior and data",
             "frequentist": "whatever the true model among those of the stated support",
@@ -214,6 +218,11 @@ class Difference:
 def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Difference:
     """Bound from below how much better a policy is than another one."""
     settings = model.settings
+    if np.array_equal(_shares(model, policy), _shares(model, other)):
+        return Difference(
+            lower_bound=0.0, mean=0.0, probability_better=None, delta=settings.delta,
+            basis=settings.basis, draws=0, same=True,
+        )  # fmt: skip
     if model.bayesian:
         made: Comparison = compare(
             policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
@@ -226,13 +235,22 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Diffe
         )  # fmt: skip
     # Both hold at once, in every model of the set.
     center, ambiguity = frequentist(model)
+    known = ambiguity.confidence
+    assumed = () if known is None else provenance.assumed(known.support)
     low = evaluate(center, policy, ambiguity).return_lower
     high = evaluate(center, other, ambiguity, nature="best").return_upper
     nominal = evaluate(center, policy).return_lower - evaluate(center, other).return_lower
     return Difference(
         lower_bound=low - high, mean=nominal, probability_better=None, delta=settings.delta,
-        basis="frequentist", draws=0,
+        basis="frequentist", draws=0, assumptions=provenance.of_difference(assumed),
     )  # fmt: skip
+
+
+def _shares(model: Model, policy: NDArray[Any]) -> NDArray[Any]:
+    """Return ``(S, A)``: how often a policy takes each action."""
+    if policy.ndim == 2:
+        return policy
+    return np.asarray(np.eye(model.mdp.num_actions)[policy])
 
 
 def _compared(model: Model, *policies: NDArray[Any]) -> int:
