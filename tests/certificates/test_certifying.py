@@ -103,6 +103,22 @@ def test_sweeps_and_elimination_bracket_the_same_returns(machine, monkeypatch):
         np.testing.assert_allclose(direct.lower, swept.lower, atol=1e-5)
 
 
+@pytest.mark.parametrize("largest", [1e160, 1.7e308])
+@pytest.mark.parametrize("direct", [True, False])
+def test_returns_beyond_the_doubles_bound_nothing(monkeypatch, largest, direct):
+    """What cannot be computed may be anything: sorting must not take it for a high return."""
+    if not direct:
+        monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", 0)
+    counts = sf.Counts.from_arrays(
+        np.ones((2, 1, 2), dtype=int), rewards=[[largest], [-largest]], support=np.ones((2, 1, 2))
+    )
+    mdp, posterior = counts.to_mdp(discount=0.9, prior=1.0), sf.DirichletPosterior(counts)
+    rewards = rewards_of(mdp, posterior, objective="max")
+    policy = check_policy(mdp, [0, 0])
+    returns = policy_returns(posterior, mdp, policy, 50, np.random.default_rng(0), rewards=rewards)
+    assert np.all(returns.lower <= returns.upper)  # NaN would fail
+
+
 def test_best_returns_are_those_of_the_solver(machine):
     mdp, posterior = machine
     rewards = rewards_of(mdp, posterior, objective="max")

@@ -38,6 +38,9 @@ BAD_CSV = {
     "not utf-8": (HEADER.encode() + b"a,x,1,b\n\xff,x,1,b\n", "line 3: the text is not UTF-8"),
     "mixed line ends": (HEADER + "a,x,1,b\r\nb,x,1,a\n", "line endings or quotes are mixed"),
     "twice the same column": ("state,action,reward,state\na,x,1,b\n", "'state' is named twice"),
+    "same but for the case": (
+        "state,State,action,reward,next_state\na,q,x,1,b\n", "'state' and 'State' differ in case"
+    ),
     "no reward": ("state,action,next_state\na,x,b\n", "no column 'reward'"),
     "other state name": ("State,action,reward,next_state\na,x,1,b\n", "state='State'?"),
     "misspelt": ("state,acton,reward,next_state\na,x,1,b\n", "Did you mean action='acton'?"),
@@ -53,6 +56,18 @@ def test_bad_csv(name: str, tmp_path: Path) -> None:
         read_transitions(path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_one_column_for_two_things(tmp_path: Path) -> None:
+    path = write(tmp_path, HEADER + GOOD)
+    with pytest.raises(ValueError, match="'reward' is named for reward= and terminal="):
+        read_transitions(path, terminal="reward")
+
+
+def test_a_list_may_mix_a_number_and_its_spelling() -> None:
+    log = {"state": [1, "1", "x"], "action": [0] * 3, "reward": [0.0] * 3, "next_state": ["x"] * 3}
+    with pytest.raises(ValueError, match="column 'state' mixes int and str: 1 in row 0"):
+        read_transitions(log)
 
 
 @pytest.mark.parametrize("name", ["short row", "text reward", "empty state", "nan reward"])

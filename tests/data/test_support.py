@@ -182,6 +182,7 @@ def test_stuck_states_get_the_worst_there_is() -> None:
         ({"support": "some"}, "support='some'; it must be 'observed', 'action', 'all', 'unseen'"),
         ({"unvisited": "keep"}, "unvisited='keep'"),
         ({"min_visits": -1}, "min_visits=-1"),
+        ({"min_visits": 1000}, "leaves no state-action pair: the most tried one was tried"),
         ({"min_visits": 2, "unvisited": "prior"}, "Choose one of them"),
         ({"support": "observed", "unvisited": "prior"}, "where an untried action may lead"),
     ],

@@ -119,6 +119,20 @@ def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):
     assert said in verdict.message
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("upper_bound", 0.0), ("robust_return", 0.0), ("sentence", "It earns a lot."), ("eta", 1e-9)],
+)
+def test_numbers_beside_the_promise_cannot_be_changed_either(finished, tmp_path, name, value):
+    for file in FILES:
+        (tmp_path / file).write_bytes((finished.folder / file).read_bytes())
+    content = json.loads((tmp_path / "certificate.json").read_text())
+    content[name] = value
+    (tmp_path / "certificate.json").write_text(json.dumps(content))
+    verdict = verify_run(tmp_path)
+    assert not verdict.stands
+
+
 def test_the_difference_is_the_comparison_with_the_behaviour(finished):
     difference = finished.behaviour
     assert difference.lower_bound < difference.mean

@@ -2,7 +2,9 @@
 
 import csv
 import difflib
+import io
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,8 @@ from numpy.typing import NDArray
 
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
+
+BEYOND = "beyond the last column"
 
 
 def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | NDArray[np.float64]:
@@ -30,28 +34,17 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
     [1, 1, 1, 1, 1, 1]
     """
     source = Path(path)
-    if not source.is_file():
-        raise FileNotFoundError(f"{source}: there is no such file.")
     states = _ids(mdp.state_labels, mdp.num_states)
     actions = _ids(mdp.action_labels, mdp.num_actions)
     share = np.zeros((mdp.num_states, mdp.num_actions))
     listed = np.zeros_like(share, dtype=np.bool_)
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.DictReader(file)
-        for column in ("state", "action"):
-            if column not in (lines.fieldnames or ()):
-                raise ValueError(
-                    f"{source}: the column {column!r} is missing (found "
-                    f"{', '.join(lines.fieldnames or ['nothing'])})."
-                )
-        for line in lines:
-            place = f"{source}, line {lines.line_num}"
-            s = _find(states, line["state"], "state", place)
-            a = _find(actions, line["action"], "action", place)
-            if listed[s, a]:
-                raise ValueError(f"{place}: this state and action were listed before.")
-            listed[s, a] = True
-            share[s, a] = _probability(line.get("probability"), place)
+    for place, line in read_lines(source, ("state", "action")):
+        s = _find(states, line["state"], "state", place)
+        a = _find(actions, line["action"], "action", place)
+        if listed[s, a]:
+            raise ValueError(f"{place}: this state and action were listed before.")
+        listed[s, a] = True
+        share[s, a] = _probability(line.get("probability"), place)
     single = ~listed.any(axis=1) & (np.diff(mdp.state_start) == 1)
     share[single] = mdp.available[single]
     empty = np.flatnonzero(~listed.any(axis=1) & ~single)
@@ -63,6 +56,37 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
     if np.all((share == 0) | (share == 1)) and np.all(share.sum(axis=1) == 1):
         return np.asarray(share.argmax(axis=1), dtype=np.int64)
     return share
+
+
+def read_lines(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the lines of a small CSV file that must have some columns, with their places."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: the text is not UTF-8. Save the file as UTF-8.") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""), restkey=BEYOND)
+    found = [name for name in reader.fieldnames or () if name]
+    for name in wanted:
+        if name not in found:
+            near = difflib.get_close_matches(name, found, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            listed = ", ".join(map(repr, found)) or "none"
+            raise ValueError(
+                f"{path}: there is no column {name!r}; the columns are {listed}.{hint}"
+            )
+    try:
+        for line in reader:
+            place = f"{path}, line {reader.line_num}"
+            if BEYOND in line or None in line.values():
+                raise ValueError(
+                    f"{place}: the line does not have {len(reader.fieldnames or ())} fields, as "
+                    "the first one has. Quote fields that hold a comma."
+                )
+            yield place, line
+    except csv.Error as problem:
+        raise ValueError(f"{path}, line {reader.line_num}: {problem}.") from None
 
 
 def _ids(labels: tuple[object, ...] | None, count: int) -> dict[str, int]:

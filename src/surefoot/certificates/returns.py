@@ -276,4 +276,9 @@ def _collect(
 
         shared(block, part, operations=operations * block, least=DRAWS_PER_CUT, cuts=block)
         done += block
-    return ReturnDraws(lower=ends[:, 0].copy(), upper=ends[:, 1].copy())
+    # Numbers too large for arithmetic leave NaN behind, which sorting would take for a high return.
+    lower, upper = (
+        np.where(np.isnan(end), none, end)
+        for end, none in zip(ends.T, (-np.inf, np.inf), strict=True)
+    )
+    return ReturnDraws(lower=lower, upper=upper)

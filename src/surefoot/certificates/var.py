@@ -283,7 +283,8 @@ def _promise(
     change /= 1.0 - mdp.discount
     mean = float(batch.initial @ point.v)
     slack = 4 * (len(rows) + 4) * EPSILON * (largest + abs(change))
-    return mean + change - slack
+    promise = mean + change - slack
+    return promise if np.isfinite(promise) else -np.inf
 
 
 def _paired(

@@ -190,6 +190,12 @@ def _check_sense(columns: Columns) -> None:
         raise ValueError(
             "count= is for logs that are already aggregated; they have no episode and step."
         )
+    roles = {name: getattr(columns, name) for name in ("reward", "step", "terminal", "count")}
+    given = [column for column in roles.values() if column is not None]
+    twice = next((column for column in given if given.count(column) > 1), None)
+    if twice is not None:
+        named = " and ".join(f"{name}=" for name, column in roles.items() if column == twice)
+        raise ValueError(f"the column {twice!r} is named for {named}; copy it under another name.")
 
 
 def lay_out(connection: Connection, source: Source, columns: Columns) -> Layout:

@@ -287,6 +287,13 @@ def _read_header(path: Path) -> tuple[tuple[str, ...], str]:
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"{path}, line 1: column {twice!r} is named twice. Rename one of them.")
+    spelled = {name.casefold(): name for name in header}
+    other = next((name for name in header if spelled[name.casefold()] != name), None)
+    if other is not None:
+        raise ValueError(
+            f"{path}, line 1: columns {other!r} and {spelled[other.casefold()]!r} differ in case "
+            "only. Rename one of them."
+        )
     return header, best
 
 

@@ -197,6 +197,11 @@ def _assemble(
     counts: "Counts", entries: Entries, rows: _Rows, support: str, mode: str, min_visits: int
 ) -> "Counts":
     """Put counts and rewards on the entries; states without rows become absorbing."""
+    if len(rows.state) == 0 and min_visits > 0:
+        raise ValueError(
+            f"min_visits={min_visits} leaves no state-action pair: the most tried one was tried "
+            f"{int(counts.visits.max(initial=0)):,} times. Ask for fewer."
+        )
     has_unseen = bool(np.any(entries.successor == counts.num_states))
     num_states = counts.num_states + has_unseen
     terminal = np.concatenate((counts.is_terminal, np.zeros(int(has_unseen), np.bool_)))

@@ -70,6 +70,8 @@ def _from_columns(table: Mapping[str, Any], names: list[str]) -> dict[str, NDArr
     for name in names:
         values = table[name]
         array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+        if array.dtype.kind in "UST" and not hasattr(values, "dtype") and array.ndim == 1:
+            array = np.array(list(values), dtype=object)  # a list may mix 1 and "1"
         if array.ndim != 1:
             raise ValueError(
                 f"column {name!r} has shape {array.shape}; a column is one value per row. "

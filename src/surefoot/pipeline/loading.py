@@ -50,7 +50,8 @@ def load_run(folder: str | Path) -> Run:
 def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Verification:
     """Check the certificate of a run again, from its counts and configuration.
 
-    Also checks that ``policy.csv`` is the policy that was certified.
+    Also checks that ``policy.csv`` is the policy that was certified, and that nobody changed the
+    certificate's other numbers.
 
     Examples
     --------
@@ -69,7 +70,11 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     if not np.array_equal(policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     with processors(stored.model.settings):
-        return promising.check_again(stored.model, stored.certificate, rng)
+        verdict = promising.check_again(stored.model, stored.certificate, rng)
+    path = stored.folder / "certificate.json"
+    if verdict.stands and not writing.is_unchanged(path):
+        return promising.falls(f"{path} was changed after it was written.")
+    return verdict
 
 
 def report_run(folder: str | Path) -> Path:

@@ -1,6 +1,5 @@
 """From the counts of a log to the model, the posterior or the set that promises rest on."""
 
-import csv
 import difflib
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates.policies import behaviour_policy, read_lines
 from surefoot.data.counting import Counts
 from surefoot.data.reward_uncertainty import negated, uncertain_rewards
 from surefoot.data.transitions import read_transitions
@@ -93,8 +93,6 @@ class Model:
     @cached_property
     def behaviour(self) -> Floats:
         """``(S, A)``: how often the log took each of the model's actions."""
-        from surefoot.certificates.policies import behaviour_policy
-
         return behaviour_policy(self.placed, self.mdp)
 
     @cached_property
@@ -171,7 +169,7 @@ def read_initial(path: str, placed: Counts) -> Floats:
         )
     ids = _ids(placed.state_labels, placed.num_states)
     initial = np.zeros(placed.num_states)
-    for place, line in _lines(path, ("state", "probability")):
+    for place, line in read_lines(Path(path), ("state", "probability")):
         state = _find(ids, line["state"], "state", place)
         try:
             initial[state] += float(line["probability"])
@@ -187,7 +185,7 @@ def read_allowed(path: str, mdp: MDP, passive: NDArray[np.bool_]) -> NDArray[np.
     allowed = np.zeros((mdp.num_states, mdp.num_actions), dtype=np.bool_)
     states = _ids(mdp.state_labels, mdp.num_states)
     actions = _ids(mdp.action_labels, mdp.num_actions)
-    for place, line in _lines(path, ("state", "action")):
+    for place, line in read_lines(Path(path), ("state", "action")):
         state = _find(states, line["state"], "state", place)
         allowed[state, _find(actions, line["action"], "action", place)] = True
     allowed &= mdp.available
@@ -199,25 +197,6 @@ def read_allowed(path: str, mdp: MDP, passive: NDArray[np.bool_]) -> NDArray[np.
             f"supports ({len(empty)} such states). Every state needs one."
         )
     return allowed
-
-
-def _lines(path: str, wanted: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
-    """Return the lines of a CSV file with their places."""
-    source = Path(path)
-    if not source.is_file():
-        raise FileNotFoundError(f"{source}: there is no such file.")
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        found = reader.fieldnames or []
-        for name in wanted:
-            if name not in found:
-                near = difflib.get_close_matches(name, found, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                listed = ", ".join(map(repr, found)) or "none"
-                raise ValueError(
-                    f"{source}: there is no column {name!r}; the columns are {listed}.{hint}"
-                )
-        return [(f"{source}, line {reader.line_num}", line) for line in reader]
 
 
 def _ids(labels: tuple[Hashable, ...] | None, count: int) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """The files of a run folder, one by one, and back."""
 
 import csv
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,6 +15,8 @@ from surefoot.pipeline.promising import CandidateLine, Difference
 CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
 BEHAVIOUR = "against_behaviour"
 """Where certificate.json keeps the comparison with the log's own policy."""
+SEAL = "digest"
+"""Where it keeps a hash of all the rest: a number changed afterwards shows."""
 
 
 def write_certificate(
@@ -23,6 +26,7 @@ def write_certificate(
     content = json.loads(certificate.to_json())
     content[BEHAVIOUR] = None if behaviour is None else asdict(behaviour)
     content["notes"] = list(notes)
+    content[SEAL] = _digest(content)
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
@@ -38,6 +42,17 @@ def read_certificate(path: Path) -> tuple[Certificate, Difference | None, tuple[
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from None
     return certificate, behaviour, tuple(content.get("notes", ()))
+
+
+def is_unchanged(path: Path) -> bool:
+    """Tell whether ``certificate.json`` still says what was written."""
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return bool(content.pop(SEAL, None) == _digest(content))
+
+
+def _digest(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_candidates(path: Path, candidates: Sequence[CandidateLine], sign: float) -> None:
