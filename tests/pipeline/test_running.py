@@ -301,3 +301,27 @@ def test_the_robust_return_is_tighter_than_with_delta_shared_over_states(finishe
     )  # fmt: skip
     worst = evaluate(stored.model.mdp, stored.certificate.policy, whole).return_lower
     assert worst <= stored.certificate.robust_return < stored.certificate.lower_bound
+
+
+def test_a_run_shows_itself(finished):
+    assert repr(finished).startswith("Run(")
+    assert len(repr(finished)) < 300
+    summary = finished.summary()
+    assert finished.certificate.sentence in summary
+    assert "report.html" in summary
+    assert "wear 0" in finished._repr_html_()
+    assert repr(finished.settings).count("=") < 12  # what was given, not every default
+    assert "discount" in finished.settings._repr_html_()
+
+
+def test_settings_take_one_name_or_several(tmp_path):
+    one = Settings(log=tmp_path / "a.csv", state="x", discount=0.9)
+    assert one == Settings(log=(str(tmp_path / "a.csv"),), state=("x",), discount=0.9)
+    assert Settings(log=[tmp_path, "b.csv"]).log == (str(tmp_path), "b.csv")
+
+
+def test_too_few_draws_are_refused_before_the_log_is_read(tmp_path):
+    settings = Settings(log=tmp_path / "no.csv", discount=0.9, draws=10)
+    with pytest.raises(ValueError, match="needs at least 135"):
+        run(settings, tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
