@@ -42,7 +42,8 @@ def make_everything() -> dict[str, object]:
     drawn = domain.simulate(30, rng())
     shape = (domain.mdp.num_states, domain.mdp.num_actions, domain.mdp.num_states)
     dense, rewards = np.zeros(shape, dtype=int), np.zeros(shape)
-    where = domain.mdp._dense_index()
+    rows = domain.mdp.entry_row
+    where = domain.mdp.row_state[rows], domain.mdp.row_action[rows], domain.mdp.successor
     dense[where], rewards[where] = drawn.count, domain.mdp.reward
     labels = [f"{EVIL} {s}" for s in range(shape[0])]
     counts = Counts.from_arrays(
