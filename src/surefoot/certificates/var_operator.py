@@ -15,8 +15,8 @@ from surefoot.posterior.rows import RowLayout
 
 TABLE_VALUES = 2**16
 """How many numbers of one sweep a thread holds at a time (half a megabyte)."""
-PLAIN_SWEEPS = 5
-"""Sweeps between two attempts of a jump."""
+FIRST_REST = 5
+"""Sweeps after the first jump that failed; twice as many every time after."""
 JUMP_SHARE = 0.01
 """How exactly a jump is computed, as a share of the tolerance."""
 
@@ -77,13 +77,14 @@ def fixed_point(
 
     ``T(v + c) = Tv + discount c``, so the spread of ``Tv - v`` alone bounds the error. A jump
     solves the linear equation of the draws that attain ``Tv``; it is taken where it shrinks the
-    spread, else plain sweeps go on: they always converge.
+    spread, else mixed sweeps go on.
     """
     discount = batch.mdp.discount
     v = np.zeros(batch.mdp.num_states) if start is None else start
     offers = batch.mdp.state_start, np.arange(batch.mdp.num_rows)
     image, choice, attained = _sweep(batch, offers, ranks, v)
-    sweeps, rest = 1, 0
+    sweeps, rest, patience = 1, 0, FIRST_REST
+    mixing = Mixing()
     while True:
         spread, middle = _spread(image - v)
         error = 0.5 * spread / (1.0 - discount)
@@ -98,11 +99,45 @@ def fixed_point(
             sweeps += 1
             if _spread(result[0] - trial)[0] < 0.5 * spread:
                 v, (image, choice, attained) = trial, result
+                mixing = Mixing()
                 continue
-            rest = PLAIN_SWEEPS
-        v = image
+            rest, patience = patience, 2 * patience
+        v = mixing.after(v, image)
         image, choice, attained = _sweep(batch, offers, ranks, v)
         sweeps, rest = sweeps + 1, max(0, rest - 1)
+
+
+class Mixing:
+    """Sweeps that learn from the last few (Anderson 1965): the mixture that leaves least change.
+
+    Where the mixture turns out worse, the best image so far is taken, and learning begins anew: a
+    sweep from there narrows the spread by the discount at least.
+    """
+
+    DEPTH = 5
+
+    def __init__(self) -> None:
+        self.images: list[Floats] = []
+        self.changes: list[Floats] = []
+        self.lowest = np.inf
+        self.best = np.empty(0)
+
+    def after(self, v: Floats, image: Floats) -> Floats:
+        """Return where to sweep next."""
+        change = image - v
+        spread, middle = _spread(change)
+        if spread > 2 * self.lowest:
+            self.images, self.changes, self.lowest = [], [], np.inf
+            return self.best
+        if spread < self.lowest:
+            self.lowest, self.best = spread, image
+        self.images = [*self.images[-self.DEPTH :], image]
+        self.changes = [*self.changes[-self.DEPTH :], change - middle]  # a constant is no error
+        if len(self.images) == 1:
+            return image
+        shares = np.linalg.lstsq(np.diff(self.changes, axis=0).T, self.changes[-1], rcond=1e-10)[0]
+        mixed: Floats = image - shares @ np.diff(self.images, axis=0)
+        return mixed
 
 
 def _spread(change: Floats) -> tuple[float, float]:
