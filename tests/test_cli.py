@@ -193,6 +193,18 @@ def test_stages_print_plain_lines_now_and_then(capsys, monkeypatch):
     assert lines[2].startswith("Counting: ")
 
 
+def test_the_time_left_is_told_only_when_it_is_known():
+    pace = console.Pace(30)
+    # Half a minute of compiling before the first step, and again at the fifth.
+    times = [30.0, 32.0, 34.0, 36.0, 70.0, 72.0, 74.0, 76.0]
+    told = [pace.left(done, now) for done, now in enumerate(times, start=1)]
+    assert told[:5] == [""] * 5
+    assert told[5:] == ["about 48 s left", "about 46 s left", "about 44 s left"]
+    assert console.Pace(None).left(3, 1.0) == ""
+    nearly = console.Pace(10)
+    assert [nearly.left(done, done / 10) for done in range(1, 11)] == [""] * 10
+
+
 def test_stages_are_live_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with Output().stage("Counting [1]", total=4) as stage:

@@ -130,6 +130,41 @@ class Stage:
         self.update(sweeps, f"sweep {sweeps}, error bound {error_bound:.2g}")
 
 
+class Pace:
+    """How long the rest of a stage takes, told only where that can be known.
+
+    What comes before the first step (kernels are compiled, memory is filled) says nothing about
+    those after it, and neither does a single slow step.
+
+    Examples
+    --------
+    >>> pace = Pace(20)
+    >>> [pace.left(done, now) for done, now in [(1, 30.0), (2, 31.0), (3, 32.0), (4, 45.0)]]
+    ['', '', '', '']
+    >>> pace.left(5, 46.0), pace.left(10, 51.0)
+    ('about 15 s left', 'about 10 s left')
+    """
+
+    LEAST_STEPS, LEAST_SHARE = 4, 0.2
+
+    def __init__(self, total: int | None) -> None:
+        self.total = total
+        self.last: tuple[int, float] | None = None
+        self.paces: list[float] = []
+
+    def left(self, done: int, now: float) -> str:
+        """Return about how long it will take at ``done`` steps of the total, or ""."""
+        if self.last is not None and done > self.last[0]:
+            self.paces.append((now - self.last[1]) / (done - self.last[0]))
+        self.last = done, now
+        if not self.total or len(self.paces) < self.LEAST_STEPS:
+            return ""
+        usual = sorted(self.paces)[len(self.paces) // 2]
+        seconds = usual * (self.total - done)
+        known = done >= self.LEAST_SHARE * self.total
+        return f"about {seconds:.0f} s left" if known and seconds >= 1 else ""
+
+
 class PlainStage(Stage):
     """A line now and then, for logs and pipes."""
 
@@ -138,43 +173,40 @@ class PlainStage(Stage):
 
     def __init__(self, total: int | None) -> None:
         self.total = total
-        self.began = self.last = time.monotonic()
+        self.pace = Pace(total)
+        self.last = time.monotonic()
 
     def update(self, done: int, remark: str = "") -> None:
         """Print a line if the last one is old enough."""
         now = time.monotonic()
+        left = self.pace.left(done, now)
         if now - self.last >= self.EVERY:
             self.last = now
             share = f"{100 * done // self.total}%" if self.total else ""
-            texts = (share, remark, self._left(done, now))
+            texts = (share, remark, f"({left})" if left else "")
             print(" ", *(text for text in texts if text), file=sys.stderr)  # noqa: T201
-
-    def _left(self, done: int, now: float) -> str:
-        """Return about how long it will take, where that can be told and is worth telling."""
-        if not self.total or not 0 < done < self.total:
-            return ""
-        left = (now - self.began) * (self.total - done) / done
-        return f"(about {left:.0f} s left)" if left >= 1 else ""
 
 
 @contextmanager
 def _live(title: str, total: int | None) -> Iterator[Stage]:
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
     from rich.table import Column
 
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     if total:
-        columns += [BarColumn(bar_width=16), TimeRemainingColumn(compact=True)]
+        columns += [BarColumn(bar_width=16), TextColumn("{task.fields[left]}", markup=False)]
     # The remark takes what is left of the line, and is cut where that is too little.
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     columns += [TextColumn("{task.fields[remark]}", markup=False, table_column=rest)]
     console = _rich_console(sys.stderr)
     with Progress(*columns, console=console, transient=True, expand=True) as progress:
-        task = progress.add_task(title, total=total, remark="")
+        task = progress.add_task(title, total=total, remark="", left="")
+        pace = Pace(total)
 
         class Live(Stage):
             def update(self, done: int, remark: str = "") -> None:
-                progress.update(task, completed=done, remark=remark)
+                left = pace.left(done, time.monotonic())
+                progress.update(task, completed=done, remark=remark, left=left)
 
         yield Live()
 

@@ -254,7 +254,7 @@ def test_finitely_many_draws_are_split_once():
     assert any("1001 draws were split once: 500 to choose" in note for note in result.notes)
     fewer = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=501)
     assert fewer.selection_draws == 500
-    assert any("500 draws, not 501" in note for note in fewer.notes)
+    assert any("500 draws, not 501: the posterior has no more" in note for note in fewer.notes)
 
 
 def test_the_parts_of_a_split_have_no_common_draw():
@@ -288,7 +288,7 @@ def test_large_models_are_searched_without_inverses(monkeypatch):
     monkeypatch.setattr("surefoot.certificates.batch.BATCH_VALUES", 100 * mdp.num_entries)
     result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=200)
     assert result.selection_draws == 100
-    assert any("100 draws, not 200" in note for note in result.notes)
+    assert any("100 draws, not 200: no more fit in memory" in note for note in result.notes)
     (local,) = (c for c in result.candidates if c.name.startswith("local search"))
     assert local.percentile >= max(c.percentile for c in result.candidates)
     assert local.percentile > result.candidates[0].percentile

@@ -162,6 +162,8 @@ def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
         made = run(settings, out, teller=Teller())
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     assert "same settings" in notes[0]
+    (line,) = (text for text in notes if text.startswith("Time: "))
+    assert "done by an earlier run: Reading the log, Finding and certifying a policy" in line
     assert made.certificate.robust_return is not None
     assert verify_run(out, np.random.default_rng(0)).stands
 

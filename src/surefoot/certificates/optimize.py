@@ -256,16 +256,18 @@ def _selection_draws(
 ) -> tuple[int, list[str]]:
     """Return how many draws to choose on, and what to say where they are fewer than asked for."""
     entries = RowLayout.of(mdp).entries_of(rows)
-    limit = affordable(len(entries), uncertain=bool(rewards.uncertain[entries].any()))
+    some = bool(rewards.uncertain[entries].any())
+    limits = [(affordable(len(entries), uncertain=some), "no more fit in memory")]
     if posterior.num_draws is not None:
-        limit = min(limit, posterior.num_draws)
+        limits.append((posterior.num_draws, "the posterior has no more to choose on"))
+    limit, reason = min(limits)
     if wanted is None:
         n = min(max(FAVOURED_VALUES // len(entries), LEAST_DRAWS), MOST_DRAWS)
         return min(n, limit), []
     n = min(check_draws_wanted(wanted), limit)
     if n == wanted:
         return n, []
-    return n, [f"the policy was chosen on {n} draws, not {wanted}: no more were at hand."]
+    return n, [f"the policy was chosen on {n} draws, not {wanted}: {reason}."]
 
 
 def _search(

@@ -57,6 +57,8 @@ class Journal:
     file: Path | None = None
     times: list[tuple[str, float]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    earlier: list[str] = field(default_factory=list)
+    """Stages whose results were left behind by an interrupted run."""
 
     def note(self, text: str) -> None:
         """Tell the user, and keep it."""
@@ -93,7 +95,8 @@ class Journal:
         total = sum(seconds for _, seconds in self.times)
         memory = peak_memory()
         most = "" if memory is None else f"; most memory used {memory / 2**20:,.0f} MB"
-        return f"Time: {', '.join(parts)}; together {_seconds(total)}{most}."
+        before = f"; done by an earlier run: {', '.join(self.earlier)}" if self.earlier else ""
+        return f"Time: {', '.join(parts)}; together {_seconds(total)}{before}{most}."
 
 
 def _seconds(seconds: float) -> str:

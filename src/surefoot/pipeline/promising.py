@@ -29,8 +29,14 @@ from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate, solve
 
-CANDIDATES = 1 + len(ROBUST_SCALES) + VAR_LEVELS + 2 + len(CLIMB_SHARES) + STARTS
-"""About how many policies a search looks at: enough to tell how far it is."""
+WEIGHTS = {"coordinate ascent": 3, "local search": 4}
+"""What kinds of candidates cost, in candidates of the other kinds; about."""
+SEARCH_STEPS = (
+    1 + len(ROBUST_SCALES) + VAR_LEVELS + WEIGHTS["coordinate ascent"] * (2 + len(CLIMB_SHARES))
+    + WEIGHTS["local search"] * STARTS
+)  # fmt: skip
+STEPS = SEARCH_STEPS + 6
+"""Steps of a search with its certificate: enough to tell how far it is."""
 COMPARED = 20_000
 """Most draws on which two policies are compared."""
 
@@ -78,9 +84,9 @@ def find(model: Model, told: Told) -> Found:
 
     def progress(name: str, best: float) -> None:
         nonlocal done
-        done += 1
+        done += next((steps for kind, steps in WEIGHTS.items() if name.startswith(kind)), 1)
         sign = -1.0 if settings.costs else 1.0
-        told(min(done, CANDIDATES), f"best so far {sign * best:.6g} ({name})")
+        told(min(done, SEARCH_STEPS), f"best so far {sign * best:.6g} ({name})")
 
     result = optimize(
         model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],

@@ -22,6 +22,8 @@ from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
+READING, FINDING = "Reading the log", "Finding and certifying a policy"
+"""Stages whose results an interrupted run leaves behind."""
 SUBJECT, BEHAVIOUR = "the policy", "what was done in the log"
 
 
@@ -226,8 +228,9 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
     stored = work / "counts.npz"
     if stored.is_file():
         journal.note("The log was read already; its counts are used.")
+        journal.earlier.append(READING)
         return Counts.load(stored)
-    with journal.stage("Reading the log"):
+    with journal.stage(READING):
         counts = read_log(settings)
         if settings.add is not None:
             counts = earlier_counts(settings.add) + counts
@@ -250,13 +253,14 @@ def _found(model: Model, work: Path, journal: Journal) -> Found:
     sign = -1.0 if model.settings.costs else 1.0
     if certificate.is_file() and candidates.is_file():
         journal.note("The policy was found and certified already.")
+        journal.earlier.append(FINDING)
         stored, _, notes = writing.read_certificate(certificate)
         if model.settings.costs and stored.objective == "min":
             stored = promising.in_costs(stored)
         return Found(
             certificate=stored, candidates=writing.read_candidates(candidates, sign), notes=notes
         )
-    with journal.stage("Finding and certifying a policy", promising.CANDIDATES) as stage:
+    with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, stage.update)
     writing.write_candidates(candidates, found.candidates, sign)
     writing.write_certificate(certificate, found.certificate, None, found.notes)
