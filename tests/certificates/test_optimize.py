@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from surefoot.ambiguity.order_statistics import lower_rank
+from surefoot.certificates import batch
 from surefoot.certificates.batch import choosing_rng, split_draws
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.optimize import optimize
@@ -181,6 +182,34 @@ def test_out_of_time_the_best_so_far_is_certified():
     assert not ample.stopped_early
     assert not unlimited.stopped_early
     np.testing.assert_array_equal(ample.policy, unlimited.policy)
+
+
+@pytest.mark.parametrize("looks", [3, 30, 60, 90, 120])
+def test_the_search_ends_soon_after_its_time_is_over(looks, monkeypatch):
+    """Wherever the time ends, what is left is at most a candidate or two, and none is a loss."""
+    posterior, mdp = data(machine_replacement(), 10)
+    seen, evaluations = [], []
+
+    def over(_clock):
+        seen.append(None)
+        _clock.stopped = len(seen) > looks
+        return _clock.stopped
+
+    real = batch.policy_values
+
+    def counted(*given):
+        if len(seen) > looks:
+            evaluations.append(None)
+        return real(*given)
+
+    monkeypatch.setattr("surefoot.certificates.optimize._Clock.__call__", over)
+    for place in ("optimize", "local_search"):
+        monkeypatch.setattr(f"surefoot.certificates.{place}.policy_values", counted)
+    result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=400)
+    assert result.stopped_early
+    # One candidate is rated after the end; each is also evaluated once in the mean model.
+    assert len(evaluations) <= 3 + len(result.candidates)
+    assert max(c.percentile for c in result.candidates) >= result.candidates[0].percentile
 
 
 def test_progress_is_told_after_each_candidate():

@@ -28,9 +28,11 @@ def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[st
     solution = solve(batch.mdp, tolerance=_tolerance(batch))
     nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
-    yield from _robust(batch)
+    yield from _robust(batch, stopped)
     yield from _var(batch, delta, solution.value, stopped)
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
+        if stopped():
+            return
         if share < 1.0:
             name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
         else:
@@ -47,12 +49,24 @@ def _rows(batch: Batch, policy: Floats | Ints) -> Ints:
     return check_policy(batch.mdp, policy).rows.astype(np.int64)
 
 
-def _robust(batch: Batch) -> Iterator[tuple[str, Ints]]:
-    """Yield robust policies for L1 balls of growing size."""
+class _OutOfTimeError(Exception):
+    """Ends a solve whose time is over."""
+
+
+def _robust(batch: Batch, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+    """Yield robust policies for L1 balls of growing size, none when the time is over."""
+
+    def watch(*_: object) -> None:
+        if stopped():
+            raise _OutOfTimeError
+
     reach = mean_distances(batch)
     for scale in ROBUST_SCALES:
         ball = AmbiguitySet(mdp=batch.mdp, norm="l1", budget=np.minimum(2.0, scale * reach))
-        solution = solve(batch.mdp, ball, tolerance=100 * _tolerance(batch))
+        try:
+            solution = solve(batch.mdp, ball, tolerance=100 * _tolerance(batch), progress=watch)
+        except _OutOfTimeError:
+            return
         yield f"robust, budget {scale:g} x mean distance", _rows(batch, solution.policy)
 
 
@@ -67,9 +81,14 @@ def mean_distances(batch: Batch) -> Floats:
 
 
 def _var(batch: Batch, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
-    """Yield policies of the VaR operator at a path of levels, each from the value before."""
+    """Yield policies of the VaR operator at a path of levels, each from the value before.
+
+    When the time is over the last one is left as far as it got.
+    """
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
+        if stopped():
+            return
         ranks = np.full(batch.mdp.num_states, batch.rank(float(level)), dtype=np.int64)
         point = fixed_point(batch, ranks, v, 100 * _tolerance(batch), MAX_SWEEPS, stopped)
         v = point.v

@@ -31,7 +31,8 @@ class Certificate(Shown):
     marginal_bound
         The promise in its marginal form: right on average over the Monte Carlo.
     scope
-        Whom the other end speaks of: ``"no policy"`` or ``"no deterministic policy"``.
+        Whom the other end speaks of: ``"no policy"`` or ``"no deterministic policy"``; with
+        ``" among those allowed"`` where only some pairs were allowed.
     delta, eta
         Failure probability of the promise, and of the Monte Carlo itself.
     draws, other_draws

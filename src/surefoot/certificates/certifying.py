@@ -1,16 +1,20 @@
 """Certify a policy."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
-from surefoot.certificates.batch import children
+from surefoot.certificates.batch import allowed_rows, children, restricted
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import Rewards, policy_returns, rewards_of, usual_tolerance
 from surefoot.certificates.upper import UpperBound, upper_bound
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.posterior.some_rows import SomeRows
 from surefoot.solvers.policies import RowPolicy, check_policy
 from surefoot.solvers.solver import evaluate
 
@@ -27,6 +31,7 @@ def certify(
     objective: str = "max",
     robust_return: float | None = None,
     upper: bool = True,
+    allowed: ArrayLike | None = None,
 ) -> Certificate:
     """Bound from below what a fixed policy earns, and from above what any could be promised.
 
@@ -55,6 +60,9 @@ def certify(
         The robust value to be shown beside the promise, if there is one.
     upper
         Whether to bound what any policy could be promised.
+    allowed
+        ``(S, A)`` booleans or (state, action) pairs: then that bound speaks of the policies which
+        use these only, as this one must. None: of all.
 
     Examples
     --------
@@ -75,10 +83,11 @@ def certify(
     rows = check_policy(mdp, policy)
     rewards = rewards_of(mdp, posterior, objective=objective)
     pilot_rng, lower_rng, upper_rng = children(rng, 3)
+    part = _part(posterior, mdp, rewards, rows, allowed)
     if draws is not None:
         n = m = planning.check_draws(posterior, draws, delta, eta)
     else:
-        n, m = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng)
+        n, m = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng, part)
     returns = policy_returns(posterior, mdp, rows, n, lower_rng, rewards=rewards)
     ordered = np.sort(returns.lower)
     bound = float(ordered[lower_rank(n, delta, eta) - 1])
@@ -86,8 +95,8 @@ def certify(
     other = UpperBound(value=np.inf, scope="no policy", draws=0, policies=0)
     if upper:
         other = upper_bound(
-            posterior, mdp, rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
-            start=_first_rows(rows),
+            part.posterior, part.mdp, part.rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
+            start=part.start,
         )  # fmt: skip
     sign = 1.0 if objective == "max" else -1.0
     ends = sorted((sign * bound, sign * max(other.value, bound)))
@@ -97,7 +106,7 @@ def certify(
         lower_bound=ends[0],
         upper_bound=ends[1],
         marginal_bound=sign * float(ordered[marginal - 1]) if marginal >= 1 else None,
-        scope=other.scope,
+        scope=other.scope + part.added,
         delta=delta,
         eta=eta,
         draws=n,
@@ -126,14 +135,46 @@ def check_levels(delta: float, eta: float) -> tuple[float, float]:
     return float(delta), float(eta)
 
 
-def _first_rows(rows: RowPolicy) -> NDArray[np.int64]:
-    first: NDArray[np.int64] = rows.rows.astype(np.int64)[rows.start.astype(np.int64)[:-1]]
-    return first
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """The part of the model that policies may use: what the other end speaks of.
+
+    ``start`` is a row per state to begin with, ``added`` what the scope must add.
+    """
+
+    posterior: Posterior
+    mdp: MDP
+    rewards: Rewards
+    start: NDArray[np.int64]
+    added: str
+
+
+def _part(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, policy: RowPolicy, allowed: ArrayLike | None
+) -> _Part:
+    played = policy.rows.astype(np.int64)
+    first = played[policy.start.astype(np.int64)[:-1]]
+    rows = allowed_rows(mdp, allowed)
+    if len(rows) == mdp.num_rows:
+        return _Part(posterior=posterior, mdp=mdp, rewards=rewards, start=first, added="")
+    wrong = np.setdiff1d(played, rows)
+    if len(wrong):
+        name = RowLayout.of(mdp).row_name(int(wrong[0]))
+        raise ValueError(f"the policy uses {name}, which is not allowed ({len(wrong)} such pairs).")
+    some = SomeRows(posterior, RowLayout.of(mdp), rows)
+    own = rewards.of(some.entries)
+    return _Part(
+        posterior=some,
+        mdp=restricted(mdp, rows, mdp.probability[some.entries], own.fixed),
+        rewards=own,
+        start=np.searchsorted(rows, first),
+        added=" among those allowed",
+    )
 
 
 def _planned(
     posterior: Posterior, mdp: MDP, rows: RowPolicy, rewards: Rewards,
-    delta: float, eta: float, rng: np.random.Generator,
+    delta: float, eta: float, rng: np.random.Generator, part: _Part,
 ) -> tuple[int, int]:  # fmt: skip
     """Choose the draws of both ends from a pilot; finitely many draws are all used."""
     if posterior.num_draws is not None:
@@ -141,5 +182,5 @@ def _planned(
         return n, n
     pilot = policy_returns(posterior, mdp, rows, planning.PILOT, rng, rewards=rewards).lower
     n = planning.plan_draws(pilot, delta, eta, planning.policy_work(mdp, rewards, rows))
-    m = planning.plan_draws(pilot, delta, eta, planning.best_work(mdp, rewards))
+    m = planning.plan_draws(pilot, delta, eta, planning.best_work(part.mdp, part.rewards))
     return n, m

@@ -179,11 +179,12 @@ def optimize(
     rng
         Source of all draws; choice and certificate have generators of their own.
     time_budget
-        Seconds for the search; the certificate comes after it. The nominal policy is always
-        considered, whatever the budget.
+        Seconds for the search, kept to within one evaluation of a policy; the certificate comes
+        after it (about ten seconds of one core for each end, or 2000 draws where these take
+        longer). The nominal policy is always considered, whatever the budget.
     allowed
         ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
-        other end of the bracket still speaks of all policies.
+        other end of the bracket then speaks of policies among those allowed.
     eta
         Failure probability of the Monte Carlo behind each end of the certificate.
     draws
@@ -226,7 +227,7 @@ def optimize(
     policy = next(candidate.policy for candidate in candidates if candidate.selected)
     certificate = certify(
         policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
-        objective=objective,
+        objective=objective, allowed=allowed,
     )  # fmt: skip
     return Result(
         policy=policy,

@@ -49,11 +49,23 @@ class ReturnDraws:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rewards:
-    """The rewards of every entry, and which of them are uncertain means (with their counts)."""
+    """The rewards of every entry, and which of them are uncertain means (with their counts).
+
+    ``places`` are the entries of the counts that these are; None where they are all of them.
+    """
 
     fixed: Floats
     counts: Any
     uncertain: NDArray[np.bool_]
+    places: Ints | None = None
+
+    def of(self, entries: Ints) -> "Rewards":
+        """Return the rewards of some entries."""
+        places = entries if self.places is None else self.places[entries]
+        return Rewards(
+            fixed=self.fixed[entries], counts=self.counts, uncertain=self.uncertain[entries],
+            places=places,
+        )  # fmt: skip
 
     def draw(self, n: int, entries: Ints, rng: np.random.Generator) -> Floats:
         """Return ``(n, entries)`` rewards, or one line where all are certain."""
@@ -67,7 +79,8 @@ class Rewards:
         uncertain = self.uncertain[entries]
         if not uncertain.any():
             return self.fixed[entries][None]
-        drawn = self.means.draws(key, first, last, entries)
+        places = entries if self.places is None else self.places[entries]
+        drawn = self.means.draws(key, first, last, places)
         drawn[:, ~uncertain] = self.fixed[entries[~uncertain]]
         return drawn
 
