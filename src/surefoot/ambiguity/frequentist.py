@@ -99,7 +99,7 @@ def frequentist_set(
     >>> mdp = counts.to_mdp(discount=0.99)
     >>> made = frequentist_set(counts, mdp, delta=0.05, kind="weighted_l1", fixed_design=True)
     >>> made
-    AmbiguitySet(l1, 12 rows, budgets 0 to 0.162225, uniform weights, frequentist, delta 0.05)
+    AmbiguitySet(l1, 12 rows, budgets 0 to 0.1622, uniform weights, frequentist, delta 0.05)
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}; choose one of {', '.join(map(repr, KINDS))}.")

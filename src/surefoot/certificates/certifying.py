@@ -100,7 +100,7 @@ def certify(
         )  # fmt: skip
     sign = 1.0 if objective == "max" else -1.0
     ends = sorted((sign * bound, sign * max(other.value, bound)))
-    assumed, warned = provenance.assumptions_of(posterior)
+    assumed, warned = provenance.assumptions_of(posterior, mdp)
     nominal = evaluate(mdp, policy, objective=objective, tolerance=usual_tolerance(mdp))
     return Certificate(
         lower_bound=ends[0],

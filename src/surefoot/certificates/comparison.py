@@ -133,5 +133,5 @@ def compare(
         eta=eta,
         draws=n,
         seed=provenance.seed_of(rng),
-        assumptions=provenance.of_difference(provenance.assumptions_of(posterior)[0]),
+        assumptions=provenance.of_difference(provenance.assumptions_of(posterior, mdp)[0]),
     )

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from surefoot._version import __version__
+from surefoot.data.landing import landing_of
+from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.protocol import Posterior
@@ -63,7 +65,16 @@ ASSUMED = {
     "reward seen",
 }
 """What the sentence must add, by the support of the counts."""
-TAKEN = "taking what was never observed to lead to the lowest reward seen"
+LED_ON = (
+    "assuming that what was never observed is no worse than the lowest reward seen, and leads to "
+    "no state worse than "
+)
+"""The same where the model lets the unseen lead on to a state of the log."""
+TAKEN = {
+    ASSUMED["unseen"]: "taking what was never observed to lead to the lowest reward seen",
+    LED_ON: "taking what was never observed to lead to the lowest reward seen, and then to ",
+}
+"""The beginnings of assumptions that say "no worse", and what a difference must say instead."""
 KIND_TO_COSTS = (
     "objective='min': what was never observed was given the lowest reward, which for costs is the "
     "best case. State costs as negative rewards and use objective='max', or declare the support "
@@ -71,7 +82,7 @@ KIND_TO_COSTS = (
 )
 
 
-def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def assumptions_of(posterior: Posterior, mdp: MDP) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what the sentence must add, and the warnings of the log."""
     counts = getattr(posterior, "counts", None)
     if counts is None:
@@ -79,7 +90,12 @@ def assumptions_of(posterior: Posterior) -> tuple[tuple[str, ...], tuple[str, ..
     from surefoot.data.summary import warnings_of
 
     support = "" if counts.report is None else counts.report.support
-    return assumed(support), tuple(warnings_of(counts))
+    assumptions = assumed(support)
+    if support == "unseen" and counts.unseen is not None:
+        target = landing_of(mdp, counts.unseen)
+        if target != counts.unseen:
+            assumptions = (f"{LED_ON}{name_of(target, mdp.state_labels)}",)
+    return assumptions, tuple(warnings_of(counts))
 
 
 def assumed(support: str) -> tuple[str, ...]:
@@ -93,7 +109,14 @@ def of_difference(assumptions: tuple[str, ...]) -> tuple[str, ...]:
     One policy may meet what was never observed more often than the other. That it leads to nothing
     worse than the lowest reward would not do here: better things might favour the other policy.
     """
-    return tuple(TAKEN if text == ASSUMED["unseen"] else text for text in assumptions)
+    return tuple(_taken(text) for text in assumptions)
+
+
+def _taken(text: str) -> str:
+    for beginning, instead in TAKEN.items():
+        if text.startswith(beginning):
+            return instead + text.removeprefix(beginning)
+    return text
 
 
 def check_objective(posterior: Posterior, objective: str) -> None:

@@ -69,6 +69,12 @@ MODEL: tuple[Option, ...] = (
         "RULE",
         "Successors of a row: observed, action, all, unseen, or a file that lists them. [unseen]",
     ),
+    Option(
+        "unseen",
+        str,
+        WORD,
+        "What was never observed leads to the worst state, or nowhere: worst, absorbing. [worst]",
+    ),
     Option("unvisited", str, WORD, "Pairs never tried: drop, or prior to keep them. [drop]"),
     Option("min_visits", int, WHOLE, "Do not offer pairs tried fewer times. [0]"),
     Option(

@@ -203,8 +203,11 @@ def initial_distribution(counts: Counts, initial: Any = None) -> InitialDistribu
     return InitialDistribution(probability=given, origin="given")
 
 
-def to_mdp(counts: Counts, discount: float, initial: Any, prior: ArrayLike | None) -> "MDP":
+def to_mdp(
+    counts: Counts, discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None
+) -> "MDP":
     """Return the model of declared counts, entry for entry."""
+    from surefoot.data.landing import ABSORBING, WORST, lead_on
     from surefoot.model.mdp import MDP
 
     if counts.reward_mean is None:
@@ -212,7 +215,7 @@ def to_mdp(counts: Counts, discount: float, initial: Any, prior: ArrayLike | Non
             "these counts have no rewards: read the log with a reward column or pass rewards= "
             "(an array, a mapping or a function)."
         )
-    return MDP.from_rows(
+    mdp = MDP.from_rows(
         state=counts.row_state[counts.entry_row],
         action=counts.row_action[counts.entry_row],
         successor=counts.successor,
@@ -225,6 +228,8 @@ def to_mdp(counts: Counts, discount: float, initial: Any, prior: ArrayLike | Non
         state_labels=counts.state_labels,
         action_labels=counts.action_labels,
     )
+    # Without a prior the model is the centre of sets, whose promise must not rest on a guess.
+    return lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
 
 
 def mean_probability(counts: Counts, prior: ArrayLike | None) -> Floats:

@@ -233,6 +233,7 @@ class Counts(RowSparse, Shown):
         min_visits: int = 0,
         prior: ArrayLike | None = None,
         rewards: Any = None,
+        unseen: str | None = None,
     ) -> "MDP":
         """Return the model these counts describe, on the entries of :meth:`on_support`.
 
@@ -251,6 +252,10 @@ class Counts(RowSparse, Shown):
             ``UNSEEN_PRIOR``). None: the observed frequencies, and a row never tried is uniform.
         rewards
             Given rewards, as in :meth:`with_rewards`.
+        unseen
+            Where the unseen state leads after one step at the lowest reward: ``"worst"``, to the
+            state of the log with the smallest value, or ``"absorbing"``, nowhere. None: worst
+            with a prior, absorbing without one.
 
         Examples
         --------
@@ -262,7 +267,7 @@ class Counts(RowSparse, Shown):
 
         source = self if rewards is None else self.with_rewards(rewards)
         placed = source.on_support(support, unvisited, min_visits)
-        return building.to_mdp(placed, discount, initial, prior)
+        return building.to_mdp(placed, discount, initial, prior, unseen)
 
     def with_rewards(self, rewards: Any) -> "Counts":
         """Return the same counts with rewards known beforehand in place of those seen.

@@ -103,7 +103,10 @@ class Model:
         first = mdp.state_start[:-1]
         loop = mdp.successor[mdp.row_start[first]] == np.arange(mdp.num_states)
         single = np.diff(mdp.row_start)[first] == 1
-        return np.asarray(alone & loop & single & (self.placed.visits[first] == 0))
+        passive = np.asarray(alone & loop & single & (self.placed.visits[first] == 0))
+        if self.placed.unseen is not None:
+            passive[self.placed.unseen] = True
+        return passive
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_] | None:
@@ -126,8 +129,20 @@ def build_model(settings: Settings, counts: Counts) -> Model:
     if initial is not None and initial not in ("episodes", "uniform"):
         initial = read_initial(initial, placed)
     prior = settings.prior if settings.basis == "bayesian" else None
-    mdp = placed.to_mdp(discount=settings.discounted, initial=initial, prior=prior)
+    mdp = placed.to_mdp(
+        discount=settings.discounted, initial=initial, prior=prior, unseen=_unseen(settings)
+    )
     return Model(settings=settings, counts=counts, placed=placed, mdp=mdp)
+
+
+def _unseen(settings: Settings) -> str | None:
+    """Return where the unseen leads; a promise without a prior takes no guess."""
+    if settings.basis == "frequentist" and settings.unseen == "worst":
+        raise ValueError(
+            "unseen='worst' is a guess from the posterior mean, which a frequentist promise does "
+            "without. Leave it out, or use basis='bayesian'."
+        )
+    return settings.unseen
 
 
 def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:

@@ -14,6 +14,7 @@ from surefoot._version import __version__
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "missing": ("error", "drop"),
+    "unseen": ("worst", "absorbing"),
     "labels": ("auto", "text"),
     "rewards": ("fixed", "normal", "bounded"),
     "unvisited": ("drop", "prior"),
@@ -56,7 +57,7 @@ class Settings(Shown):
         A file of rewards by state, action and perhaps next_state, instead of the column.
     costs
         Whether the reward column holds costs.
-    support, unvisited, min_visits, initial
+    support, unseen, unvisited, min_visits, initial
         As for `surefoot.Counts.to_mdp`; support and initial may name files.
     prior
         Dirichlet parameter of every successor.
@@ -102,6 +103,7 @@ class Settings(Shown):
     reward_range: tuple[float, ...] = ()
     costs: bool = False
     support: str | None = None
+    unseen: str | None = None
     unvisited: str | None = None
     min_visits: int = 0
     initial: str | None = None

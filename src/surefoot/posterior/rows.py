@@ -85,6 +85,16 @@ class RowLayout(RowSparse):
         entries: Ints = np.repeat(self.row_start[rows], sizes) + within
         return entries
 
+    @cached_property
+    def _closed(self) -> NDArray[np.bool_]:
+        """``(E,)``: the loops of states that only lead to themselves.
+
+        There is no doubt in such a row, so that a posterior has nothing to say about it: a model
+        may let the unseen state lead elsewhere.
+        """
+        alone = (np.diff(self.row_start) == 1)[self.entry_row]
+        return np.asarray(alone & (self.successor == self.entry_state))
+
     def mismatch(self, mdp: "MDP | RowLayout") -> str | None:
         """Return in what a model differs from this layout, or None."""
         for name in ("num_states", "num_rows", "num_entries"):
@@ -94,6 +104,8 @@ class RowLayout(RowSparse):
         for name in ("state_start", "row_action", "row_start", "successor"):
             mine, other = getattr(self, name), getattr(mdp, name)
             differs = np.flatnonzero(mine != other)
+            if name == "successor":
+                differs = differs[~self._closed[differs]]
             if len(differs):
                 at = differs[0]
                 return f"{name}[{at}] is {mine[at]}, the model's is {other[at]}"

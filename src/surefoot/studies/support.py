@@ -159,8 +159,9 @@ def claim(
     """Return the claimed bound and the action of each true state."""
     posterior = DirichletPosterior(counts, prior=choice.parameters(counts))
     mdp = counts.to_mdp(
-        discount=truth.discount, initial=truth.initial, prior=choice.parameters(counts)
-    )
+        discount=truth.discount, initial=truth.initial, prior=choice.parameters(counts),
+        unseen=choice.unseen,
+    )  # fmt: skip
     rows = optimal_rows(mdp)
     drawn = np.concatenate(list(posterior.stream(draws, rng, rows=rows, threads=1)))
     returns = np.sort(_returns(mdp, rows, drawn))
@@ -278,17 +279,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="of the larger domains; 5 times for the others",
     )
     parser.add_argument("--draws", type=int, default=399)
+    parser.add_argument(
+        "--only", default="", help="choices whose prior, as the tables call it, contains this"
+    )
     parser.add_argument("--delta", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     cells: list[Cell] = []
+    choices = [choice for choice in CHOICES if options.only in choice.prior]
     started = time.perf_counter()
     for name in options.domains:
         for samples in options.samples:
             rng = np.random.default_rng([options.seed, list(EFFORT).index(name), samples])
             cells += coverage(
                 make_domain(name), samples, EFFORT[name] * options.replications,
-                delta=options.delta, rng=rng, draws=options.draws,
+                delta=options.delta, rng=rng, draws=options.draws, choices=choices,
             )  # fmt: skip
             elapsed = time.perf_counter() - started
             sys.stderr.write(f"{name}, {samples} samples per row: done after {elapsed:.0f} s\n")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.data.counting import Counts
+from surefoot.data.landing import ABSORBING, WORST
 from surefoot.posterior.dirichlet import prior_entries
 
 Floats = NDArray[np.float64]
@@ -26,11 +27,14 @@ class Choice:
         How tables call it.
     parameters
         From declared counts to the Dirichlet prior of every entry.
+    unseen
+        Where the unseen state leads, as in ``counts.to_mdp``.
     """
 
     support: str
     prior: str
     parameters: Callable[[Counts], Floats]
+    unseen: str = ABSORBING
 
 
 def per_entry(support: str, value: float = 1.0) -> Choice:
@@ -63,18 +67,19 @@ def per_row(support: str, total: float = 1.0) -> Choice:
     return Choice(support=support, prior=f"{total:g} in all", parameters=parameters)
 
 
-def with_unseen(mass: float) -> Choice:
+def with_unseen(mass: float, unseen: str = ABSORBING) -> Choice:
     """Return the choice of observed successors at 1 each and one unseen successor.
 
     Examples
     --------
-    >>> with_unseen(0.5).prior
-    '1 each, 0.5 unseen'
+    >>> with_unseen(0.5, "worst").prior
+    '1 each, 0.5 unseen, worst'
     """
     return Choice(
         support="unseen",
-        prior=f"1 each, {mass:g} unseen",
+        prior=f"1 each, {mass:g} unseen, {unseen}",
         parameters=lambda counts: prior_entries(counts, 1.0, mass),
+        unseen=unseen,
     )
 
 
@@ -89,4 +94,7 @@ CHOICES = (
     with_unseen(0.5),
     with_unseen(0.25),
     with_unseen(0.125),
+    with_unseen(1.0, WORST),
+    with_unseen(0.5, WORST),
+    with_unseen(0.25, WORST),
 )
