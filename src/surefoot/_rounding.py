@@ -45,6 +45,19 @@ def near_text(value: float, digits: int = DIGITS) -> str:
     return _text(value, digits, ROUND_HALF_EVEN)
 
 
+def chance_text(share: float) -> str:
+    """Return an estimated probability in words; never "1.000", which no number of draws shows.
+
+    Examples
+    --------
+    >>> chance_text(0.9981), chance_text(1.0), chance_text(0.0)
+    ('about 0.998', 'above 0.999', 'below 0.001')
+    """
+    if share > 0.9995:
+        return "above 0.999"
+    return "below 0.001" if share < 0.0005 else f"about {share:.3f}"
+
+
 def bracket_text(lower: float, upper: float) -> tuple[str, str]:
     """Return both ends of a bracket, rounded outwards, with digits enough to tell them apart.
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
-from surefoot._rounding import lower_text, near_text
+from surefoot._rounding import chance_text, lower_text, near_text
 from surefoot._showing import Shown
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import planning, provenance
@@ -65,7 +65,7 @@ class Comparison(Shown):
         given = ", ".join(("given this prior and data", *self.assumptions))
         return (
             f"With {percent(self.delta)} confidence, {given}, policy a is {claim}; it is better "
-            f"with probability about {self.probability_a_better:.3f}."
+            f"with probability {chance_text(self.probability_a_better)}."
         )
 
     def _headline(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._rounding import lower_text, near_text
+from surefoot._rounding import chance_text, lower_text, near_text
 from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
@@ -215,8 +215,8 @@ class Difference:
         if self.probability_better is not None:
             way = gain if self.mean >= 0 else loss
             tail = (
-                f" (on average {near_text(abs(self.mean), 4)} {way}, better with probability about "
-                f"{self.probability_better:.3f})"
+                f" (on average {near_text(abs(self.mean), 4)} {way}, better with probability "
+                f"{chance_text(self.probability_better)})"
             )
         return f"With {percent(self.delta)} confidence, {given}, {claim}{tail}."
 
