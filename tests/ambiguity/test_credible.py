@@ -113,6 +113,8 @@ def test_too_few_draws_are_refused_with_the_number_needed():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"delta": 0.1, "center": "middle"}, "center='middle'; choose one of"),
+        ({"delta": 0.1, "objective": "cost"}, "objective='cost'; choose 'max' or 'min'"),
         ({"delta": 0.0}, "delta=0.0"),
         ({"delta": np.nan}, "delta=nan"),
         ({"delta": 0.1, "eta": 1.0}, "eta=1.0"),

@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 
 from surefoot.report import plots
 from surefoot.report.page import SHOWN, Choice, Figure, Page
@@ -97,6 +98,15 @@ def test_references_inside_figures_lead_somewhere():
 def test_equal_numbers_are_no_trouble():
     assert "<svg" in plots.distribution(np.full(100, 2.0), [("promise", 2.0, "#000")], unit="r")
     assert "<svg" in plots.visits(np.array([0]), np.array([0]))
+
+
+@pytest.mark.parametrize(
+    "returns", [np.full(9, 7.0) + 1e-14 * np.arange(9), np.full(9, 1e-12), np.full(9, -1e300)]
+)
+def test_returns_that_are_almost_equal_are_no_trouble(returns):
+    """Rounding is too narrow a range for sixty bins."""
+    marks = [("promise", float(returns.min()), plots.ORANGE)]
+    assert "<svg" in plots.distribution(returns, marks, unit="return")
 
 
 def test_long_policies_are_cut_and_it_is_said():

@@ -109,6 +109,8 @@ def credible_set(
     """
     if norm not in NORMS:
         raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, NORMS))}.")
+    if objective not in ("max", "min"):
+        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
     if not passes >= 1:
         raise ValueError(f"passes={passes!r}; it must be at least 1.")
     posterior.check_matches(mdp)

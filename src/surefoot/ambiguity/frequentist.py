@@ -103,6 +103,8 @@ def frequentist_set(
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}; choose one of {', '.join(map(repr, KINDS))}.")
+    if objective not in ("max", "min"):
+        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
     _check_counts(counts, mdp, centred=kind != "clopper_pearson")

@@ -162,6 +162,9 @@ def choose_weights(
     ``"socp"`` is the second-order cone program of the paper in closed form: its optimum over
     weights *and* centre is the mean of the row's values.
     """
+    if isinstance(center, str) and center not in (*CENTERS, SEARCH):
+        names = ", ".join(map(repr, (*CENTERS, SEARCH)))
+        raise ValueError(f"center={center!r}; choose one of {names} or a number.")
     if not isinstance(weights, str):
         return Chosen(given_weights(mdp, weights), "given", "given")
     if weights == "uniform":

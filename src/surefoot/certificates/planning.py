@@ -63,14 +63,16 @@ def _sampling_work(rewards: Rewards, entries: Ints) -> float:
 
 
 def affordable_draws(work: float, least: int, most: int, total: float = WORK) -> int:
-    """Return as many draws as ``total`` operations pay for, but for the two limits.
+    """Return as many draws as ``total`` operations pay for: at most ``most``, but ``least`` always.
 
     Examples
     --------
     >>> affordable_draws(1e6, 2000, 20_000), affordable_draws(1e3, 2000, 20_000)
     (10000, 20000)
+    >>> affordable_draws(1e3, 30_000, 20_000)
+    30000
     """
-    return int(min(most, max(least, total / work)))
+    return int(max(least, min(most, total / work)))
 
 
 def check_draws(posterior: Posterior, draws: int, delta: float, eta: float) -> int:

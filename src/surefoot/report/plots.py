@@ -44,7 +44,8 @@ def distribution(
         axes.axvspan(*bracket, color=ORANGE, alpha=0.12, linewidth=0)
     low, high = np.quantile(returns, [0.0005, 0.9995])
     inside = returns[(returns >= low) & (returns <= high)]
-    axes.hist(inside, bins=60, color=BLUE, alpha=0.55, linewidth=0)
+    spread = max(float(high - low), 1e-6 * max(abs(low), abs(high), 1e-300))  # may be all alike
+    axes.hist(inside, bins=60, range=(low, low + spread), color=BLUE, alpha=0.55, linewidth=0)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     top = axes.get_ylim()[1]
