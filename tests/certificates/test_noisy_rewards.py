@@ -81,11 +81,34 @@ def test_draws_that_know_their_counts_include_the_rewards():
     assert rewards_of(mdp, part, objective="max").uncertain.any()
 
 
-def test_hierarchical_posteriors_include_the_rewards():
-    counts = placed_counts("normal")
-    posterior = sf.fit_pooled(counts, rng=rng(0), draws=20, warmup=40, chains=1, progress=False)
-    mdp = counts.to_mdp(discount=0.9, prior=1.0)
+class AsExact:
+    """Parameters that matter not: every draw is one of the exact posterior."""
+
+    def __init__(self, exact):
+        self.exact = exact
+
+    def expected(self, parameters):
+        return np.tile(self.exact.mean(), (len(parameters["x"]), 1))
+
+    def draw(self, parameters, key, first, rows):
+        return self.exact.draws(key, first, first + len(parameters["x"]), rows)
+
+
+def test_hierarchical_posteriors_include_the_rewards_where_the_unseen_leads_on():
+    """The counts loop in the unseen state, the model leads on: they still belong together."""
+    counts = sf.read_transitions(noisy_log(), rewards="normal").on_support("unseen")
+    exact, mdp = sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
+    assert mdp.successor[-1] != mdp.num_states - 1
+    posterior = sf.HierarchicalPosterior(
+        layout=exact.layout,
+        parameters={"x": rng(0).normal(size=(2, 400))},
+        model=AsExact(exact),
+        counts=counts,
+    )
     assert rewards_of(mdp, posterior, objective="max").uncertain.any()
+    result = sf.optimize(posterior, mdp, delta=0.1, rng=rng(1))
+    assert "scatter normally" in result.certificate.sentence
+    assert sf.verify(result.certificate, posterior, mdp, rng=rng(2)).stands
 
 
 def test_counts_of_other_rows_are_refused():
@@ -171,6 +194,31 @@ def test_support_is_in_the_frequentist_sentence():
         if support == "unseen":
             with pytest.raises(ValueError, match="for costs is the best case"):
                 sf.certify_frequentist(policy, box, mdp, objective="min")
+
+
+def test_the_sentence_says_what_uncertain_rewards_rest_on():
+    """Rare losses that the log never showed would break the promise: that is an assumption."""
+    words = {"normal": "scatter normally", "bounded": "no step brings more or less than was ever"}
+    for model, said in words.items():
+        counts = sf.read_transitions(noisy_log(), rewards=model).on_support("observed")
+        mdp, frequencies = counts.to_mdp(discount=0.9, prior=1.0), counts.to_mdp(discount=0.9)
+        policy, posterior = sf.solve(mdp).policy, sf.DirichletPosterior(counts)
+        made = sf.certify(policy, posterior, mdp, draws=200, rng=rng(0), upper=False)
+        box = sf.frequentist_set(counts, frequencies, delta=0.05, kind="clopper_pearson")
+        versus = sf.compare(policy, 1 - policy, posterior, mdp, draws=200, rng=rng(0))
+        certain = counts.to_mdp(discount=0.9, prior=1.0, rewards=np.zeros((4, 2)))
+        for text in (
+            made.sentence,
+            sf.certify_frequentist(policy, box, frequencies).sentence,
+            versus.sentence,
+        ):
+            assert said in text
+        known = sf.certify(policy, posterior, certain, draws=200, rng=rng(0), upper=False)
+        assert said not in known.sentence
+    given = placed_counts("bounded")
+    mdp = given.to_mdp(discount=0.9, prior=1.0)
+    made = sf.certify(policy, sf.DirichletPosterior(given), mdp, draws=200, rng=rng(0), upper=False)
+    assert "was ever seen" not in made.sentence
 
 
 def test_ends_of_rewards_are_checked():

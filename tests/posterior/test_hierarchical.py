@@ -88,6 +88,12 @@ def test_rows_with_few_data_borrow_from_the_others(pooled_fit):
     assert np.abs(last - truth).sum() < 0.25 < np.abs(alone - truth).sum()
 
 
+def test_fits_know_the_counts_that_they_rest_on(pooled_fit, population_fit):
+    for fit in (pooled_fit, population_fit):
+        posterior = next(part for part in fit if isinstance(part, HierarchicalPosterior))
+        assert np.array_equal(posterior.counts.successor, posterior.layout.successor)
+
+
 def test_rows_of_one_action_move_together():
     layout = RowLayout.of(Counts.from_arrays(np.zeros((2, 1, 2), int), support=np.ones((2, 1, 2))))
     model = PooledRows(layout=layout, count=np.zeros(4), slot=np.array([0, 1, 0, 1]), fixed=1.0)

@@ -53,6 +53,9 @@ class Confidence(Shown):
     support
         Where the reachable successors come from, as in `Counts.on_support`; "" where they are known
         without a log.
+    reward_law
+        What the intervals of uncertain mean rewards rest on: ``"normal"``, ``"bounded"`` (within a
+        range given), ``"seen"`` (within the range seen) or "" where rewards are certain.
     filled_low
         Whether the lowest reward seen stands for what was never seen.
     assumptions
@@ -78,6 +81,7 @@ class Confidence(Shown):
     weights: str = "uniform"
     scale: str = "one"
     support: str = ""
+    reward_law: str = ""
     filled_low: bool = False
     assumptions: tuple[str, ...] = ()
     seal: str = ""

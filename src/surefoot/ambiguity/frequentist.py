@@ -12,7 +12,7 @@ from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet, seal
 from surefoot.ambiguity.weights import Chosen, choose_weights, successor_values
 from surefoot.data.counting import Counts
-from surefoot.data.reward_uncertainty import mean_reward_interval, uncertain_rewards
+from surefoot.data.reward_uncertainty import mean_reward_interval, model_uncertain_rewards
 from surefoot.model.checks import row_name
 from surefoot.model.mdp import MDP
 
@@ -32,6 +32,7 @@ REUSED = (
     "survives this."
 )
 READ_OFF = "The reachable successors were read off the same log; the bound takes them as given."
+HALF_FOR_REWARDS = "Mean rewards are uncertain; half of delta is theirs."
 REWARD_SHARE = 0.5
 """Share of delta that the intervals of uncertain mean rewards get."""
 
@@ -132,7 +133,8 @@ def frequentist_set(
             weights=chosen.name, scale=chosen.scale,
             support="" if report is None else report.support,
             filled_low=report is not None and report.filled_low,
-            assumptions=said if low is None else (*said, _about_rewards(counts)),
+            reward_law="" if low is None else _reward_law(counts),
+            assumptions=said if low is None else (*said, HALF_FOR_REWARDS),
         ),
     )  # fmt: skip
 
@@ -140,28 +142,20 @@ def frequentist_set(
 def _mean_rewards(
     counts: Counts, mdp: MDP, delta: float
 ) -> tuple[Floats | None, Floats | None, float]:
-    """Return the ends of uncertain mean rewards (None: they are certain) and what delta is left.
-
-    A reward that the model does not take from the counts was given and is certain.
-    """
-    if counts.reward_mean is None:
-        return None, None, delta
-    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
-    uncertain = uncertain_rewards(counts) & (counts.reward_mean == fixed)
+    """Return the ends of uncertain mean rewards (None: they are certain) and what delta is left."""
+    uncertain = model_uncertain_rewards(counts, mdp)
     if not uncertain.any():
         return None, None, delta
+    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
     low, high = mean_reward_interval(counts, REWARD_SHARE * delta)
     left = (1.0 - REWARD_SHARE) * delta
     return np.where(uncertain, low, fixed), np.where(uncertain, high, fixed), left
 
 
-def _about_rewards(counts: Counts) -> str:
-    """Say what the intervals of mean rewards rest on."""
-    start = "Mean rewards are uncertain; their intervals have half of delta and take"
+def _reward_law(counts: Counts) -> str:
     if counts.reward_model == "normal":
-        return f"{start} rewards to scatter normally."
-    known = "the range given" if counts.reward_range is not None else "the range seen in the log"
-    return f"{start} rewards to lie in {known}."
+        return "normal"
+    return "seen" if counts.reward_range is None else "bounded"
 
 
 def split_counts(

@@ -88,7 +88,10 @@ def certify_frequentist(
         numerical_error=2 * worst.error_bound,
         data_fingerprint=confidence.seal,
         model_fingerprint=provenance.model_fingerprint(mdp),
-        assumptions=provenance.assumed(confidence.support),
+        assumptions=(
+            *provenance.assumed(confidence.support),
+            *provenance.REWARDS.get(confidence.reward_law, ()),
+        ),
         warnings=confidence.assumptions,
         versions=provenance.versions(),
     )

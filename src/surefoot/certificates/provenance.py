@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from surefoot._version import __version__
+from surefoot.data.counting import Counts
 from surefoot.data.landing import landing_of
+from surefoot.data.reward_uncertainty import model_uncertain_rewards
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -75,6 +77,11 @@ TAKEN = {
     LED_ON: "taking what was never observed to lead to the lowest reward seen, and then to ",
 }
 """The beginnings of assumptions that say "no worse", and what a difference must say instead."""
+REWARDS: dict[str, tuple[str, ...]] = {
+    "normal": ("taking what single steps bring to scatter normally",),
+    "seen": ("assuming that no step brings more or less than was ever seen",),
+}
+"""What it must add for uncertain mean rewards, by what their law rests on."""
 KIND_TO_COSTS = (
     "objective='min': what was never observed was given the lowest reward, which for costs is the "
     "best case. State costs as negative rewards and use objective='max', or declare the support "
@@ -95,7 +102,16 @@ def assumptions_of(posterior: Posterior, mdp: MDP) -> tuple[tuple[str, ...], tup
         target = landing_of(mdp, counts.unseen)
         if target != counts.unseen:
             assumptions = (f"{LED_ON}{name_of(target, mdp.state_labels)}",)
-    return assumptions, tuple(warnings_of(counts))
+    return (*assumptions, *_about_rewards(counts, mdp)), tuple(warnings_of(counts))
+
+
+def _about_rewards(counts: Counts, mdp: MDP) -> tuple[str, ...]:
+    """Return what the law of uncertain mean rewards rests on, where the model has any."""
+    if counts.reward_mean is None or not model_uncertain_rewards(counts, mdp).any():
+        return ()
+    if counts.reward_model == "normal":
+        return REWARDS["normal"]
+    return REWARDS["seen"] if counts.reward_range is None else ()
 
 
 def assumed(support: str) -> tuple[str, ...]:

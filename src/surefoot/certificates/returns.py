@@ -15,7 +15,7 @@ from surefoot.certificates.return_kernels import (
     sparse_returns,
 )
 from surefoot.certificates.threads import shared
-from surefoot.data.reward_uncertainty import negated, uncertain_rewards
+from surefoot.data.reward_uncertainty import model_uncertain_rewards, negated
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.mean_rewards import MeanRewards
@@ -125,8 +125,8 @@ def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
     fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
     counts = getattr(posterior, "counts", None)
     uncertain = np.zeros(mdp.num_entries, dtype=np.bool_)
-    if counts is not None and counts.reward_mean is not None:
-        uncertain = uncertain_rewards(counts) & (counts.reward_mean == fixed)
+    if counts is not None:
+        uncertain = model_uncertain_rewards(counts, mdp)
     if objective == "max":
         return Rewards(fixed=fixed, counts=counts, uncertain=uncertain)
     # The cautious side of an uncertain mean is the other one: the counts themselves change sign.

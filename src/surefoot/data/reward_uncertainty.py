@@ -13,6 +13,7 @@ it has of the range: never higher than with a uniform prior. Intervals are Hoeff
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from scipy import stats
 
 from surefoot.data.counting import Counts
 from surefoot.data.rewards import GivenRewards
+
+if TYPE_CHECKING:
+    from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +53,17 @@ def uncertain_rewards(counts: Counts) -> NDArray[np.bool_]:
             )
         )  # fmt: skip
     return uncertain
+
+
+def model_uncertain_rewards(counts: Counts, mdp: "MDP") -> NDArray[np.bool_]:
+    """Return ``(E,)``: which mean rewards of a model are uncertain.
+
+    A reward that the model does not take from the counts was given by the user and is certain.
+    """
+    if counts.reward_mean is None:
+        return np.zeros(counts.num_entries, dtype=np.bool_)
+    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    return np.asarray(uncertain_rewards(counts) & (counts.reward_mean == fixed))
 
 
 def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:

@@ -118,7 +118,7 @@ class RowLayout(RowSparse):
 def check_counts(counts: Any, layout: RowLayout) -> Any:
     """Return declared counts that have the rows of a posterior, or say where they differ."""
     placed = counts.on_support()
-    difference = layout.mismatch(RowLayout.of(placed))
+    difference = RowLayout.of(placed).mismatch(layout)
     if difference is not None:
         raise ValueError(
             f"the posterior and the counts do not have the same rows: {difference}. Pass the "
