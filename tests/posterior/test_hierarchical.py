@@ -89,8 +89,7 @@ def test_rows_with_few_data_borrow_from_the_others(pooled_fit):
 
 
 def test_fits_know_the_counts_that_they_rest_on(pooled_fit, population_fit):
-    for fit in (pooled_fit, population_fit):
-        posterior = next(part for part in fit if isinstance(part, HierarchicalPosterior))
+    for posterior in (pooled_fit[1], population_fit):
         assert np.array_equal(posterior.counts.successor, posterior.layout.successor)
 
 
