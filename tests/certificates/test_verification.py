@@ -1,6 +1,7 @@
 """A certificate that was changed, or that no computation could have made, does not stand."""
 
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,16 @@ def test_changed_certificates_fall(made, changes):
     verdict = sf.verify(replace(certificate, **changes), posterior, mdp, rng=rng(3))
     assert not verdict.stands
     assert verdict.message.startswith("The certificate does not stand: ")
+
+
+@pytest.mark.parametrize("value", ["x", [], {}, True, [1, "a"], {"a": 1}, "nan"])
+def test_a_field_of_another_kind_is_named(made, value):
+    content = json.loads(made[0].to_json())
+    for field in fields(made[0]):
+        if isinstance(value, type(content[field.name])) and not isinstance(value, bool):
+            continue  # a text for a text: as good as any
+        with pytest.raises(ValueError, match=f"the certificate's {field.name} cannot be"):
+            sf.Certificate.from_json(json.dumps(content | {field.name: value}))
 
 
 def test_too_few_new_draws_are_refused(made):

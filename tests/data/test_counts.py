@@ -256,9 +256,10 @@ def test_files_that_cannot_be_saved_or_loaded(tmp_path: Path) -> None:
         Counts.from_arrays(DENSE, state_labels=(0.5, 1.5)).save(tmp_path / "x.npz")
     with pytest.raises(FileNotFoundError, match="no such file"):
         Counts.load(tmp_path / "none.npz")
-    (tmp_path / "bad.npz").write_text("x")
-    with pytest.raises(ValueError, match=r"bad.npz: not a file of saved counts"):
-        Counts.load(tmp_path / "bad.npz")
+    for text in ("x", ""):
+        (tmp_path / "bad.npz").write_text(text)
+        with pytest.raises(ValueError, match=r"bad.npz: not a file of saved counts"):
+            Counts.load(tmp_path / "bad.npz")
     np.savez(tmp_path / "other.npz", about=np.array('{"format": "surefoot counts 99"}'))
     with pytest.raises(ValueError, match=r"the format is 'surefoot counts 99'"):
         Counts.load(tmp_path / "other.npz")

@@ -106,6 +106,8 @@ def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
         ("config.toml", "prior = 1.0", "prior = 2.0", "other data"),
         ("config.toml", "delta = 0.05", "delta = 0.01", "delta differ"),
         ("policy.csv", "wear 0,run", "wear 0,repair", "not the policy"),
+        ("policy.json", '"wear 0": "run"', '"wear 0": "repair"', "not the policy"),
+        ("policy.json", "{", "", "not the policy"),
     ],
 )
 def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):

@@ -1,7 +1,8 @@
 """The certificate: the one place that says "with probability at least"."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import Field, asdict, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -196,13 +197,7 @@ class Certificate(Shown):
         missing = sorted(names - set(content))
         if missing:
             raise ValueError(f"the certificate lacks {', '.join(missing)}.")
-        values = {name: content[name] for name in names}
-        values["policy"] = np.array(values["policy"])
-        for end in ("lower_bound", "upper_bound"):
-            values[end] = float(values[end])
-        for name in ("assumptions", "warnings"):
-            values[name] = tuple(values[name])
-        return cls(**values)
+        return cls(**{field.name: _restored(field, content[field.name]) for field in fields(cls)})
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON; the file appears whole or not at all."""
@@ -213,6 +208,33 @@ class Certificate(Shown):
     def load(cls, path: str | Path) -> "Certificate":
         """Read a certificate from a JSON file."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+
+def _restored(field: Field[Any], value: Any) -> Any:
+    """Return a field from what JSON kept of it, or say what is wrong with it."""
+    wanted = str(field.type)
+    if field.name == "policy":
+        if isinstance(value, list) and value:
+            with suppress(ValueError, TypeError, OverflowError):
+                policy = np.array(value)
+                if policy.dtype.kind in "iuf":
+                    return policy
+    elif wanted.startswith("tuple"):
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            return tuple(value)
+    elif field.name in ("lower_bound", "upper_bound") and value in ("inf", "-inf"):
+        return float(value)
+    elif (value is None and "None" in wanted) or _is_of(value, field.type):
+        return value
+    raise ValueError(f"the certificate's {field.name} cannot be {value!r}.")
+
+
+def _is_of(value: Any, wanted: Any) -> bool:
+    if wanted is str or wanted is int:
+        return type(value) is wanted
+    if str(wanted).startswith("dict"):
+        return isinstance(value, dict)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def percent(failure: float) -> str:

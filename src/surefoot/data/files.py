@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> Counts:
         with np.load(place, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(str(arrays.pop("about")))
-    except (BadZipFile, KeyError, ValueError, OSError) as problem:
+    except (BadZipFile, KeyError, ValueError, OSError, EOFError) as problem:
         raise ValueError(f"{place}: not a file of saved counts ({problem}).") from None
     if about.get("format") != FORMAT:
         raise ValueError(

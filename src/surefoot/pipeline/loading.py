@@ -50,8 +50,8 @@ def load_run(folder: str | Path) -> Run:
 def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Verification:
     """Check the certificate of a run again, from its counts and configuration.
 
-    Also checks that ``policy.csv`` is the policy that was certified, and that nobody changed the
-    certificate's other numbers.
+    Also checks that ``policy.csv`` and ``policy.json`` are the policy that was certified, and that
+    nobody changed the certificate's other numbers.
 
     Examples
     --------
@@ -68,6 +68,9 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     path = stored.folder / "policy.csv"
     policy = read_policy(path, stored.model.mdp)
     if not np.array_equal(policy, stored.certificate.policy):
+        return promising.falls(f"{path} is not the policy that was certified.")
+    path = stored.folder / "policy.json"
+    if not writing.same_policy(path, stored.model, stored.certificate):
         return promising.falls(f"{path} is not the policy that was certified.")
     with processors(stored.model.settings):
         verdict = promising.check_again(stored.model, stored.certificate, rng)

@@ -10,7 +10,9 @@ from typing import Any
 
 from surefoot._writing import replacing
 from surefoot.certificates.certificate import Certificate
+from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import CandidateLine, Difference
+from surefoot.report.tables import policy_content, policy_lines
 
 CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
 BEHAVIOUR = "against_behaviour"
@@ -38,10 +40,22 @@ def read_certificate(path: Path) -> tuple[Certificate, Difference | None, tuple[
         certificate = Certificate.from_json(text)
         content: dict[str, Any] = json.loads(text)
         stored = content.get(BEHAVIOUR)
-        behaviour = None if stored is None else Difference.from_mapping(stored)
+        behaviour = None if stored is None else Difference.from_mapping(dict(stored))
+        notes = tuple(map(str, content.get("notes", ())))
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from None
-    return certificate, behaviour, tuple(content.get("notes", ()))
+    return certificate, behaviour, notes
+
+
+def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
+    """Tell whether ``policy.json`` holds the policy of a certificate."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    wanted = policy_content(lines)
+    return isinstance(content, dict) and all(content.get(k) == v for k, v in wanted.items())
 
 
 def is_unchanged(path: Path) -> bool:

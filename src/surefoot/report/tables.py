@@ -122,19 +122,24 @@ def write_policy(path: Path, lines: Sequence[PolicyLine]) -> None:
             )
 
 
+def policy_content(lines: Sequence[PolicyLine]) -> dict[str, Any]:
+    """Return what ``policy.json`` says about the policy itself."""
+    chance: dict[str, dict[str, float]] = {}
+    for line in lines:
+        chance.setdefault(str(line.state), {})[str(line.action)] = line.probability
+    content: dict[str, Any] = {
+        "action": {s: max(shares, key=lambda name: shares[name]) for s, shares in chance.items()}
+    }
+    if any(len(shares) > 1 for shares in chance.values()):
+        content["probability"] = chance
+    return content
+
+
 def write_policy_json(path: Path, lines: Sequence[PolicyLine], about: dict[str, Any]) -> None:
     """Write ``policy.json``: ``content["action"][state]`` is what to do.
 
     Labels are text there; where a policy is randomised, the most probable action stands.
     """
-    action: dict[str, Any] = {}
-    chance: dict[str, dict[str, float]] = {}
-    for line in lines:
-        chance.setdefault(str(line.state), {})[str(line.action)] = line.probability
-    for state, shares in chance.items():
-        action[state] = max(shares, key=lambda name: shares[name])
-    content = {"format": FORMAT, **about, "action": action}
-    if any(len(shares) > 1 for shares in chance.values()):
-        content["probability"] = chance
+    content = {"format": FORMAT, **about, **policy_content(lines)}
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
