@@ -1,5 +1,6 @@
 """Assumption checks: quiet when all is well, loud when it is not, and never lost."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from surefoot.data import checks, log, transitions
+from surefoot.data import checks, log, tally, transitions
 from surefoot.data.checks import independence
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
@@ -180,3 +181,65 @@ def test_sampling_of_long_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     first = read_transitions(pl.DataFrame(times), **ORDER).checks[0]
     assert first.warns
     assert "on the first rows" in first.sentence
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "folder", "memory"])
+@pytest.mark.parametrize("drift", [0.0, 0.2])
+def test_long_logs_are_halved_while_they_are_counted(
+    kind: str, drift: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = chain(4000, np.random.default_rng(0), drift=drift)
+    table = pl.DataFrame({k: v for k, v in data.items() if k not in ("episode", "step")})
+    path: Any = tmp_path / f"log.{kind}"
+    if kind == "csv":
+        table.write_csv(path)
+    elif kind == "csv.gz":
+        path.write_bytes(gzip.compress(table.write_csv().encode()))
+    elif kind == "parquet":
+        table.write_parquet(path)
+    elif kind == "folder":
+        path.mkdir()
+        table[:1000].write_parquet(path / "1.parquet")
+        table[1000:].write_parquet(path / "2.parquet")
+    else:
+        path = table
+    expected = read_transitions(path).checks[1]
+    assert expected.warns == bool(drift)
+    with monkeypatch.context() as patch:
+        patch.setattr(tally, "LONG", 0)
+        patch.setattr(transitions, "CHECK_AT_ONCE", 0)  # and so they are checked at once
+        patch.setattr(checks, "_counted", None)  # without another scan
+        counts = read_transitions(path)
+    assert counts.log is not None
+    assert counts.log.checked is not None
+    found = counts.checks[1]
+    # A CSV is halved where its size says: a line or two more or less.
+    assert found.sentence.split("(")[0] == expected.sentence.split("(")[0]
+    assert found.p_value == pytest.approx(expected.p_value, rel=0.2 if "csv" in kind else 1e-9)
+
+
+def test_a_wrong_guess_of_the_half_costs_a_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = chain(4000, np.random.default_rng(0), drift=0.2)
+    path = tmp_path / "log.parquet"
+    pl.DataFrame({k: v for k, v in data.items() if k not in ("episode", "step")}).write_parquet(
+        path
+    )
+    expected = read_transitions(path).checks[1]
+    monkeypatch.setattr(tally, "LONG", 0)
+    monkeypatch.setattr(tally, "expected_rows", lambda *_: 100)
+    found = read_transitions(path).checks[1]
+    assert found.p_value == expected.p_value
+
+
+def test_ordered_and_aggregated_logs_are_not_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "LONG", 0)
+    monkeypatch.setattr(tally, "expected_rows", None)  # nobody asks
+    walk = chain(400, np.random.default_rng(0))
+    assert len(read_transitions(walk, **ORDER).checks) == 2
+    weighted = {k: v for k, v in walk.items() if k not in ("episode", "step")}
+    weighted["n"] = np.ones(len(weighted["state"]), int)
+    assert all(
+        "aggregated" in check.sentence for check in read_transitions(weighted, count="n").checks
+    )

@@ -196,14 +196,20 @@ def not_possible(reason: str) -> tuple[Check, ...]:
 
 
 def check_assumptions(
-    connection: Connection, layout: Layout, *, drop_missing: bool, rows: int
-) -> tuple[Check, ...]:
-    """Look for memory and drift in a log, from SQL aggregates."""
+    connection: Connection, layout: Layout, *, drop_missing: bool, rows: int,
+    split: int | None = None,
+) -> tuple[Check, ...]:  # fmt: skip
+    """Look for memory and drift in a log, from SQL aggregates.
+
+    With ``split`` the table ``groups`` says how many of each transition are among so many first
+    rows; where these are about half of all ``rows`` the log is not scanned again.
+    """
     if layout.columns.count is not None:
         return not_possible("the log is aggregated and has no order")
     ordered = layout.columns.episode is not None and layout.columns.step is not None
     attempts = 2 if ordered else 1
-    drift = _drift(connection, layout, drop_missing, rows, attempts)
+    halved = split is not None and 0.45 * rows <= split <= 0.55 * rows
+    drift = _drift(connection, layout, drop_missing, None if halved else rows, attempts)
     if ordered:
         return _memory(connection, layout, drop_missing, rows, attempts), drift
     return not_possible("that needs episode= and step=")[0], drift
@@ -219,19 +225,33 @@ def _row_hash(layout: Layout) -> str:
 
 def _counted(layout: Layout, drop_missing: bool, *, rows: bool) -> str:
     moves = transitions(layout, drop_missing=drop_missing, rows=rows)
+    return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({_skipped(drop_missing)})"
+
+
+def _skipped(drop_missing: bool) -> str:
     # With missing="drop", rows before a gap were left out: what follows them is not their next.
-    skipped = f"{CUT}, {GAP}" if drop_missing else f"{CUT}"
-    return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({skipped})"
+    return f"{CUT}, {GAP}" if drop_missing else f"{CUT}"
 
 
 def _drift(
-    connection: Connection, layout: Layout, drop_missing: bool, rows: int, attempts: int
+    connection: Connection, layout: Layout, drop_missing: bool, rows: int | None, attempts: int
 ) -> Check:
-    moves = _counted(layout, drop_missing, rows=True)
-    found = connection.execute(
-        f'SELECT {_row_hash(layout)} AS pair, "row number" > {rows // 2} AS side, '
-        f"{_hashed([*names(layout, 't'), 'z'])} AS after, count(*) AS n FROM ({moves}) GROUP BY ALL"
-    ).fetchnumpy()
+    """Compare the halves of ``rows`` rows; None: those that the table ``groups`` tells apart."""
+    of = f"{_row_hash(layout)} AS pair"
+    to = f"{_hashed([*names(layout, 't'), 'z'])} AS after"
+    if rows is None:
+        counted = f"FROM groups WHERE flag NOT IN ({_skipped(drop_missing)})"
+        query = (
+            f"SELECT {of}, false AS side, {to}, early AS n {counted} AND early > 0 UNION ALL "
+            f"SELECT {of}, true AS side, {to}, n - early AS n {counted} AND early < n"
+        )
+    else:
+        moves = _counted(layout, drop_missing, rows=True)
+        query = (
+            f'SELECT {of}, "row number" > {rows // 2} AS side, {to}, count(*) AS n '
+            f"FROM ({moves}) GROUP BY ALL"
+        )
+    found = connection.execute(query).fetchnumpy()
     pairs, pair = np.unique(np.asarray(found["pair"]), return_inverse=True)
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
     side = np.asarray(found["side"]).astype(np.int64)

@@ -90,12 +90,19 @@ def one_pass(layout: Layout) -> bool:
     return layout.source.kind == "csv" or layout.derived or layout.columns.count is not None
 
 
-def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
-    """Create the table ``groups``, one line per (state, action, next state, terminal, flag)."""
+def group(
+    connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None = None
+) -> None:
+    """Create the table ``groups``, one line per (state, action, next state, terminal, flag).
+
+    With ``split`` it also says how many of them are among the first so many rows (``early``).
+    """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
     measures = [sql for name, sql in constant.items() if name not in grouped]
     measures.append("count(*) AS lines")
+    if split is not None:
+        measures.append(f'count(*) FILTER (WHERE "row number" <= {split}) AS early')
     measures += ["count(e) AS placed"] if layout.columns.episode is not None else []
     measures += ["count(k) AS ordered"] if layout.columns.step is not None else []
     where = ""
@@ -113,7 +120,7 @@ def group(connection: Connection, layout: Layout, *, drop_missing: bool) -> None
         connection,
         layout,
         f"CREATE TEMP TABLE groups AS SELECT {', '.join(grouped + measures)} "
-        f"FROM ({transitions(layout, drop_missing=drop_missing)}){where} "
+        f"FROM ({transitions(layout, drop_missing=drop_missing, rows=split is not None)}){where} "
         f"GROUP BY {', '.join(grouped)}",
     )
     if layout.columns.reward is not None and layout.columns.count is not None:

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from surefoot.data import faults, grouping, numbering
 from surefoot.data.columns import Layout
 from surefoot.data.rewards import range_per_action
-from surefoot.data.sources import Connection
+from surefoot.data.sources import Connection, expected_rows
 
 Floats = NDArray[np.float64]
 
+LONG = 1_000_000
+"""A log of so many rows is cut in two while it is counted."""
 ROUNDINGS = 64
 """Rewards that scatter by no more than this many roundings of their mean are equal."""
 
@@ -39,6 +41,8 @@ class Tally:
         Rows read, episodes, rows that only end a cut episode, rows with count 0.
     dropped
         Rows left out on request, by the column they lacked.
+    split
+        After how many rows the table of groups has cut the log in two; None where it has not.
     """
 
     state: NDArray[np.int64]
@@ -58,13 +62,15 @@ class Tally:
     cut: int
     zero_rows: int
     dropped: dict[str, int]
+    split: int | None
 
 
 def tally(
     connection: Connection, layout: Layout, *, drop_missing: bool, text_labels: bool
 ) -> Tally:
     """Count a log: group its rows, look for faults among the groups, number the labels."""
-    grouping.group(connection, layout, drop_missing=drop_missing)
+    split = _split(connection, layout)
+    grouping.group(connection, layout, drop_missing=drop_missing, split=split)
     faults.check_groups(connection, layout, drop_missing=drop_missing)
     numbering.collect_starts(connection, layout)
     states = numbering.number_labels(connection, layout, "state", text_labels=text_labels)
@@ -91,7 +97,20 @@ def tally(
         cut=_lines(connection, grouping.CUT),
         zero_rows=zero_rows,
         dropped=dropped | ({"a following step": gaps} if gaps else {}),
+        split=split,
     )
+
+
+def _split(connection: Connection, layout: Layout) -> int | None:
+    """Return where to cut a long log in two while it is counted: that saves the check a scan.
+
+    Logs that are checked for memory too are scanned again anyway, and short ones cost nothing.
+    """
+    columns = layout.columns
+    if columns.count is not None or (columns.episode is not None and columns.step is not None):
+        return None
+    rows = expected_rows(connection, layout.source)
+    return rows // 2 if rows >= LONG else None
 
 
 def _rewards(

@@ -161,8 +161,11 @@ def _with_model(
 def _history(connection: Connection, layout: Layout, seen: Tally, drop: bool) -> Log:
     source, columns = layout.source, layout.columns
     checked = None
-    if source.size <= CHECK_AT_ONCE:  # a table in memory has no size on disk
-        checked = check_assumptions(connection, layout, drop_missing=drop, rows=seen.rows)
+    # A table in memory has no size on disk.
+    if source.size <= CHECK_AT_ONCE or seen.split is not None:
+        checked = check_assumptions(
+            connection, layout, drop_missing=drop, rows=seen.rows, split=seen.split
+        )
     return Log(
         names=(source.name,),
         rows=seen.rows,
