@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks import scale, scale_run, start
+from benchmarks import logs, pipeline, scale, scale_run, start
 from benchmarks.cases import KINDS, Size, garnet_case, river_case
 from benchmarks.contenders import our_solve
 from benchmarks.peers import CONTENDERS, YARDSTICK
 from benchmarks.table import HEADINGS, MISSING, compare, render
 from benchmarks.timing import describe_machine
 from benchmarks.truth import find_truth, row_bracket
+
+import surefoot as sf
 
 TOYS = {
     "garnet": lambda discount: garnet_case("garnet", Size(6, 2, 3), discount),
@@ -60,3 +62,31 @@ def test_the_wait_for_help_is_measured():
 
 def test_the_machine_is_named():
     assert "numpy" in describe_machine()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_the_log_of_the_whole_job_can_be_read(kind, tmp_path):
+    path = pipeline.write_log(tmp_path, kind, 3000)
+    counts = sf.read_transitions(path)
+    assert counts.count.sum() == 3000
+    assert counts.num_actions == pipeline.ACTIONS
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_whole_job_is_reported_with_its_shares(capsys):
+    stages = {pipeline.READING: 1.0, "Finding": 3.0}
+    jobs = [
+        pipeline.Job(stages=stages, seconds=5.0, work=4.0, peak=0.5, sentence="At least 1."),
+        pipeline.Job(stages=stages, seconds=500.0, work=4.0, peak=0.5, sentence="slow"),
+    ]
+    runs = [logs.Run(2.0, 1.0, 0.1, 10), logs.Run(1.0, 2.0, 0.1, 10)]
+    assert pipeline.quickest(runs) == logs.Run(1.0, 1.0, 0.1, 10)
+    fast = logs.Run(1.0, 1.0, 0.1, 10)
+    assert pipeline.report("csv", 10_000_000, jobs, fast, fast)
+    shown = capsys.readouterr().out
+    assert "75%" in shown
+    assert "reading / bare DuckDB (1.00 s): 1.00" in shown
+    assert not pipeline.report("csv", 10_000_000, jobs[1:], fast, fast)
+    slow = logs.Run(9.0, 9.0, 0.1, 10)
+    bare = logs.Run(0.1, 0.1, 0.1, 10)
+    assert not pipeline.report("csv", 10_000_000, jobs, slow, bare)
