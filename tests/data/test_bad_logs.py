@@ -1,6 +1,7 @@
 """Every bad log is answered with one clear line: the place, the rule, the remedy."""
 
 import gzip
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,22 @@ def test_bad_csv(name: str, tmp_path: Path) -> None:
         read_transitions(path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_file_that_lacks_a_column_is_named(tmp_path: Path) -> None:
+    write(tmp_path, HEADER + GOOD, "a.csv")
+    write(tmp_path, "state,action,next_state\na,x,b\n", "b.csv")
+    with pytest.raises(ValueError, match=r"b\.csv: there is no column 'reward', which other files"):
+        read_transitions(tmp_path)
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    try:
+        path = write(tmp_path, HEADER + GOOD, os.fsdecode(b"l\xe9g.csv"))
+    except OSError:  # some file systems have no such names
+        return
+    with pytest.raises(ValueError, match="the name of the file is not UTF-8"):
+        read_transitions(path)
 
 
 def test_one_column_for_two_things(tmp_path: Path) -> None:

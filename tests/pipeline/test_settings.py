@@ -60,3 +60,9 @@ def test_wrong_configurations_are_refused(tmp_path, text, message):
 def test_the_discount_must_be_given():
     with pytest.raises(ValueError, match="no discount"):
         _ = replace(FULL, discount=None).discounted
+
+
+def test_labels_that_cannot_be_printed_come_back(tmp_path):
+    odd = Settings(discount=0.9, state=("tab\t", "tag\U000e0001", "emoji\U0001f600"))
+    (tmp_path / "c.toml").write_text(odd.to_toml(), encoding="utf-8")
+    assert Settings.from_toml(tmp_path / "c.toml").state == odd.state

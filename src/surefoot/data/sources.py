@@ -106,10 +106,10 @@ def session() -> Iterator[Connection]:
 def find(connection: Connection, source: Any, wanted: Collection[str]) -> Source:
     """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
     if isinstance(source, (str, os.PathLike)):
-        return _from_files(connection, _listed(os.fspath(source)), str(source))
+        return _from_files(connection, _listed(os.fspath(source)), str(source), wanted)
     if isinstance(source, (list, tuple)) and source and all(map(_is_path, source)):
         files = [path for place in source for path in _listed(os.fspath(place))]
-        return _from_files(connection, tuple(dict.fromkeys(files)), f"{len(files)} files")
+        return _from_files(connection, tuple(dict.fromkeys(files)), f"{len(files)} files", wanted)
     return _from_memory(connection, source, wanted)
 
 
@@ -220,7 +220,12 @@ def _kind(path: Path) -> str | None:
     return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def _from_files(connection: Connection, files: tuple[Path, ...], name: str) -> Source:
+def _from_files(
+    connection: Connection, files: tuple[Path, ...], name: str, wanted: Collection[str]
+) -> Source:
+    odd_name = next((path for path in files if not _is_unicode(str(path))), None)
+    if odd_name is not None:
+        raise ValueError(f"{str(odd_name)!a}: the name of the file is not UTF-8. Rename it.")
     kinds = {path: _kind(path) for path in files}
     for path, kind in kinds.items():
         if kind is None:
@@ -238,6 +243,13 @@ def _from_files(connection: Connection, files: tuple[Path, ...], name: str) -> S
         types = _parquet_types(connection, files)
         return Source(kind="parquet", name=name, files=files, types=types)
     parts = _csv_parts(files)
+    for column in wanted:
+        lacks = [part for part in parts if column not in part.header]
+        if 0 < len(lacks) < len(parts):
+            raise ValueError(
+                f"{lacks[0].files[0]}: there is no column {column!r}, which other files have; the "
+                f"columns are {', '.join(map(repr, lacks[0].header))}."
+            )
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
     return Source(
         kind="csv", name=name, files=files, parts=parts, types=dict.fromkeys(columns, "VARCHAR")
@@ -267,6 +279,14 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
                 )
         types = here if i == 0 else {c: k for c, k in types.items() if c in here}
     return types
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _csv_parts(files: tuple[Path, ...]) -> tuple[CsvPart, ...]:

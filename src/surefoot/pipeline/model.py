@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from surefoot.data.counting import Counts
 from surefoot.data.reward_uncertainty import negated, uncertain_rewards
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
-from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.settings import Settings, read_twice
 from surefoot.posterior.dirichlet import DirichletPosterior
 
 Floats = NDArray[np.float64]
@@ -56,6 +56,14 @@ def read_log(settings: Settings) -> Counts:
         total = counts if total is None else total + counts
     if total is None:  # there is at least one log
         raise ValueError("no log was given.")
+    twice = read_twice(settings)
+    if twice and total.log is not None:
+        more = f" (and {len(twice) - 1} more)" if len(twice) > 1 else ""
+        note = (
+            f"{twice[0]}{more} was read before: what it holds counts twice, and promises are too "
+            "sure."
+        )
+        total = replace(total, log=replace(total.log, notes=(*total.log.notes, note)))
     return total
 
 

@@ -287,21 +287,14 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
     return repr(value)
 
 
 def _stamps(name: str) -> list[str]:
     """Return how the files of the log looked, to tell whether they are still the same."""
-    path = Path(name)
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-    elif path.is_file():
-        files = [path]
-    else:
-        files = sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
     lines: list[str] = []
-    for file in files:
+    for file in _files(name):
         about = file.stat()
         lines += [
             f"[[{MADE}.files]]",
@@ -310,3 +303,41 @@ def _stamps(name: str) -> list[str]:
             f"modified = {about.st_mtime_ns}",
         ]
     return lines
+
+
+def _files(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file())
+    if path.is_file():
+        return [path]
+    return sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
+
+
+def read_twice(settings: Settings) -> list[str]:
+    """Return files that would count twice: named twice, or read by the run that is added to."""
+    files = [str(file.absolute()) for name in settings.log for file in _files(name)]
+    earlier = set() if settings.add is None else _read_by(Path(settings.add))
+    return sorted({file for file in files if file in earlier or files.count(file) > 1})
+
+
+def _read_by(folder: Path) -> set[str]:
+    """Return the files behind a run that still look as they did, and those it was added to."""
+    try:
+        content = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    found = {
+        str(listed.get("name"))
+        for listed in content.get(MADE, {}).get("files", [])
+        if _looks_like(Path(str(listed.get("name"))), listed)
+    }
+    before = content.get("add")
+    return found | (_read_by(Path(before)) if isinstance(before, str) else set())
+
+
+def _looks_like(file: Path, listed: Mapping[str, Any]) -> bool:
+    if not file.is_file():
+        return False
+    about = file.stat()
+    return (about.st_size, about.st_mtime_ns) == (listed.get("bytes"), listed.get("modified"))
