@@ -92,7 +92,7 @@ def test_sweeps_and_elimination_bracket_the_same_returns(machine, monkeypatch):
     rewards = rewards_of(mdp, posterior, objective="max")
     results = []
     for limit in (220, 0):
-        monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", limit)
+        monkeypatch.setattr("surefoot.certificates.methods.DIRECT_STATES", limit)
         rng = np.random.default_rng(5)
         results.append(policy_returns(posterior, mdp, rows, 200, rng, rewards=rewards))
         rng = np.random.default_rng(6)
@@ -108,7 +108,7 @@ def test_sweeps_and_elimination_bracket_the_same_returns(machine, monkeypatch):
 def test_returns_beyond_the_doubles_bound_nothing(monkeypatch, largest, direct):
     """What cannot be computed may be anything: sorting must not take it for a high return."""
     if not direct:
-        monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", 0)
+        monkeypatch.setattr("surefoot.certificates.methods.DIRECT_STATES", 0)
     counts = sf.Counts.from_arrays(
         np.ones((2, 1, 2), dtype=int), rewards=[[largest], [-largest]], support=np.ones((2, 1, 2))
     )

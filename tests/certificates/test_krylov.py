@@ -8,13 +8,8 @@ import pytest
 
 import surefoot as sf
 from surefoot.certificates import krylov_kernels as kernels
-from surefoot.certificates.returns import (
-    best_returns,
-    eliminates,
-    policy_returns,
-    rewards_of,
-    scratch,
-)
+from surefoot.certificates.methods import choose_method
+from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.domains.domain import Domain
 from surefoot.solvers.policies import check_policy
 
@@ -41,6 +36,10 @@ def chain(rng, states):
     return column, rng.dirichlet(np.ones(3), states)
 
 
+def room(gain):
+    return np.empty((kernels.VECTORS, len(gain)))
+
+
 MODELS = {"fast": lambda rng, states: random_rows(rng, states, 6), "trap": with_a_trap,
           "chain": chain}  # fmt: skip
 
@@ -61,7 +60,7 @@ def test_values_settle_within_the_tolerance(kind, discount):
     start, column, chance, gain, matrix = system(kind, discount)
     truth = np.linalg.solve(matrix, gain)
     for tolerance in (1e-3, 1e-7):
-        value, work = np.zeros(len(gain)), scratch(len(gain), 0)[-1]
+        value, work = np.zeros(len(gain)), room(gain)
         kernels.settle(
             start, column, chance, gain, discount, tolerance, 20_000, value, np.empty(len(gain)),
             work,
@@ -74,9 +73,7 @@ def test_values_settle_within_the_tolerance(kind, discount):
 def test_both_systems_are_solved(kind, transposed):
     start, column, chance, gain, matrix = system(kind, 0.99)
     x = np.zeros(len(gain))
-    products = kernels.solve_sparse(
-        start, column, chance, transposed, gain, 1e-9, x, scratch(len(gain), 0)[-1]
-    )
+    products = kernels.solve_sparse(start, column, chance, transposed, gain, 1e-9, x, room(gain))
     residual = gain - (matrix.T if transposed else matrix) @ x
     assert np.abs(residual).max() < 2e-9
     assert products < kernels.MAX_PRODUCTS
@@ -86,15 +83,13 @@ def test_a_trap_takes_few_products():
     """Sweeps would need the discount's own pace: hundreds. The trap is two errors, not hundreds."""
     start, column, chance, gain, _ = system("trap", 0.99, states=600)
     x = np.zeros(len(gain))
-    products = kernels.solve_sparse(
-        start, column, chance, False, gain, 1e-8, x, scratch(len(gain), 0)[-1]
-    )
+    products = kernels.solve_sparse(start, column, chance, False, gain, 1e-8, x, room(gain))
     assert products < 50
 
 
 def test_the_solution_itself_and_zero_are_left_alone():
     start, column, chance, gain, matrix = system("fast", 0.9)
-    work = scratch(len(gain), 0)[-1]
+    work = room(gain)
     truth = np.linalg.solve(matrix, gain)
     x = truth.copy()
     assert kernels.solve_sparse(start, column, chance, False, gain, 1e-9, x, work) == 1
@@ -132,7 +127,7 @@ def trapped_problem(states=260):
 
 def test_brackets_of_large_models_are_narrow_and_right():
     mdp, posterior = trapped_problem()
-    assert not eliminates(mdp.num_states, mdp.num_entries)
+    assert choose_method(mdp).kind == "products"
     rewards = rewards_of(mdp, posterior, objective="max")
     rng = np.random.default_rng(2)
     policy = sf.solve(mdp).policy

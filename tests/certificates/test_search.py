@@ -1,5 +1,6 @@
 """Local search: the one-flip formula against direct evaluation, and against all policies."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -116,16 +117,31 @@ def test_values_and_visits_agree_with_the_definition():
     np.testing.assert_allclose((visits * gain[:, choice]).sum(axis=1), returns, rtol=1e-12)
 
 
-def test_large_models_are_evaluated_to_the_same_numbers(monkeypatch):
+@pytest.mark.parametrize("kind", ["factored", "products"])
+def test_large_models_are_evaluated_to_the_same_numbers(kind, monkeypatch):
     batch = batch_of(random_domain(40, 3, 5), 5, 30)
     choice = batch.mdp.state_start[:-1] + 2
     values, returns = policy_values(batch, choice)
     visits = policy_visits(batch, choice)
-    monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", 10)
+    assert batch.method.kind == "full"
+    batch = evaluated(batch, kind, monkeypatch)
     sparse, sparse_returns = policy_values(batch, choice)
-    np.testing.assert_allclose(sparse_returns, returns, rtol=1e-6)
-    np.testing.assert_allclose(sparse, values, rtol=1e-5)
-    np.testing.assert_allclose(policy_visits(batch, choice), visits, rtol=1e-2, atol=1e-3)
+    near = 1e-12 if kind == "factored" else 1e-6
+    np.testing.assert_allclose(sparse_returns, returns, rtol=near)
+    np.testing.assert_allclose(sparse, values, rtol=10 * near)
+    near = 1e-12 if kind == "factored" else 1e-2
+    np.testing.assert_allclose(policy_visits(batch, choice), visits, rtol=near, atol=0.1 * near)
+
+
+def evaluated(batch, kind, monkeypatch):
+    """Return a batch whose policies are evaluated in another way."""
+    monkeypatch.setattr("surefoot.certificates.methods.DIRECT_STATES", 0)
+    monkeypatch.setattr("surefoot.certificates.methods.SPARSE_COST", 1e-9)
+    if kind == "products":
+        monkeypatch.setattr("surefoot.certificates.methods.FACTORED_STATES", 0)
+    other = replace(batch)
+    assert other.method.kind == kind
+    return other
 
 
 def test_estimated_flips_have_the_sign_of_exact_ones():
@@ -178,14 +194,14 @@ def test_local_search_ends_where_no_single_change_helps():
     assert flips.max() <= reached + 1e-8 * abs(reached)
 
 
-def test_search_without_inverses_comes_close(monkeypatch):
+@pytest.mark.parametrize("kind", ["factored", "products"])
+def test_search_without_inverses_comes_close(kind, monkeypatch):
     batch = batch_of(random_domain(40, 4, 6, seed=4), 4, 200)
     start = batch.mdp.state_start[:-1]
     before = percentile(policy_values(batch, start)[1], batch.rank(0.1))
     _, exact = local_search(batch, start, 0.1)
-    monkeypatch.setattr("surefoot.certificates.returns.DIRECT_STATES", 10)
     monkeypatch.setattr("surefoot.certificates.local_search.flip_table", None)  # never called
-    choice, rough = local_search(batch, start, 0.1)
+    choice, rough = local_search(evaluated(batch, kind, monkeypatch), start, 0.1)
     monkeypatch.undo()
     assert percentile(policy_values(batch, choice)[1], batch.rank(0.1)) == pytest.approx(rough)
     assert rough > before + 0.9 * (exact - before)

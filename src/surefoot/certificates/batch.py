@@ -9,14 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.order_statistics import marginal_rank
+from surefoot.certificates import methods
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.returns import (
-    MAX_SWEEPS,
-    Rewards,
-    eliminates,
-    evaluation_work,
-    scratch,
-)
+from surefoot.certificates.methods import Method, choose_method
+from surefoot.certificates.returns import MAX_SWEEPS, Rewards
 from surefoot.certificates.threads import shared
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
@@ -30,6 +26,8 @@ Stopped = Callable[[], bool]
 
 BATCH_VALUES = 2**25
 """How many numbers a batch holds at most (a quarter of a gigabyte)."""
+EXACT_WORK = 2e9
+"""Multiplications that one round of exact changes may cost (some seconds)."""
 CHOOSING = 0x5EA2C4
 """What sets the generators of choices apart."""
 SWEPT_TOLERANCE = 1e-8
@@ -96,18 +94,21 @@ class Batch:
         """The arrays that every kernel begins with."""
         return self.draws, self.rewards, self.mdp.row_start, self.successor, self.mdp.discount
 
+    @cached_property
+    def method(self) -> Method:
+        """How policies are evaluated."""
+        return choose_method(self.mdp)
+
     @property
-    def direct(self) -> bool:
-        """Whether policies are evaluated by elimination."""
+    def small(self) -> bool:
+        """Whether the effect of every single change can be computed exactly."""
         states = self.mdp.num_states
-        return eliminates(states, states * self.mdp.num_entries / self.mdp.num_rows)
+        return states <= methods.DIRECT_STATES and self.size * float(states) ** 3 <= EXACT_WORK
 
     @property
     def evaluation_work(self) -> float:
         """About how many operations the evaluation of one policy costs."""
-        states = self.mdp.num_states
-        entries = states * self.mdp.num_entries / self.mdp.num_rows
-        return self.size * evaluation_work(states, entries)
+        return self.size * self.method.work
 
     @cached_property
     def one_each(self) -> tuple[Ints, Floats]:
@@ -257,7 +258,7 @@ def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tu
     """
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
-    if batch.direct:
+    if batch.method.full:
         values = np.empty((batch.size, states))
 
         def solve(begin: int, end: int) -> None:
@@ -275,8 +276,7 @@ def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tu
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_values(
             *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS,
-            *batch.one_each, np.empty(states), *scratch(states, _entries(batch, choice)), values,
-            returns,
+            *batch.one_each, batch.method.system(_entries(batch, choice)), values, returns,
         )  # fmt: skip
 
     shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
@@ -286,7 +286,7 @@ def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tu
 def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
     states = batch.mdp.num_states
-    if batch.direct:
+    if batch.method.full:
         visits = np.empty((batch.size, states))
 
         def solve(begin: int, end: int) -> None:
@@ -302,7 +302,7 @@ def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Fl
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_visits(
             *batch.models, batch.initial, choice, begin, end, goal, *batch.one_each,
-            *scratch(states, _entries(batch, choice)), visits,
+            batch.method.system(_entries(batch, choice)), visits,
         )  # fmt: skip
 
     shared(batch.size, sweep, operations=batch.evaluation_work, least=1)

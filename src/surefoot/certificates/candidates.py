@@ -1,6 +1,7 @@
 """Policies worth considering, from many sides: what the search starts from."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,9 @@ VAR_LEVELS = 5
 """Levels of the VaR candidates, from delta shared over the states up to one half."""
 CLIMB_SHARES = (1.0, 0.25)
 """Shares of the worst draws that coordinate ascent looks at, besides delta and twice delta."""
-MAX_SWEEPS = 400
+VAR_DRAWS, VAR_VALUES = 500, 2**22
+"""Draws of the VaR candidates: as many as hold so many numbers, and no fewer than these."""
+MAX_SWEEPS = 100
 
 
 def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
@@ -85,6 +88,9 @@ def _var(batch: Batch, delta: float, v: Floats, stopped: Stopped) -> Iterator[tu
 
     When the time is over the last one is left as far as it got.
     """
+    some = max(VAR_DRAWS, VAR_VALUES // batch.mdp.num_entries)
+    if some < batch.size:
+        batch = replace(batch, draws=batch.draws[:some], rewards=batch.rewards[:some])
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         if stopped():

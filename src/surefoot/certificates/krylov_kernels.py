@@ -25,27 +25,6 @@ LOST = 1e-12
 
 
 @kernel(lean=True)
-def fill_sparse(
-    draw, reward, state_rows, rows, share, row_start, successor, discount, start, column, chance,
-    gain,
-):  # fmt: skip
-    """Write the system of a policy: state ``s`` plays ``rows[state_rows[s]:state_rows[s+1]]``."""
-    at = 0
-    for s in range(len(gain)):
-        start[s] = at
-        total = 0.0
-        for m in range(state_rows[s], state_rows[s + 1]):
-            for e in range(row_start[rows[m]], row_start[rows[m] + 1]):
-                weight = share[m] * draw[e]
-                total += weight * reward[e]
-                column[at] = successor[e]
-                chance[at] = discount * weight
-                at += 1
-        gain[s] = total
-    start[len(gain)] = at
-
-
-@kernel(lean=True)
 def dot(a, b):
     """Return the inner product; four sums side by side."""
     size = len(a)

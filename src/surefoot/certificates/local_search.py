@@ -16,8 +16,6 @@ from surefoot.certificates.batch import (
 )
 from surefoot.certificates.threads import shared
 
-EXACT_WORK = 2e9
-"""Multiplications that one round of exact flips may cost (some seconds)."""
 GAIN = 1e-10
 """What counts as better, as a share of the spread of returns: less is rounding."""
 ROUGH_GAIN = 1e-4
@@ -70,7 +68,7 @@ def local_search(
     Where no single change helps, pairs of the best ones are tried. O(n (S^3 + E)) a round for
     small models, O(n E) and some sweeps for large ones.
     """
-    exact = batch.direct and batch.size * float(batch.mdp.num_states) ** 3 <= EXACT_WORK
+    exact = batch.small
     rank = batch.rank(delta)
     choice = choice.copy()
     values, returns = policy_values(batch, choice)

@@ -288,7 +288,7 @@ def _search(
         consider(name, choice)
         if clock():
             break
-    for name, choice in _starts(pool)[: STARTS if batch.direct else LARGE_STARTS]:
+    for name, choice in _starts(pool)[: STARTS if batch.small else LARGE_STARTS]:
         if clock():
             break
         better, _ = local_search(batch, choice, delta, clock)

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot.ambiguity.order_statistics import draws_needed
-from surefoot.certificates.returns import Rewards, evaluation_work
+from surefoot.certificates.methods import choose_method
+from surefoot.certificates.returns import Rewards
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
@@ -46,14 +47,14 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
 
 def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:
     """Return about how many operations one draw of a policy costs."""
-    entries = RowLayout.of(mdp).entries_of(rows.rows.astype(np.int64))
-    return evaluation_work(mdp.num_states, len(entries)) + _sampling_work(rewards, entries)
+    played = rows.rows.astype(np.int64)
+    entries = RowLayout.of(mdp).entries_of(played)
+    return choose_method(mdp, played).work + _sampling_work(rewards, entries)
 
 
 def best_work(mdp: MDP, rewards: Rewards) -> float:
     """Return about how many operations the best return of one draw costs."""
-    entries = mdp.num_entries * mdp.num_states / mdp.num_rows
-    rounds = 2 * evaluation_work(mdp.num_states, entries) + 4.0 * mdp.num_entries
+    rounds = 2 * choose_method(mdp).work + 4.0 * mdp.num_entries
     return rounds + _sampling_work(rewards, np.arange(mdp.num_entries))
 
 

@@ -12,7 +12,7 @@ rounding charged on both sides. So neither elimination nor sweeps need to be tru
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.certificates.krylov_kernels import fill_sparse, settle
+from surefoot.certificates.system_kernels import fill, find_places, find_value
 
 EPSILON = float(np.finfo(np.float64).eps)
 ROUND_SHARE = 0.02
@@ -123,23 +123,21 @@ def direct_returns(
 @kernel(lean=True)
 def sparse_returns(
     draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
-    begin, end, tolerance, max_sweeps, rows, near, value, image, start, column, chance, gain, work,
-    out,
+    begin, end, tolerance, max_sweeps, rows, near, value, image, system, out,
 ):  # fmt: skip
-    """Write the return brackets of draws ``begin:end`` by sweeps or BiCGSTAB; no matrix.
+    """Write the return brackets of draws ``begin:end`` without a full matrix.
 
-    Every draw starts from the value ``near``, that of the mean model. What is left of the error is
-    in the bracket, which rests on the residuals of the draw itself.
+    Sweeps start from the value ``near``, that of the mean model. What is left of the error is in
+    the bracket, which rests on the residuals of the draw itself.
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
-        fill_sparse(
-            draws[i], reward, state_rows, rows, share, row_start, successor, discount, start,
-            column, chance, gain,
-        )  # fmt: skip
+        fill(system, draws[i], reward, state_rows, rows, share, row_start, successor, discount)
+        if i == begin:
+            find_places(system)
         for s in range(len(value)):
             value[s] = near[s]
-        settle(start, column, chance, gain, discount, tolerance, max_sweeps, value, image, work)
+        find_value(system, discount, tolerance, max_sweeps, value)
         least, most = residuals(
             draws[i], reward, state_rows, row_start, share, successor, discount, value, image
         )
@@ -236,9 +234,9 @@ def direct_optima(
 def sparse_optima(
     draws, rewards, first_row, row_start, successor, discount, initial, longest,
     begin, end, tolerance, max_sweeps, max_rounds, state_rows, share, first, near, choice, value,
-    image, start, column, chance, gain, work, out,
+    image, system, out,
 ):  # fmt: skip
-    """Write brackets of the best return in draws ``begin:end``, by policy iteration; no matrix.
+    """Write brackets of the best return in draws ``begin:end`` by policy iteration, no full matrix.
 
     Every draw starts from the rows ``first`` and the value ``near``. A sweep over all rows gives
     the bracket and the next policy, which is evaluated as far as the bracket deserves. What is left
@@ -264,12 +262,12 @@ def sparse_optima(
                 break
             for s in range(len(value)):
                 value[s] = image[s]
-            fill_sparse(
-                draws[i], reward, state_rows, choice, share, row_start, successor, discount, start,
-                column, chance, gain,
-            )  # fmt: skip
+            fill(
+                system, draws[i], reward, state_rows, choice, share, row_start, successor, discount
+            )
+            find_places(system)
             wanted = max(0.25 * tolerance, ROUND_SHARE * width)
-            settle(start, column, chance, gain, discount, wanted, max_sweeps, value, image, work)
+            find_value(system, discount, wanted, max_sweeps, value)
 
 
 @kernel(lean=True)

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.certificates.krylov_kernels import VECTORS, fill_sparse, settle
+from surefoot.certificates.methods import DIRECT_STATES as DIRECT_STATES
+from surefoot.certificates.methods import Method, choose_method
 from surefoot.certificates.return_kernels import (
     direct_optima,
     direct_returns,
     sparse_optima,
     sparse_returns,
 )
+from surefoot.certificates.system_kernels import fill, find_places, find_value
 from surefoot.certificates.threads import shared
 from surefoot.data.reward_uncertainty import model_uncertain_rewards, negated
 from surefoot.model.mdp import MDP
@@ -25,10 +27,6 @@ from surefoot.solvers.policies import RowPolicy
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-DIRECT_STATES = 220
-"""Above this a policy is evaluated by products with its matrix, never by elimination."""
-PRODUCTS = 40
-"""Products that an evaluation is taken to need, where it is not by elimination."""
 MAX_ROUNDS = 200
 MAX_SWEEPS = 20_000
 DRAWS_PER_CUT = 64
@@ -90,33 +88,6 @@ class Rewards:
         return MeanRewards(self.counts)
 
 
-def eliminates(states: int, entries: float) -> bool:
-    """Tell whether a policy with so many entries is evaluated by elimination.
-
-    Examples
-    --------
-    >>> eliminates(6, 12), eliminates(51, 900), eliminates(200, 1000), eliminates(500, 250_000)
-    (True, True, False, False)
-    """
-    products = PRODUCTS * (entries + 10 * states)  # BiCGSTAB also combines ten vectors
-    return states <= DIRECT_STATES and states**3 / 3 <= products
-
-
-def evaluation_work(states: int, entries: float) -> float:
-    """Return about how many operations one evaluation of a policy costs."""
-    if eliminates(states, entries):
-        return states**3 / 3 + 4 * entries + 50
-    return float(PRODUCTS) * (entries + 10 * states)
-
-
-def scratch(states: int, entries: int) -> tuple[Any, ...]:
-    """Return arrays for the sparse system of one policy, and for solving it."""
-    return (
-        np.empty(states + 1, dtype=np.int64), np.empty(entries, dtype=np.int64),
-        np.empty(entries), np.empty(states), np.empty((VECTORS, states)),
-    )  # fmt: skip
-
-
 def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
     """Return the model's rewards (costs with the other sign), uncertain where the counts say so.
 
@@ -163,25 +134,25 @@ def policy_returns(
     )
     size = mdp.num_states
     close = tolerance or _near(mdp, rewards)
-    direct = eliminates(size, len(entries))
+    method = choose_method(mdp, rows)
     every = np.arange(len(rows))
     near = np.zeros(size)
-    if not direct:
-        near = _value(posterior.mean()[entries], rewards.fixed[entries], model, every, close)
+    if not method.full:
+        mean = posterior.mean()[entries], rewards.fixed[entries]
+        near = _value(method, *mean, model, every, close)
 
     def work(draws: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
         value, image = np.empty(size), np.empty(size)
-        if direct:
+        if method.full:
             matrix = np.empty((size, size))
             direct_returns(draws, reward, *model, begin, end, matrix, value, image, out)
         else:
             sparse_returns(
                 draws, reward, *model, begin, end, close, MAX_SWEEPS, every, near, value, image,
-                *scratch(size, len(entries)), out,
+                method.system(len(entries)), out,
             )  # fmt: skip
 
-    operations = evaluation_work(size, len(entries))
-    return _collect(posterior, n, rng, rows, entries, rewards, work, operations)
+    return _collect(posterior, n, rng, rows, entries, rewards, work, method.work)
 
 
 def usual_tolerance(mdp: MDP) -> float:
@@ -195,20 +166,15 @@ def _near(mdp: MDP, rewards: Rewards) -> float:
 
 
 def _value(
-    draw: Floats, reward: Floats, model: tuple[Any, ...], rows: Ints, tolerance: float
+    method: Method, draw: Floats, reward: Floats, model: tuple[Any, ...], rows: Ints, near: float
 ) -> Floats:
-    """Return the value of a policy in one model."""
+    """Return about the value of a policy in one model."""
     state_rows, row_start, share, successor, discount, *_ = model
-    size = len(state_rows) - 1
-    start, column, chance, gain, work = scratch(size, int(np.diff(row_start)[rows].sum()))
-    fill_sparse(
-        draw, reward, state_rows, rows, share, row_start, successor, discount, start, column,
-        chance, gain,
-    )  # fmt: skip
-    value = np.zeros(size)
-    settle(
-        start, column, chance, gain, discount, tolerance, MAX_SWEEPS, value, np.empty(size), work
-    )
+    system = method.system(int(np.diff(row_start)[rows].sum()))
+    fill(system, draw, reward, state_rows, rows, share, row_start, successor, discount)
+    find_places(system)
+    value = np.zeros(len(state_rows) - 1)
+    find_value(system, discount, near, MAX_SWEEPS, value)
     return value
 
 
@@ -239,16 +205,16 @@ def best_returns(
     first = mdp.state_start[:-1] if start is None else start
     close = tolerance or _near(mdp, rewards)
     longest = np.maximum.reduceat(np.diff(mdp.row_start), mdp.state_start[:-1])
-    direct = eliminates(size, mdp.num_entries * size / mdp.num_rows)
+    method = choose_method(mdp)
     one_each, whole = np.arange(size + 1), np.ones(size)
     near = np.zeros(size)
-    if not direct:
+    if not method.full:
         policy = (one_each, mdp.row_start, whole, model[2], mdp.discount)
-        near = _value(posterior.mean(), rewards.fixed, policy, first, close)
+        near = _value(method, posterior.mean(), rewards.fixed, policy, first, close)
 
     def work(draws: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
         value, image, choice = np.zeros(size), np.empty(size), np.array(first)
-        if direct:
+        if method.full:
             matrix = np.empty((size, size))
             direct_optima(
                 draws, reward, *model, begin, end, MAX_ROUNDS, choice, matrix, value, image, out
@@ -256,11 +222,10 @@ def best_returns(
         else:
             sparse_optima(
                 draws, reward, *model, begin, end, close, MAX_SWEEPS, MAX_ROUNDS, one_each, whole,
-                first, near, choice, value, image, *scratch(size, int(longest.sum())), out,
+                first, near, choice, value, image, method.system(int(longest.sum())), out,
             )  # fmt: skip
 
-    operations = 2 * evaluation_work(size, mdp.num_entries * size / mdp.num_rows)
-    return _collect(posterior, n, rng, None, entries, rewards, work, operations)
+    return _collect(posterior, n, rng, None, entries, rewards, work, 2 * method.work)
 
 
 def _collect(

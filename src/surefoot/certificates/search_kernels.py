@@ -10,8 +10,9 @@ plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial
 """
 
 from surefoot._compile import kernel
-from surefoot.certificates.krylov_kernels import dot, fill_sparse, settle, solve_sparse
+from surefoot.certificates.krylov_kernels import dot
 from surefoot.certificates.return_kernels import eliminate, fill_choice, row_value
+from surefoot.certificates.system_kernels import fill, find_places, find_value, find_visits
 
 
 @kernel(lean=True)
@@ -78,34 +79,31 @@ def direct_visits(
 @kernel(lean=True)
 def sparse_values(
     draws, rewards, row_start, successor, discount, initial, choice, begin, end, tolerance,
-    max_sweeps, state_rows, share, image, start, column, chance, gain, work, values, returns,
+    max_sweeps, state_rows, share, system, values, returns,
 ):  # fmt: skip
-    """Improve values ``(n, S)`` until the span bounds are ``tolerance`` apart; no matrix.
-
-    O(entries of the choice) a sweep or product. Starts from what ``values`` holds.
-    """
+    """Move values ``(n, S)`` to within ``tolerance`` of the right ones, without a full matrix."""
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
-        fill_sparse(
-            draws[i], reward, state_rows, choice, share, row_start, successor, discount, start,
-            column, chance, gain,
-        )  # fmt: skip
-        settle(start, column, chance, gain, discount, tolerance, max_sweeps, values[i], image, work)
+        fill(system, draws[i], reward, state_rows, choice, share, row_start, successor, discount)
+        if i == begin:
+            find_places(system)
+        find_value(system, discount, tolerance, max_sweeps, values[i])
         returns[i] = dot(initial, values[i])
 
 
 @kernel(lean=True)
 def sparse_visits(
     draws, rewards, row_start, successor, discount, initial, choice, begin, end, goal, state_rows,
-    share, start, column, chance, gain, work, visits,
+    share, system, visits,
 ):  # fmt: skip
-    """Improve discounted visits ``(n, S)`` until no state's residual exceeds ``goal``."""
+    """Move discounted visits ``(n, S)`` until no state's residual exceeds ``goal``."""
     for i in range(begin, end):
-        fill_sparse(
-            draws[i], rewards[0], state_rows, choice, share, row_start, successor, discount, start,
-            column, chance, gain,
-        )  # fmt: skip
-        solve_sparse(start, column, chance, True, initial, goal, visits[i], work)
+        fill(
+            system, draws[i], rewards[0], state_rows, choice, share, row_start, successor, discount
+        )
+        if i == begin:
+            find_places(system)
+        find_visits(system, initial, goal, visits[i])
 
 
 @kernel(lean=True)

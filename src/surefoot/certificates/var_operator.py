@@ -8,8 +8,8 @@ import numpy as np
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
-from surefoot.certificates.krylov_kernels import settle
-from surefoot.certificates.returns import MAX_SWEEPS, eliminates, scratch
+from surefoot.certificates.returns import MAX_SWEEPS
+from surefoot.certificates.system_kernels import fill, find_places, find_value
 from surefoot.certificates.threads import shared
 from surefoot.posterior.rows import RowLayout
 
@@ -180,14 +180,19 @@ def _jump(batch: Batch, choice: Ints, attained: Ints, v: Floats, tolerance: floa
     chance = batch.draws[attained[state], entries]
     source = attained[state] if len(batch.rewards) > 1 else np.zeros(len(state), dtype=np.int64)
     gain = np.bincount(state, chance * batch.rewards[source, entries], minlength=states)
-    if eliminates(states, len(entries)):
+    if batch.method.full:
         matrix = np.eye(states)
         matrix[state, batch.successor[entries]] -= discount * chance
         return np.linalg.solve(matrix, gain).astype(np.float64)
-    start = np.concatenate(([0], np.cumsum(lengths)))
-    solved = v.copy()
-    settle(
-        start, batch.successor[entries], discount * chance, gain, discount, JUMP_SHARE * tolerance,
-        MAX_SWEEPS, solved, np.empty(states), scratch(states, 0)[-1],
+    draw, reward = np.zeros((2, batch.mdp.num_entries))
+    draw[entries], reward[entries] = chance, batch.rewards[source, entries]
+    states_rows, share = batch.one_each
+    system = batch.method.system(len(entries))
+    fill(
+        system, draw, reward, states_rows, choice, share, batch.mdp.row_start, batch.successor,
+        discount,
     )  # fmt: skip
+    find_places(system)
+    solved = v.copy()
+    find_value(system, discount, JUMP_SHARE * tolerance, MAX_SWEEPS, solved)
     return solved
