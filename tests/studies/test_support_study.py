@@ -45,7 +45,7 @@ def test_a_log_shows_what_was_seen_and_nothing_else():
 
 def test_reference_is_calibrated_and_the_default_holds():
     """Knowing the successors the claim fails 5% of the time; guessed from the row, far more."""
-    choices = (per_entry("true"), per_entry("observed"), with_unseen(UNSEEN_PRIOR))
+    choices = (per_entry("true"), per_entry("observed"), with_unseen(UNSEEN_PRIOR, "worst"))
     cells = support.coverage(
         riverswim(), 5, 300, delta=0.05, rng=np.random.default_rng(0), choices=choices, draws=199
     )
@@ -59,7 +59,8 @@ def test_reference_is_calibrated_and_the_default_holds():
 
 def test_the_default_is_among_the_choices():
     assert any(
-        c.support == DEFAULT_SUPPORT and f"{UNSEEN_PRIOR:g} unseen" in c.prior for c in CHOICES
+        c.support == DEFAULT_SUPPORT and f"{UNSEEN_PRIOR:g} unseen, worst" in c.prior
+        for c in CHOICES
     )
 
 
@@ -103,7 +104,7 @@ def test_too_few_draws_are_refused():
 def test_command_prints_the_table(capsys):
     support.main(["--domains", "riverswim", "--samples", "5", "--replications", "1"])
     shown = capsys.readouterr()
-    assert "| unseen: 1 each, 0.5 unseen |" in shown.out
+    assert "| unseen: 1 each, 0.5 unseen, worst |" in shown.out
     assert "Tightest choice" in shown.out
     assert "done after" in shown.err
 
