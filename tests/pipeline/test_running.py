@@ -335,3 +335,35 @@ def test_too_few_draws_are_refused_before_the_log_is_read(tmp_path):
     with pytest.raises(ValueError, match="needs at least 135"):
         run(settings, tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def noisy_log(tmp_path, noise):
+    """Two states, one action; rewards of 1 plus or minus the noise."""
+    lines = ["state,action,reward,next_state"]
+    lines += [f"{k % 2},go,{1 + noise * (-1) ** (k // 2)},{(k + k // 7) % 2}" for k in range(60)]
+    path = tmp_path / "noisy.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_the_worst_case_counts_uncertain_rewards(tmp_path):
+    """Below the certificate of the same run, and the lower the noisier the rewards are."""
+    worst = []
+    for noise in (1, 5, 10):
+        settings = Settings(
+            log=(str(noisy_log(tmp_path, noise)),), discount=0.9, draws=500, support="observed"
+        )
+        certificate = run(settings, tmp_path / f"run{noise}").certificate
+        assert certificate.robust_return <= certificate.lower_bound
+        worst.append(certificate.robust_return)
+    assert worst[0] > worst[1] > worst[2]
+
+
+def test_frequentist_runs_count_uncertain_rewards(tmp_path):
+    settings = Settings(
+        log=(str(noisy_log(tmp_path, 5)),), discount=0.9, basis="frequentist", support="observed"
+    )
+    made = run(settings, tmp_path / "run")
+    exact = run(replace(settings, rewards="fixed"), tmp_path / "exact")
+    assert made.certificate.lower_bound < exact.certificate.lower_bound
+    assert verify_run(tmp_path / "run").stands

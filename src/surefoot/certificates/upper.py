@@ -17,7 +17,7 @@ from surefoot.ambiguity.order_statistics import upper_rank
 from surefoot.certificates.return_kernels import all_policy_returns
 from surefoot.certificates.returns import DIRECT_STATES, Rewards, best_returns, policy_returns
 from surefoot.model.mdp import MDP
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, stream_key
 from surefoot.solvers.policies import deterministic
 from surefoot.solvers.workspace import available_cores
 
@@ -121,7 +121,7 @@ def _enumerated(
     threshold = float(np.sort(known.upper)[rank - 1])
     smallest = np.full((policies, rank), np.inf)
     below = np.zeros(policies, dtype=np.int64)
-    reward_rng = rng.spawn(1)[0]
+    key = stream_key(rng.spawn(1)[0])
     model = (
         mdp.state_start, mdp.row_start, mdp.successor.astype(np.int64), mdp.discount,
         mdp.initial / mdp.initial.sum(), int(np.diff(mdp.row_start).max()),
@@ -135,9 +135,11 @@ def _enumerated(
             np.empty(size, dtype=np.int64), np.empty(2), threshold, below, smallest,
         )  # fmt: skip
 
+    done = 0
     with ThreadPoolExecutor(available_cores()) as pool:
         for block in posterior.stream(draws, rng):
-            reward = rewards.draw(len(block), np.arange(mdp.num_entries), reward_rng)
+            reward = rewards.block(key, done, done + len(block), np.arange(mdp.num_entries))
+            done += len(block)
             jobs = [pool.submit(work, block, reward, a, b) for a, b in pairwise(cuts.tolist())]
             for job in jobs:
                 job.result()

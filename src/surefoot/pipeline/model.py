@@ -14,7 +14,7 @@ from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.policies import behaviour_policy, read_lines
 from surefoot.data.counting import Counts
-from surefoot.data.reward_uncertainty import negated, uncertain_rewards
+from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings, read_twice
@@ -160,11 +160,6 @@ def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:
     which half a transition goes to depends on the seed.
     """
     settings, placed, mdp = model.settings, model.placed, model.mdp
-    if bool(uncertain_rewards(placed).any()):
-        raise ValueError(
-            "mean rewards are uncertain in this log, and a frequentist promise takes them as "
-            "exact. Use --rewards fixed if they may be, or --basis bayesian."
-        )
     kind = settings.kind
     if kind is None:
         kind = "clopper_pearson"

@@ -8,24 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._rounding import chance_text, lower_text, near_text
-from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
-from surefoot.certificates.batch import restricted
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, percent
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare
-from surefoot.certificates.frequentist import certify_frequentist
+from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.optimize import STARTS, optimize
 from surefoot.certificates.returns import rewards_of
 from surefoot.certificates.verification import Verification, verify
-from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.model import Model, frequentist
+from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.wording import in_cost_words
-from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate, solve
 
@@ -131,30 +127,6 @@ def _discouraged(mdp: MDP, allowed: NDArray[np.bool_] | None) -> MDP:
     return replace(mdp, reward=np.where(worse, floor, mdp.reward))
 
 
-def with_robust(model: Model, certificate: Certificate) -> Certificate:
-    """Add the policy's worst case in a credible set; a frequentist promise is one already.
-
-    The policy was fixed without the draws that size the set, so that only its own rows need one,
-    in one region: sharing delta over the states would need hundreds of draws for each of them.
-    """
-    if not model.bayesian:
-        return certificate
-    settings, mdp = model.settings, model.mdp
-    rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)
-    entries = RowLayout.of(mdp).entries_of(rows)
-    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
-    own = restricted(mdp, rows, mdp.probability[entries], reward[entries])
-    counts = Counts.on_rows_of(own, model.placed.count[entries])
-    prior = model.posterior.shape[entries] - counts.count
-    ambiguity = credible_set(
-        DirichletPosterior(counts, prior=prior), own, delta=settings.delta, norm=settings.norm,
-        weights=settings.weights, union="joint", rule="strict", eta=settings.eta,
-        rng=streams(settings.seed)[1],
-    )  # fmt: skip
-    worst = evaluate(own, certificate.policy, ambiguity)
-    return replace(certificate, robust_return=worst.return_lower)
-
-
 def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
     """Certify a policy that somebody brought, in the rewards of the model."""
     settings = model.settings
@@ -163,7 +135,8 @@ def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
             policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
             draws=settings.draws, rng=streams(settings.seed)[0],
         )  # fmt: skip
-        return with_robust(model, made) if policy.ndim == 1 else made
+        robust_rng = streams(settings.seed)[1]
+        return with_robust(model, made, robust_rng) if policy.ndim == 1 else made
     center, ambiguity = frequentist(model)
     return certify_frequentist(policy, ambiguity, center)
 
@@ -243,8 +216,9 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Diffe
     center, ambiguity = frequentist(model)
     known = ambiguity.confidence
     assumed = () if known is None else provenance.assumed(known.support)
-    low = evaluate(center, policy, ambiguity).return_lower
-    high = evaluate(center, other, ambiguity, nature="best").return_upper
+    low_rewards, high_rewards = at_reward_ends(center, ambiguity)
+    low = evaluate(low_rewards, policy, ambiguity).return_lower
+    high = evaluate(high_rewards, other, ambiguity, nature="best").return_upper
     nominal = evaluate(center, policy).return_lower - evaluate(center, other).return_lower
     return Difference(
         lower_bound=low - high, mean=nominal, probability_better=None, delta=settings.delta,
@@ -310,7 +284,8 @@ def check_again(
         if getattr(again, what) != getattr(shown, what):
             return falls(f"it was made for another {what.removesuffix('_fingerprint')}.")
     # The worst case lies below the upper end of its bracket: a higher promise is wrong.
-    worst = evaluate(center, shown.policy, ambiguity).return_upper
+    low_rewards = at_reward_ends(center, ambiguity)[0]
+    worst = evaluate(low_rewards, shown.policy, ambiguity).return_upper
     if not shown.lower_bound <= worst:
         return falls(f"the worst case of the set is {worst:.9g}, below the promise.")
     return Verification(

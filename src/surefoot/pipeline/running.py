@@ -18,6 +18,7 @@ from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.model import Model, build_model, read_log
 from surefoot.pipeline.promising import CandidateLine, Difference, Found
 from surefoot.pipeline.reporting import write_report
+from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
@@ -272,7 +273,9 @@ def _completed(
 ) -> tuple[Certificate, Difference | None]:
     """Return the certificate as people see it, and the comparison with the log."""
     with journal.stage("Worst case of a credible set"):
-        certificate = promising.with_robust(model, found.certificate)
+        certificate = with_robust(
+            model, found.certificate, promising.streams(model.settings.seed)[1]
+        )
     behaviour = None
     if model.placed.visits.sum() > 0:
         with journal.stage("Comparing with the log"):

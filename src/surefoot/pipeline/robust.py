@@ -1,0 +1,68 @@
+"""The worst case of a credible set: a looser promise beside the certificate."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.ambiguity.credible import credible_set
+from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates.batch import restricted
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.data.counting import Counts
+from surefoot.model.mdp import MDP
+from surefoot.pipeline.model import Model
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.policies import check_policy
+from surefoot.solvers.solver import evaluate
+
+REWARD_DRAWS = 500
+"""Draws of uncertain mean rewards, each with a worst case of its own; more for small deltas."""
+
+
+def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator) -> Certificate:
+    """Add the policy's worst case in a credible set; a frequentist promise is one already.
+
+    The policy was fixed without the draws that size the set, so that only its own rows need one,
+    in one region: sharing delta over the states would need hundreds of draws for each of them.
+    Where mean rewards are uncertain, delta and eta are shared between the set and the rewards.
+    """
+    if not model.bayesian:
+        return certificate
+    settings, mdp = model.settings, model.mdp
+    rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)
+    entries = RowLayout.of(mdp).entries_of(rows)
+    rewards = rewards_of(mdp, model.posterior, objective="max").of(entries)
+    parts = 2 if rewards.uncertain.any() else 1
+    delta, eta = settings.delta / parts, settings.eta / parts
+    own = restricted(mdp, rows, mdp.probability[entries], rewards.fixed)
+    counts = Counts.on_rows_of(own, model.placed.count[entries])
+    prior = model.posterior.shape[entries] - counts.count
+    set_rng, reward_rng = rng.spawn(2)
+    ambiguity = credible_set(
+        DirichletPosterior(counts, prior=prior), own, delta=delta, norm=settings.norm,
+        weights=settings.weights, union="joint", rule="strict", eta=eta, rng=set_rng,
+    )  # fmt: skip
+    if parts == 1:
+        worst = evaluate(own, certificate.policy, ambiguity).return_lower
+    else:
+        worst = _over_rewards(own, certificate.policy, ambiguity, rewards, delta, eta, reward_rng)
+    return replace(certificate, robust_return=worst)
+
+
+def _over_rewards(
+    own: MDP, policy: NDArray[Any], ambiguity: AmbiguitySet, rewards: Rewards, delta: float,
+    eta: float, rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Return the lower order statistic of worst cases over draws of the mean rewards."""
+    n = max(REWARD_DRAWS, draws_needed(delta, eta))
+    drawn = rewards.draw(n, np.arange(own.num_entries), rng)
+    worst = [
+        evaluate(replace(own, reward=line, reward_per_entry=True), policy, ambiguity).return_lower
+        for line in drawn
+    ]
+    return float(np.sort(worst)[lower_rank(n, delta, eta) - 1])
