@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from surefoot.data import checks, log, tally, transitions
+from surefoot.data import checks, log, transitions
 from surefoot.data.checks import independence
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
@@ -185,7 +185,7 @@ def test_sampling_of_long_logs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "folder", "memory"])
 @pytest.mark.parametrize("drift", [0.0, 0.2])
-def test_long_logs_are_halved_while_they_are_counted(
+def test_long_logs_are_not_scanned_twice(
     kind: str, drift: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = chain(4000, np.random.default_rng(0), drift=drift)
@@ -203,43 +203,45 @@ def test_long_logs_are_halved_while_they_are_counted(
         table[1000:].write_parquet(path / "2.parquet")
     else:
         path = table
-    expected = read_transitions(path).checks[1]
-    assert expected.warns == bool(drift)
     with monkeypatch.context() as patch:
-        patch.setattr(tally, "LONG", 0)
-        patch.setattr(transitions, "CHECK_AT_ONCE", 0)  # and so they are checked at once
-        patch.setattr(checks, "_counted", None)  # without another scan
+        patch.setattr(transitions, "CHECK_AT_ONCE", 0)
+        patch.setattr(checks, "LONG", 3999)
         counts = read_transitions(path)
     assert counts.log is not None
-    assert counts.log.checked is not None
+    assert counts.log.checked is not None  # at once, whatever the size
     found = counts.checks[1]
-    # A CSV is halved where its size says: a line or two more or less.
-    assert found.sentence.split("(")[0] == expected.sentence.split("(")[0]
-    assert found.p_value == pytest.approx(expected.p_value, rel=0.2 if "csv" in kind else 1e-9)
+    half = np.arange(4000) >= (2000 if kind == "parquet" else 1999)
+    pair = table["state"].to_numpy() * 10 + table["action"].to_numpy()
+    expected = independence(
+        np.unique(pair, return_inverse=True)[1], half.astype(int),
+        table["next_state"].to_numpy().astype(int), np.ones(4000, int),
+    )  # fmt: skip
+    assert found.p_value == pytest.approx(expected.p_value, rel=1e-6)
+    assert found.warns == bool(drift)
+    parts = "first and the second half" if kind == "parquet" else "first 1,999 rows of the log and"
+    assert f"the {parts}" in found.sentence
 
 
-def test_a_wrong_guess_of_the_half_costs_a_scan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = chain(4000, np.random.default_rng(0), drift=0.2)
-    path = tmp_path / "log.parquet"
-    pl.DataFrame({k: v for k, v in data.items() if k not in ("episode", "step")}).write_parquet(
-        path
+def test_the_first_rows_alone_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "LONG", 1000)
+    data = chain(8000, np.random.default_rng(0), drift=0.2)
+    log_ = {k: v for k, v in data.items() if k not in ("episode", "step")}
+    found = read_transitions(log_).checks[1]
+    assert "between the first 500 rows of the log and the rest" in found.sentence
+    assert found.warns
+    assert "most clearly in state" in found.sentence
+
+
+def test_rows_left_out_are_in_neither_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "LONG", 1000)
+    data = chain(4000, np.random.default_rng(0))
+    table = pl.DataFrame({k: v for k, v in data.items() if k not in ("episode", "step")})
+    holes = table.with_columns(
+        pl.when(pl.int_range(pl.len()) % 7 == 3)
+        .then(None)
+        .otherwise(pl.col("action"))
+        .alias("action")
     )
-    expected = read_transitions(path).checks[1]
-    monkeypatch.setattr(tally, "LONG", 0)
-    monkeypatch.setattr(tally, "expected_rows", lambda *_: 100)
-    found = read_transitions(path).checks[1]
-    assert found.p_value == expected.p_value
-
-
-def test_ordered_and_aggregated_logs_are_not_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "LONG", 0)
-    monkeypatch.setattr(tally, "expected_rows", None)  # nobody asks
-    walk = chain(400, np.random.default_rng(0))
-    assert len(read_transitions(walk, **ORDER).checks) == 2
-    weighted = {k: v for k, v in walk.items() if k not in ("episode", "step")}
-    weighted["n"] = np.ones(len(weighted["state"]), int)
-    assert all(
-        "aggregated" in check.sentence for check in read_transitions(weighted, count="n").checks
-    )
+    found = read_transitions(holes, missing="drop").checks[1]
+    assert found.p_value is not None
+    assert not found.warns

@@ -15,14 +15,25 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import CUT, GAP, names, transitions
+from surefoot.data.grouping import names
 from surefoot.data.numbering import CANONICAL_INTEGER
+from surefoot.data.sides import (
+    Sides,
+    counted_moves,
+    first_rows,
+    halves,
+    halves_of_groups,
+    hashed,
+    row_hash,
+)
 from surefoot.data.sources import Connection
 
 ALARM = 0.01
 """A corrected p-value below this becomes a warning."""
 EXPECTED = 5.0
 """The least expected count of a cell (Cochran 1954)."""
+LONG = 1_000_000
+"""Longer logs are checked for drift by their first rows, where row numbers would take a scan."""
 MOST_ROWS = 2_000_000
 """Larger logs are checked for memory on a sample of this size."""
 BLOCK = 1024
@@ -69,8 +80,8 @@ class Words(NamedTuple):
 
 DRIFT = Words(
     untried="Drift in time was not checked: no state-action pair was tried often enough.",
-    fine="No drift between the first and the second half of the log",
-    alarming="Next states differ between the first and the second half of the log",
+    fine="No drift between {}",
+    alarming="Next states differ between {}",
     consequence="one model for the whole log may be wrong",
 )
 MEMORY = Words(
@@ -197,70 +208,42 @@ def not_possible(reason: str) -> tuple[Check, ...]:
 
 def check_assumptions(
     connection: Connection, layout: Layout, *, drop_missing: bool, rows: int,
-    split: int | None = None,
+    split: int | None = None, grouped: bool = False,
 ) -> tuple[Check, ...]:  # fmt: skip
     """Look for memory and drift in a log, from SQL aggregates.
 
-    With ``split`` the table ``groups`` says how many of each transition are among so many first
-    rows; where these are about half of all ``rows`` the log is not scanned again.
+    With ``split`` the table ``groups`` tells its halves apart. Without, a long log is compared with
+    its first rows, where ``groups`` has its whole (``grouped``); others are scanned in halves.
     """
     if layout.columns.count is not None:
         return not_possible("the log is aggregated and has no order")
-    ordered = layout.columns.episode is not None and layout.columns.step is not None
-    attempts = 2 if ordered else 1
-    halved = split is not None and 0.45 * rows <= split <= 0.55 * rows
-    drift = _drift(connection, layout, drop_missing, None if halved else rows, attempts)
-    if ordered:
+    attempts = 2 if layout.ordered else 1
+    if split is not None:
+        side = halves_of_groups(layout, drop_missing)
+    elif grouped and not layout.ordered and rows > LONG:
+        side = first_rows(layout, drop_missing, max(LONG // 2, rows // 20))
+    else:
+        side = halves(layout, drop_missing, rows)
+    drift = _drift(connection, layout, side, attempts)
+    if layout.ordered:
         return _memory(connection, layout, drop_missing, rows, attempts), drift
     return not_possible("that needs episode= and step=")[0], drift
 
 
-def _hashed(columns: list[str]) -> str:
-    return f"hash({', '.join(columns)})"
-
-
-def _row_hash(layout: Layout) -> str:
-    return _hashed(names(layout, "s") + names(layout, "a"))
-
-
-def _counted(layout: Layout, drop_missing: bool, *, rows: bool) -> str:
-    moves = transitions(layout, drop_missing=drop_missing, rows=rows)
-    return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({_skipped(drop_missing)})"
-
-
-def _skipped(drop_missing: bool) -> str:
-    # With missing="drop", rows before a gap were left out: what follows them is not their next.
-    return f"{CUT}, {GAP}" if drop_missing else f"{CUT}"
-
-
-def _drift(
-    connection: Connection, layout: Layout, drop_missing: bool, rows: int | None, attempts: int
-) -> Check:
-    """Compare the halves of ``rows`` rows; None: those that the table ``groups`` tells apart."""
-    of = f"{_row_hash(layout)} AS pair"
-    to = f"{_hashed([*names(layout, 't'), 'z'])} AS after"
-    if rows is None:
-        counted = f"FROM groups WHERE flag NOT IN ({_skipped(drop_missing)})"
-        query = (
-            f"SELECT {of}, false AS side, {to}, early AS n {counted} AND early > 0 UNION ALL "
-            f"SELECT {of}, true AS side, {to}, n - early AS n {counted} AND early < n"
-        )
-    else:
-        moves = _counted(layout, drop_missing, rows=True)
-        query = (
-            f'SELECT {of}, "row number" > {rows // 2} AS side, {to}, count(*) AS n '
-            f"FROM ({moves}) GROUP BY ALL"
-        )
-    found = connection.execute(query).fetchnumpy()
+def _drift(connection: Connection, layout: Layout, sides: Sides, attempts: int) -> Check:
+    found = connection.execute(sides.query).fetchnumpy()
     pairs, pair = np.unique(np.asarray(found["pair"]), return_inverse=True)
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
     side = np.asarray(found["side"]).astype(np.int64)
-    evidence = independence(pair, side, after, np.asarray(found["n"]))
+    evidence = independence(pair, side, after, np.asarray(found["n"]).astype(np.int64))
+    words = DRIFT._replace(
+        fine=DRIFT.fine.format(sides.parts), alarming=DRIFT.alarming.format(sides.parts)
+    )
     return _conclude(
         "drift",
         evidence,
         attempts,
-        DRIFT,
+        words,
         where=lambda row: _worst(connection, layout, int(pairs[row])),
     )
 
@@ -272,8 +255,8 @@ def _memory(
     before = ", ".join(f"lag({name}) OVER w AS p{i}" for i, name in enumerate(names(layout, "s")))
     previous = [f"p{i}" for i in range(len(layout.state_kinds))]
     found = connection.execute(
-        f"SELECT {_row_hash(layout)} AS pair, {_hashed(previous)} AS before, "
-        f"{_hashed([*names(layout, 't'), 'z'])} AS after, count(*) AS n FROM ("
+        f"SELECT {row_hash(layout)} AS pair, {hashed(previous)} AS before, "
+        f"{hashed([*names(layout, 't'), 'z'])} AS after, count(*) AS n FROM ("
         f"SELECT *, {before} FROM ({moves}) WINDOW w AS (PARTITION BY e, block ORDER BY k)) "
         f"WHERE p0 IS NOT NULL GROUP BY ALL"
     ).fetchnumpy()
@@ -319,7 +302,7 @@ def _sampled(
     connection: Connection, layout: Layout, drop_missing: bool, rows: int
 ) -> tuple[str, str]:
     """Return the SQL of whole episodes, or blocks of steps, up to about two million rows."""
-    moves = _counted(layout, drop_missing, rows=False)
+    moves = counted_moves(layout, drop_missing, rows=False)
     if rows <= MOST_ROWS:
         return f"SELECT *, 0 AS block FROM ({moves})", ""
     share = -(-rows // MOST_ROWS)
@@ -340,7 +323,7 @@ def _worst(connection: Connection, layout: Layout, pair: int) -> str:
     states, actions = names(layout, "s"), names(layout, "a")
     found = connection.execute(
         f"SELECT {', '.join(states + actions)} FROM ({layout.select()}) "
-        f"WHERE {_row_hash(layout)} = {pair} LIMIT 1"
+        f"WHERE {row_hash(layout)} = {pair} LIMIT 1"
     ).fetchall()[0]
     named = tuple(map(_shown, found))
     state, action = named[: len(states)], named[len(states) :]

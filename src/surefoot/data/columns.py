@@ -89,6 +89,11 @@ class Layout:
         step = self.columns.step
         return step is not None and family(self.types[step]) in ("integer", "float")
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the log says in which order the rows of an episode come."""
+        return self.columns.episode is not None and self.columns.step is not None
+
     def select(self, *, rows: bool = False) -> str:
         """Return the SQL of the log under short names.
 

@@ -4,7 +4,6 @@ import csv
 import gzip
 import os
 import tempfile
-import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-HEAD_BYTES = 2**18
-"""How much of a CSV file is looked at to guess its number of rows."""
 DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -73,6 +70,11 @@ class Source:
     def size(self) -> int:
         """Bytes on disk; 0 for a table in memory."""
         return sum(path.stat().st_size for path in self.files)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the source knows the numbers of its rows; else they are counted on one thread."""
+        return self.kind == "parquet" and len(self.files) == 1
 
     def only(self, path: Path) -> "Source":
         """Return the source cut down to one of its files."""
@@ -117,23 +119,6 @@ def _is_path(thing: Any) -> bool:
     return isinstance(thing, (str, os.PathLike))
 
 
-def expected_rows(connection: Connection, source: Source) -> int:
-    """Return about how many rows there are, without reading them: exact but for CSV files."""
-    if source.kind == "csv":
-        return sum(_expected_lines(path) for path in source.files)
-    return int(connection.execute(f"SELECT count(*) FROM ({scan(source, {})})").fetchall()[0][0])
-
-
-def _expected_lines(path: Path) -> int:
-    """Tell from its first lines how many a text file has."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    text = head
-    if path.suffix == ".gz":
-        text = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head)
-    return int(text.count(b"\n") * path.stat().st_size / max(len(head), 1))
-
-
 def scan(source: Source, types: Mapping[str, str], *, rows: bool = False) -> str:
     """Return the SQL of a table with these columns, read from the source.
 
@@ -145,12 +130,12 @@ def scan(source: Source, types: Mapping[str, str], *, rows: bool = False) -> str
         Add the row's position (from 1) as ``"row number"``, in the order of the log.
     """
     number = ', row_number() OVER () AS "row number"' if rows else ""
-    columns = ", ".join(quote_name(name) for name in types) or "1"
+    columns = ", ".join(quote_name(name) for name in types)
     if source.kind == "memory":
         return f"SELECT {columns}{number} FROM log"
     if source.kind == "parquet":
         flag = ""
-        if rows and len(source.files) == 1:  # the file knows; numbering by hand is serial
+        if rows and source.numbered:
             number, flag = ', file_row_number + 1 AS "row number"', ", file_row_number=true"
         files = _file_list(source.files)
         return (

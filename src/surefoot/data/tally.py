@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from surefoot.data import faults, grouping, numbering
 from surefoot.data.columns import Layout
 from surefoot.data.rewards import range_per_action
-from surefoot.data.sources import Connection, expected_rows
+from surefoot.data.sources import Connection
 
 Floats = NDArray[np.float64]
 
-LONG = 1_000_000
-"""A log of so many rows is cut in two while it is counted."""
 ROUNDINGS = 64
 """Rewards that scatter by no more than this many roundings of their mean are equal."""
 
@@ -102,15 +100,14 @@ def tally(
 
 
 def _split(connection: Connection, layout: Layout) -> int | None:
-    """Return where to cut a long log in two while it is counted: that saves the check a scan.
+    """Return where to cut a log in two while it is counted: that saves the check a scan.
 
-    Logs that are checked for memory too are scanned again anyway, and short ones cost nothing.
+    Logs that are checked for memory too are scanned again anyway.
     """
-    columns = layout.columns
-    if columns.count is not None or (columns.episode is not None and columns.step is not None):
+    if not layout.source.numbered or layout.columns.count is not None or layout.ordered:
         return None
-    rows = expected_rows(connection, layout.source)
-    return rows // 2 if rows >= LONG else None
+    query = f"SELECT count(*) FROM ({layout.select()})"  # the file knows
+    return int(connection.execute(query).fetchall()[0][0]) // 2
 
 
 def _rewards(
