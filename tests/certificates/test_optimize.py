@@ -17,6 +17,7 @@ from surefoot.data.counting import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.domain import Domain
+from surefoot.domains.garnet import river_chain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
@@ -129,11 +130,25 @@ def test_the_same_seed_for_choosing_and_certifying_gives_other_draws(machine):
         assert not np.isin(posterior.sample(50, child)[:, 0], first).any()
 
 
-def test_threads_change_nothing(machine, monkeypatch):
-    posterior, mdp, first = machine
-    monkeypatch.setattr("surefoot.certificates.threads.available_cores", lambda: 1)
-    alone = optimize(posterior, mdp, delta=0.05, rng=rng(5), draws=800)
-    assert [c.percentile for c in alone.candidates] == [c.percentile for c in first.candidates]
+@pytest.mark.parametrize("kind", ["few states", "chain", "random"])
+def test_threads_change_nothing(kind, machine, monkeypatch):
+    posterior, mdp, _ = machine
+    if kind != "few states":
+        model = (
+            river_chain(260, discount=0.95)
+            if kind == "chain"
+            else garnet(260, 3, 4, discount=0.9, rng=rng(3))
+        )
+        posterior, mdp = data(Domain(name="g", mdp=model), 5)
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr("surefoot.certificates.threads.available_cores", lambda n=cores: n)
+        monkeypatch.setattr("surefoot.certificates.threads.WORTH_A_THREAD", 1.0)
+        found.append(optimize(posterior, mdp, delta=0.05, rng=rng(5), draws=200))
+    one, three = found
+    assert [c.percentile for c in one.candidates] == [c.percentile for c in three.candidates]
+    assert one.certificate.lower_bound == three.certificate.lower_bound
+    assert one.certificate.upper_bound == three.certificate.upper_bound
 
 
 @pytest.mark.parametrize("domain", [riverswim(), machine_replacement()])
