@@ -18,6 +18,28 @@ FORMAT = 1
 """Version of the JSON layout."""
 
 
+GIVEN = {
+    "bayesian": "given this prior and data",
+    "frequentist": "whatever the true model among those of the stated support",
+}
+"""What a promise is conditional on, by its basis."""
+
+
+def conditions(basis: str, assumptions: tuple[str, ...]) -> str:
+    """Return what a promise is given and what it assumes, as the middle of a sentence.
+
+    Examples
+    --------
+    >>> conditions("bayesian", ("assuming that all is well", "assuming that it stays so"))
+    'given this prior and data, assuming that all is well, and that it stays so'
+    """
+    parts = [GIVEN[basis]]
+    for text in assumptions:
+        again = text.startswith("assuming that ") and parts[-1].startswith("assuming that ")
+        parts.append(f"and {text.removeprefix('assuming ')}" if again else text)
+    return ", ".join(parts)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Certificate(Shown):
     """What may be promised about one policy, and what no policy could be promised.
@@ -120,11 +142,7 @@ class Certificate(Shown):
     @property
     def sentence(self) -> str:
         """The promise in one sentence."""
-        given = {
-            "bayesian": "given this prior and data",
-            "frequentist": "whatever the true model among those of the stated support",
-        }[self.basis]
-        given += "".join(f", {text}" for text in self.assumptions)
+        given = conditions(self.basis, self.assumptions)
         low, high = bracket_text(self.lower_bound, self.upper_bound)
         start = "from the stated initial distribution"
         if self.objective == "max":

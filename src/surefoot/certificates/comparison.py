@@ -11,7 +11,7 @@ from surefoot._rounding import chance_text, lower_text, near_text
 from surefoot._showing import Shown
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import planning, provenance
-from surefoot.certificates.certificate import percent
+from surefoot.certificates.certificate import conditions, percent
 from surefoot.certificates.certifying import check_levels
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
@@ -62,7 +62,7 @@ class Comparison(Shown):
         claim = f"better than policy b by at least {bound}"
         if self.difference_lower_bound < 0:
             claim = f"worse than policy b by at most {bound.removeprefix('-')}, and perhaps better"
-        given = ", ".join(("given this prior and data", *self.assumptions))
+        given = conditions("bayesian", self.assumptions)
         return (
             f"With {percent(self.delta)} confidence, {given}, policy a is {claim}; it is better "
             f"with probability {chance_text(self.probability_a_better)}."

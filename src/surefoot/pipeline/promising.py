@@ -11,7 +11,7 @@ from surefoot._rounding import chance_text, lower_text, near_text
 from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
-from surefoot.certificates.certificate import Certificate, percent
+from surefoot.certificates.certificate import Certificate, conditions, percent
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
@@ -168,11 +168,7 @@ class Difference:
         """Return the difference in one sentence."""
         if self.same:
             return f"There is no difference: {subject} does the same as {other}."
-        given = {
-            "bayesian": "given this prior and data",
-            "frequentist": "whatever the true model among those of the stated support",
-        }[self.basis]
-        given = ", ".join((given, *self.assumptions))
+        given = conditions(self.basis, self.assumptions)
         if costs:
             given = given.replace(ASSUMED_REWARD, ASSUMED_COST)
         verb, gain, loss = ("costs", "less", "more") if costs else ("earns", "more", "less")
