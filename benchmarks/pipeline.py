@@ -8,9 +8,9 @@ aggregate (taken in turns, the best of each), and the most memory used. Kernels 
 Predicted from counts of work (E = 22,300 entries, of which a policy uses E' = 4,470; rewards are
 uncertain, so that an entry costs a gamma of 30 ns and a mean reward of 150): a draw of a policy is
 0.8 ms of drawing and some 30 products of 5 us, a draw of all rows 4 ms and two rounds of that. The
-search draws 1350 models (6 s) and evaluates some sixty policies on them (0.2 s each). The
+search draws 750 models (3 s) and evaluates some sixty policies on them (0.15 s each). The
 certificate needs 3000 draws of the policy and 2000 of all rows (11 s), the comparison 2000 of both
-(10 s), the robust set 30,000 x E' gammas (4 s), the report 4500 draws of the policy (4 s): some 50
+(10 s), the robust set 30,000 x E' gammas (4 s), the report 4500 draws of the policy (4 s): some 45
 seconds of one core, half of that on two.
 """
 
