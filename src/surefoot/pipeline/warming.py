@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from surefoot._compile import cache_directory
 
 if TYPE_CHECKING:
-    from surefoot.domains.domain import Domain
     from surefoot.model.mdp import MDP
 
 
@@ -43,34 +42,22 @@ def warming(cores: int | None = None) -> Iterator[None]:
 
 
 def compile_others() -> None:
-    """Use, on small problems, the kernels of robust solves, certificates and search.
-
-    Those of few states come first: the first run of most people is the demo.
-    """
-    from surefoot.domains.domain import Domain
-    from surefoot.domains.garnet import river_chain
-    from surefoot.domains.machine import machine_replacement
-
-    _compile_robust_solves(machine_replacement().mdp)
-    _compile_search(machine_replacement())
-    _compile_search(Domain(name="river", mdp=river_chain(30, discount=0.95)))
-
-
-def _compile_search(domain: "Domain") -> None:
-    """Use the kernels of certificates and search on one domain."""
+    """Use, on a small problem, the kernels of robust solves, certificates and search."""
     import numpy as np
 
     from surefoot.ambiguity.credible import credible_set
     from surefoot.certificates.batch import take_batch
     from surefoot.certificates.local_search import climb, local_search
-    from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
+    from surefoot.certificates.returns import policy_returns, rewards_of
     from surefoot.certificates.upper import upper_bound
     from surefoot.certificates.var_operator import fixed_point
+    from surefoot.domains.machine import machine_replacement
     from surefoot.posterior.dirichlet import DirichletPosterior
     from surefoot.solvers.policies import check_policy
 
+    _compile_robust_solves(machine_replacement().mdp)
     rng = np.random.default_rng(0)
-    counts = domain.simulate(5, rng)
+    counts = machine_replacement().simulate(5, rng)
     posterior = DirichletPosterior(counts)
     mdp = counts.to_mdp(discount=0.95, prior=1.0)
     rewards = rewards_of(mdp, posterior, objective="max")
@@ -83,8 +70,7 @@ def _compile_search(domain: "Domain") -> None:
     climb(batch, choice, 0.05, 1.0)
     local_search(batch, choice, 0.05)
     upper_bound(posterior, mdp, rewards, delta=0.05, eta=0.1, draws=200, rng=rng, start=choice)
-    best_returns(posterior, mdp, 200, rng, rewards=rewards)
-    credible_set(posterior, mdp, delta=0.05, union="joint", rng=rng)
+    credible_set(posterior, mdp, delta=0.05, union="states", rng=rng)
 
 
 def _compile_robust_solves(mdp: "MDP") -> None:
