@@ -12,7 +12,7 @@ import numpy as np
 
 import surefoot as sf
 from surefoot.certificates.returns import policy_returns, rewards_of
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
 
 
 def rate(name: str, mdp: sf.MDP, posterior: sf.DirichletPosterior, draws: int) -> None:

@@ -7,14 +7,15 @@ line answers at once.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from surefoot import _hooks
 from surefoot._version import __version__
 
 if TYPE_CHECKING:  # "as" marks a name as exported
     from surefoot.ambiguity.confidence import Confidence as Confidence
-    from surefoot.ambiguity.credible import credible_set as credible_set
-    from surefoot.ambiguity.frequentist import frequentist_set as frequentist_set
-    from surefoot.ambiguity.frequentist import split_counts as split_counts
     from surefoot.ambiguity.sets import AmbiguitySet as AmbiguitySet
+    from surefoot.calibration.credible import credible_set as credible_set
+    from surefoot.calibration.frequentist import frequentist_set as frequentist_set
+    from surefoot.calibration.frequentist import split_counts as split_counts
     from surefoot.certificates.certificate import Certificate as Certificate
     from surefoot.certificates.certifying import certify as certify
     from surefoot.certificates.comparison import Comparison as Comparison
@@ -95,9 +96,9 @@ _HOMES = {
     "Status": "solvers.solution",
     "solve": "solvers.solver",
     "evaluate": "solvers.solver",
-    "credible_set": "ambiguity.credible",
-    "frequentist_set": "ambiguity.frequentist",
-    "split_counts": "ambiguity.frequentist",
+    "credible_set": "calibration.credible",
+    "frequentist_set": "calibration.frequentist",
+    "split_counts": "calibration.frequentist",
     "Confidence": "ambiguity.confidence",
     "var_solve": "certificates.var",
     "VarSolution": "certificates.var",
@@ -145,3 +146,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
+
+
+def _lead_to_worst(mdp: Any, counts: Any) -> Any:
+    from surefoot.solvers.unseen import lead_to_worst
+
+    return lead_to_worst(mdp, counts)
+
+
+_hooks.lead_to_worst = _lead_to_worst

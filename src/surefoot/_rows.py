@@ -1,6 +1,7 @@
 """How rows and entries are stored, the same in counts, models and posteriors."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,3 +67,26 @@ class RowSparse:
         listed = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
         listed[self.dense_index] = True
         return listed
+
+
+class Rows(NamedTuple):
+    """Where the rows of each state and the entries of each row lie."""
+
+    state_start: Ints
+    row_action: Ints
+    row_start: Ints
+    successor: NDArray[np.int32]
+
+
+def pack(state: Ints, action: Ints, successor: Ints, num_states: int, num_actions: int) -> Rows:
+    """Compress entries sorted by (state, action, successor) into rows; states may have none."""
+    row_key = state * num_actions + action
+    first = np.flatnonzero(
+        np.concatenate((np.ones(min(1, len(state)), bool), np.diff(row_key) != 0))
+    )
+    return Rows(
+        state_start=np.searchsorted(state[first], np.arange(num_states + 1)).astype(np.int64),
+        row_action=action[first].astype(np.int64),
+        row_start=np.append(first, len(state)).astype(np.int64),
+        successor=successor.astype(np.int32),
+    )

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.membership import contains
-from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.ambiguity.sets import AmbiguitySet, contains
 from surefoot.domains.garnet import garnet
 from surefoot.solvers.solver import solve
 

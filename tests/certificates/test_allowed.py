@@ -9,8 +9,7 @@ import surefoot as sf
 from surefoot.certificates.batch import allowed_rows
 from surefoot.certificates.returns import rewards_of
 from surefoot.domains.domain import Domain
-from surefoot.posterior.rows import RowLayout
-from surefoot.posterior.some_rows import SomeRows
+from surefoot.posterior.rows import RowLayout, SomeRows
 
 
 def rng(seed=0):

@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import binom
 
 import surefoot as sf
-from surefoot.ambiguity.order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
+from surefoot._order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
 from surefoot.certificates.certificate import Certificate, percent
 from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.certificates.upper import count_policies, upper_bound
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
 
 
 def problem(domain, samples, seed=0):

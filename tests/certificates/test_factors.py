@@ -14,7 +14,7 @@ from surefoot.certificates.returns import best_returns, policy_returns, rewards_
 from surefoot.certificates.system_kernels import fill, find_places, find_value, find_visits
 from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import river_chain
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
 
 
 def rng(seed=0):

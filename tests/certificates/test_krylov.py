@@ -11,7 +11,7 @@ from surefoot.certificates import krylov_kernels as kernels
 from surefoot.certificates.methods import choose_method
 from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.domains.domain import Domain
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
 
 
 def random_rows(rng, states, successors):

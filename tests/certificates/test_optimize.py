@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from surefoot.ambiguity.order_statistics import lower_rank
+from surefoot._order_statistics import lower_rank
 from surefoot.certificates import batch
 from surefoot.certificates.batch import choosing_rng, split_draws
 from surefoot.certificates.certifying import certify
@@ -19,9 +19,9 @@ from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import river_chain
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
-from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate, solve
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from surefoot.ambiguity.order_statistics import lower_rank
+from surefoot._order_statistics import lower_rank
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import take_batch

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.credible import credible_set
+from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.verification import verify
 from surefoot.data.counting import Counts

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.concentration import clopper_pearson
-from surefoot.ambiguity.frequentist import frequentist_set
-from surefoot.ambiguity.membership import contains
+from surefoot.ambiguity.sets import contains
+from surefoot.calibration.concentration import clopper_pearson
+from surefoot.calibration.frequentist import frequentist_set
 from surefoot.data.counting import Counts
 from surefoot.domains import riverswim
 from surefoot.model.mdp import MDP

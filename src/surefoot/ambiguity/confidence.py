@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 
 BASES = ("bayesian", "frequentist")
 SHARED = {

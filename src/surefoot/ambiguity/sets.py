@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import Shown, number_of
+from surefoot._display import Shown, number_of
 from surefoot.ambiguity.confidence import Confidence, fingerprint
 from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
 from surefoot.model.mdp import MDP
@@ -325,3 +325,42 @@ def _check_rewards(ambiguity: AmbiguitySet) -> None:
 def _entry_name(mdp: MDP, entry: int) -> str:
     target = mdp.state_name(mdp.successor[entry])
     return f"{row_name(mdp, mdp.entry_row[entry])}, successor {target}"
+
+
+def contains(ambiguity: AmbiguitySet, probability: ArrayLike) -> NDArray[np.bool_]:
+    """Tell for every row, ``(R,)``, whether given probabilities ``(E,)`` lie in its set.
+
+    Plain arithmetic without tolerance: the edge belongs to the set up to rounding only.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> mdp = riverswim().mdp
+    >>> ball = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    >>> bool(contains(ball, mdp.probability).all())
+    True
+    """
+    mdp = ambiguity.mdp
+    p = as_float_array("probability", probability)
+    if p.shape != (mdp.num_entries,):
+        raise ValueError(f"probability has shape {p.shape}; it must be ({mdp.num_entries},).")
+    starts = mdp.row_start[:-1]
+    if ambiguity.lower is not None and ambiguity.upper is not None:
+        inside = (ambiguity.lower <= p) & (p <= ambiguity.upper)
+        return np.asarray(np.logical_and.reduceat(inside, starts))
+    return np.asarray(_distance(ambiguity, p) <= np.asarray(ambiguity.budget))
+
+
+def _distance(ambiguity: AmbiguitySet, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance of every row from the nominal one, in the norm of its set."""
+    nominal, starts = ambiguity.mdp.probability, ambiguity.mdp.row_start[:-1]
+    if ambiguity.norm == "kl":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(nominal > 0, nominal * np.log(nominal / p), 0.0)
+        return np.asarray(np.add.reduceat(part, starts))
+    off = np.abs(p - nominal)
+    if ambiguity.weights is not None:
+        with np.errstate(invalid="ignore"):
+            off = np.where(off == 0, 0.0, ambiguity.weights * off)
+    combine = np.add if ambiguity.norm == "l1" else np.maximum
+    return np.asarray(combine.reduceat(off, starts))

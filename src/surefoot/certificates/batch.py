@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.order_statistics import marginal_rank
+from surefoot._order_statistics import marginal_rank
 from surefoot.certificates import methods
 from surefoot.certificates import search_kernels as kernels
 from surefoot.certificates.methods import Method, choose_method

@@ -9,7 +9,7 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
 from surefoot.certificates.local_search import climb
 from surefoot.certificates.var_operator import fixed_point
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
 from surefoot.solvers.solver import solve
 
 ROBUST_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
+from surefoot._order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.batch import allowed_rows, children, restricted
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import Rewards, policy_returns, rewards_of, usual_tolerance
 from surefoot.certificates.upper import UpperBound, upper_bound
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.posterior.rows import RowLayout
-from surefoot.posterior.some_rows import SomeRows
-from surefoot.solvers.policies import RowPolicy, check_policy
+from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.solver import evaluate
 
 

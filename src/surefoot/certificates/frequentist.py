@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 from surefoot.ambiguity.confidence import Confidence
-from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import usual_tolerance

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._display import Grid, Shown
 from surefoot._rounding import column_texts, near_text
-from surefoot._showing import Grid, Shown
 from surefoot.certificates.batch import (
     Batch,
     Ints,

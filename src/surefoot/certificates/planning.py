@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot._order_statistics import draws_needed
 from surefoot.certificates.methods import choose_method
 from surefoot.certificates.returns import Rewards
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.policies import RowPolicy
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

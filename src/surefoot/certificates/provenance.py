@@ -7,12 +7,12 @@ import numpy as np
 
 from surefoot._version import __version__
 from surefoot.data.counting import Counts
-from surefoot.data.landing import landing_of
 from surefoot.data.reward_uncertainty import model_uncertain_rewards
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.unseen import landing_of
 
 
 def fingerprint(*arrays: Any) -> str:

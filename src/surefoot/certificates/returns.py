@@ -19,10 +19,10 @@ from surefoot.certificates.system_kernels import fill, find_places, find_value
 from surefoot.certificates.threads import shared
 from surefoot.data.reward_uncertainty import model_uncertain_rewards, negated
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy
 from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.mean_rewards import MeanRewards
 from surefoot.posterior.protocol import Posterior, check_generator, stream_key
-from surefoot.solvers.policies import RowPolicy
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from surefoot.solvers.workspace import available_cores
+from surefoot._cores import available_cores
 
 LEAST_CUT, MOST_CUTS = 64, 16
 WORTH_A_THREAD = 2e6

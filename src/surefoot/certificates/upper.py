@@ -13,13 +13,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.order_statistics import upper_rank
+from surefoot._cores import available_cores
+from surefoot._order_statistics import upper_rank
 from surefoot.certificates.return_kernels import all_policy_returns
 from surefoot.certificates.returns import DIRECT_STATES, Rewards, best_returns, policy_returns
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import deterministic
 from surefoot.posterior.protocol import Posterior, stream_key
-from surefoot.solvers.policies import deterministic
-from surefoot.solvers.workspace import available_cores
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._display import Shown
+from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, upper_text
-from surefoot._showing import Shown
-from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import (
     Batch,

@@ -5,7 +5,7 @@ from math import ceil, log, log1p
 
 import numpy as np
 
-from surefoot.ambiguity.order_statistics import lower_rank
+from surefoot._order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
 from surefoot.certificates.returns import MAX_SWEEPS

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from surefoot._showing import Shown
-from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot._display import Shown
+from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.policies import check_policy
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

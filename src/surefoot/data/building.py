@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot import _hooks
+from surefoot._rows import pack
 from surefoot.data.counting import Counts
-from surefoot.data.layout import label_of, pack, row_name
+from surefoot.data.layout import label_of, row_name
 from surefoot.data.rewards import RewardStatistics, as_given, range_per_action
 from surefoot.data.support import UNSEEN_PRIOR
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 Label = Hashable
 Floats = NDArray[np.float64]
+WORST, ABSORBING = "worst", "absorbing"
+"""Where the unseen state leads."""
 
 
 def from_dense(
@@ -207,7 +211,6 @@ def to_mdp(
     counts: Counts, discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None
 ) -> "MDP":
     """Return the model of declared counts, entry for entry."""
-    from surefoot.data.landing import ABSORBING, WORST, lead_on
     from surefoot.model.mdp import MDP
 
     if counts.reward_mean is None:
@@ -229,7 +232,17 @@ def to_mdp(
         action_labels=counts.action_labels,
     )
     # Without a prior the model is the centre of sets, whose promise must not rest on a guess.
-    return lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
+    return _lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
+
+
+def _lead_on(mdp: "MDP", counts: Counts, unseen: str) -> "MDP":
+    """Let the unseen state, which is absorbing so far, lead where ``unseen`` says."""
+    if unseen not in (WORST, ABSORBING):
+        raise ValueError(f"unseen={unseen!r}; choose {WORST!r} or {ABSORBING!r}.")
+    if unseen == ABSORBING or counts.unseen is None:
+        return mdp
+    led: MDP = _hooks.lead_to_worst(mdp, counts)
+    return led
 
 
 def mean_probability(counts: Counts, prior: ArrayLike | None) -> Floats:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._display import Shown, card, number_of
 from surefoot._rows import RowSparse
-from surefoot._showing import Shown, card, number_of
 from surefoot.data import layout, rewards
 from surefoot.data.layout import Ints
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from surefoot._rows import pack
 from surefoot.data.columns import choose, lay_out
 from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints, label_of, pack
+from surefoot.data.layout import Ints, label_of
 from surefoot.data.rewards import GivenRewards
 from surefoot.data.sources import Source, find, session
 from surefoot.data.support import SUPPORTS, Entries

@@ -1,36 +1,13 @@
-"""Row-sparse storage: packing sorted entries into rows, and checks of the result."""
+"""Checks of row-sparse counts, and how errors call their rows."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-
-
-class Rows(NamedTuple):
-    """Where the rows of each state and the entries of each row lie."""
-
-    state_start: Ints
-    row_action: Ints
-    row_start: Ints
-    successor: NDArray[np.int32]
-
-
-def pack(state: Ints, action: Ints, successor: Ints, num_states: int, num_actions: int) -> Rows:
-    """Compress entries sorted by (state, action, successor) into rows; states may have none."""
-    row_key = state * num_actions + action
-    first = np.flatnonzero(
-        np.concatenate((np.ones(min(1, len(state)), bool), np.diff(row_key) != 0))
-    )
-    return Rows(
-        state_start=np.searchsorted(state[first], np.arange(num_states + 1)).astype(np.int64),
-        row_action=action[first].astype(np.int64),
-        row_start=np.append(first, len(state)).astype(np.int64),
-        successor=successor.astype(np.int32),
-    )
 
 
 def freeze_fields(thing: Any) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._rows import pack
 from surefoot.data.aligning import Alignment, align_actions, align_states
 from surefoot.data.checks import compare
 from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints, pack
+from surefoot.data.layout import Ints
 from surefoot.data.log import Log
 from surefoot.data.rewards import REWARD_MODELS, GivenRewards, RewardStatistics, pool
 

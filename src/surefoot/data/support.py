@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._rows import pack
 from surefoot.data import rewards
-from surefoot.data.layout import Ints, pack
+from surefoot.data.layout import Ints
 
 if TYPE_CHECKING:
     from surefoot.data.counting import Counts

@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surefoot._rows import pack
 from surefoot.data.aligning import TERMINAL_LABEL
 from surefoot.data.checks import check_assumptions
 from surefoot.data.columns import Layout, as_names, choose, lay_out, next_names
 from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints, pack
+from surefoot.data.layout import Ints
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
 from surefoot.data.rewards import REWARD_MODELS, RewardStatistics, pool
 from surefoot.data.sources import Connection, find, session

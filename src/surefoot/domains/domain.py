@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
 

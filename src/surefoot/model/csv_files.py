@@ -17,7 +17,7 @@ import duckdb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.model import csv_lines
 from surefoot.model.csv_lines import COLUMNS, Layout, Values
 from surefoot.model.mdp import MDP, Label

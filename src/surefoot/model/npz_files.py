@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.model import checks
 from surefoot.model.mdp import MDP, Label
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.policies import behaviour_policy, read_lines
 from surefoot.data.counting import Counts
 from surefoot.data.reward_uncertainty import negated

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._order_statistics import draws_needed
 from surefoot._rounding import chance_text, lower_text, near_text
-from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, conditions, percent
@@ -19,10 +19,10 @@ from surefoot.certificates.optimize import STARTS, optimize
 from surefoot.certificates.returns import rewards_of
 from surefoot.certificates.verification import Verification, verify
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.wording import in_cost_words
-from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate, solve
 
 WEIGHTS = {"coordinate ascent": 3, "local search": 4}

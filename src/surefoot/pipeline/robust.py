@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.credible import credible_set
-from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
+from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.calibration.credible import credible_set
 from surefoot.certificates.batch import restricted
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import Rewards, rewards_of
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate
 
 REWARD_DRAWS = 500

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 from surefoot._version import __version__
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -140,7 +140,7 @@ class Settings(Shown):
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.basis == "bayesian" and self.draws is not None:
-            from surefoot.ambiguity.order_statistics import draws_needed
+            from surefoot._order_statistics import draws_needed
 
             needed = draws_needed(self.delta, self.eta)
             if self.draws < needed:

@@ -45,15 +45,15 @@ def compile_others() -> None:
     """Use, on a small problem, the kernels of robust solves, certificates and search."""
     import numpy as np
 
-    from surefoot.ambiguity.credible import credible_set
+    from surefoot.calibration.credible import credible_set
     from surefoot.certificates.batch import take_batch
     from surefoot.certificates.local_search import climb, local_search
     from surefoot.certificates.returns import policy_returns, rewards_of
     from surefoot.certificates.upper import upper_bound
     from surefoot.certificates.var_operator import fixed_point
     from surefoot.domains.machine import machine_replacement
+    from surefoot.model.policies import check_policy
     from surefoot.posterior.dirichlet import DirichletPosterior
-    from surefoot.solvers.policies import check_policy
 
     _compile_robust_solves(machine_replacement().mdp)
     rng = np.random.default_rng(0)

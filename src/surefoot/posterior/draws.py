@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import number_of
+from surefoot._display import number_of
 from surefoot.data.counting import Counts
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
-from surefoot.posterior import arranging, inference, stan
+from surefoot.posterior import draw_arrays, inference, stan
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, OnRows, RowLayout, check_counts
@@ -113,7 +113,7 @@ class PosteriorDraws(OnRows):
         >>> PosteriorDraws.from_arrays(draws, independent=True).num_draws
         100
         """
-        layout, chains = arranging.arrange(draws, mdp)
+        layout, chains = draw_arrays.arrange(draws, mdp)
         return cls(
             layout=layout, chains=chains, independent=independent, max_rhat=max_rhat,
             divergences=divergences, counts=counts,
@@ -144,7 +144,7 @@ class PosteriorDraws(OnRows):
         """
         values, divergences = inference.chains_of(source, variable)
         return cls.from_arrays(
-            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
+            draw_arrays.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
             counts=counts,
         )  # fmt: skip
 
@@ -161,7 +161,7 @@ class PosteriorDraws(OnRows):
         """Build from the CSV files of Stan, one per chain; warm-up draws are left out."""
         values, divergences = stan.read_chains(files, variable)
         return cls.from_arrays(
-            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
+            draw_arrays.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
             counts=counts,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import number_of
+from surefoot._display import number_of
 from surefoot.data.counting import Counts
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts

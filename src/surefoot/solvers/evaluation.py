@@ -8,6 +8,7 @@ its bandwidth is small, else by sweeps. Nothing here is trusted: bounds come fro
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.model.policies import RowPolicy
 from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.linear_kernels import (
     banded_solve,
@@ -15,7 +16,6 @@ from surefoot.solvers.linear_kernels import (
     fill_dense,
     fixed_model_sweeps,
 )
-from surefoot.solvers.policies import RowPolicy
 from surefoot.solvers.row_kernels import Problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._display import MOST_ROWS, Grid, Shown, number_of
 from surefoot._rounding import column_texts
-from surefoot._showing import MOST_ROWS, Grid, Shown, number_of
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from surefoot._atomic import replacing
 from surefoot._version import __version__
-from surefoot._writing import replacing
 from surefoot.studies.published import NOMINAL, Method
 
 SETTINGS = ("paper", "valid")

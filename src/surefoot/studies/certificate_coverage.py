@@ -24,8 +24,8 @@ from surefoot.data.counting import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.solvers.policies import RowPolicy, check_policy
 from surefoot.solvers.solver import evaluate
 from surefoot.studies.support import as_logged
 

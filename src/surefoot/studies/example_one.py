@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import beta
 
+from surefoot._atomic import replacing
 from surefoot._rounding import lower_text
-from surefoot._writing import replacing
 from surefoot.solvers.worst_case import worst_case
 
 Floats = NDArray[np.float64]

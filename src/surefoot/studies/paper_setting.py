@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.concentration import norm_budget
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.ambiguity.weights import choose_weights
+from surefoot.calibration.concentration import norm_budget
+from surefoot.calibration.weights import choose_weights
 from surefoot.model.mdp import MDP
 from surefoot.studies.published import Method
 

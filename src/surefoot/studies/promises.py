@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot._rounding import lower_text, upper_text
-from surefoot.ambiguity.credible import credible_set
+from surefoot.calibration.credible import credible_set
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.var import var_solve
 from surefoot.domains.catalogue import make_domain

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.studies import example_one, scale_mismatch
 from surefoot.studies.figures import svg_text
 from surefoot.studies.reproduction import Line, Reproduction

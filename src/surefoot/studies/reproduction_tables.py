@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.studies.published import IMPROVEMENT, SUMMARY_METHODS, Method
 from surefoot.studies.reproduction import Line, Reproduction, Spread
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.ambiguity.weights import successor_values
+from surefoot.calibration.weights import successor_values
 from surefoot.data.counting import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain

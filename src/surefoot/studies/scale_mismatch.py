@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.concentration import norm_budget
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.ambiguity.weights import POWER
+from surefoot.calibration.concentration import norm_budget
+from surefoot.calibration.weights import POWER
 from surefoot.domains.riverswim import riverswim
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from surefoot.ambiguity.credible import credible_set
-from surefoot.ambiguity.frequentist import KINDS, frequentist_set, split_counts
-from surefoot.ambiguity.membership import contains
-from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.ambiguity.sets import AmbiguitySet, contains
+from surefoot.calibration.credible import credible_set
+from surefoot.calibration.frequentist import KINDS, frequentist_set, split_counts
 from surefoot.data.counting import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from surefoot.ambiguity.calibration import share_level
-from surefoot.ambiguity.credible import credible_set
-from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.calibration.credible import credible_set
+from surefoot.calibration.frequentist import frequentist_set, split_counts
+from surefoot.calibration.levels import share_level
 from surefoot.data.counting import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior

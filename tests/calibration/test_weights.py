@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.preference import preferred_norm
-from surefoot.ambiguity.weights import (
+from surefoot.calibration.preference import preferred_norm
+from surefoot.calibration.weights import (
     centers,
     choose_weights,
     given_weights,

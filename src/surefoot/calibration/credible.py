@@ -5,17 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.calibration import (
+from surefoot.ambiguity.confidence import Confidence
+from surefoot.ambiguity.sets import NORMS, AmbiguitySet, seal
+from surefoot.calibration.levels import (
     Batch,
     Level,
     joint_factors,
     order_statistics,
     share_level,
 )
-from surefoot.ambiguity.confidence import Confidence
-from surefoot.ambiguity.sets import NORMS, AmbiguitySet, seal
-from surefoot.ambiguity.shaping import Shaping, choose_shape
-from surefoot.ambiguity.weights import SEARCH, Chosen
+from surefoot.calibration.shapes import Shaping, choose_shape
+from surefoot.calibration.weights import SEARCH, Chosen
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.order_statistics import (
+from surefoot._order_statistics import (
     covering_rank,
     draws_needed,
     lower_rank,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity import budget_kernels as kernels
-from surefoot.ambiguity.concentration import BOUNDS, clopper_pearson
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet, seal
-from surefoot.ambiguity.weights import Chosen, choose_weights, successor_values
+from surefoot.calibration import budget_kernels as kernels
+from surefoot.calibration.concentration import BOUNDS, clopper_pearson
+from surefoot.calibration.weights import Chosen, choose_weights, successor_values
 from surefoot.data.counting import Counts
 from surefoot.data.reward_uncertainty import mean_reward_interval, model_uncertain_rewards
 from surefoot.model.checks import row_name

@@ -26,7 +26,7 @@ from surefoot import (
     verify,
     worst_case,
 )
-from surefoot._showing import MOST_ROWS, Grid, Shown
+from surefoot._display import MOST_ROWS, Grid, Shown
 
 EVIL = "<img src=x onerror=alert(1)> & 'co'"
 WITHOUT = {"Posterior", "Status"}

@@ -7,12 +7,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rows import pack
 from surefoot.model import checks
 
 GymTable = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 
 
-class Rows(NamedTuple):
+class ModelRows(NamedTuple):
     """The arrays of an MDP without its discount, initial distribution and labels."""
 
     state_start: NDArray[np.int64]
@@ -32,7 +33,7 @@ def is_sparse_sequence(transitions: Any) -> bool:
     )
 
 
-def rows_from_dense(transitions: Any, rewards: ArrayLike, support: ArrayLike | None) -> Rows:
+def rows_from_dense(transitions: Any, rewards: ArrayLike, support: ArrayLike | None) -> ModelRows:
     """Turn ``(S, A, S)`` transitions into rows; a row of zeros is an absent action."""
     probabilities = checks.as_float_array("transitions", transitions)
     if probabilities.ndim != 3 or probabilities.shape[0] != probabilities.shape[2]:
@@ -88,7 +89,7 @@ def _support_mask(
 
 def rows_from_sparse(
     matrices: Sequence[Any], rewards: ArrayLike, support: ArrayLike | None
-) -> Rows:
+) -> ModelRows:
     """Turn one sparse ``(S, S)`` matrix per action into rows; stored entries are the support."""
     if support is not None:
         raise ValueError(
@@ -123,7 +124,7 @@ def rows_from_sparse(
     )
 
 
-def rows_from_gymnasium(table: GymTable) -> Rows:
+def rows_from_gymnasium(table: GymTable) -> ModelRows:
     """Turn a toy-text table into rows: duplicates summed, terminals absorbing at zero reward."""
     num_states = len(table)
     if num_states == 0:
@@ -177,7 +178,7 @@ def rows_from_entries(
     num_actions: int | None,
     *,
     per_entry: bool | None = None,
-) -> Rows:
+) -> ModelRows:
     """Sort entries into rows; rewards that are constant in every row are stored once per row."""
     columns = {
         "state": checks.as_ids("state", state, num_states),
@@ -228,16 +229,11 @@ def _pack(
     per_entry: bool,
     num_states: int,
     num_actions: int,
-) -> Rows:
-    """Compress sorted entries into row starts and state starts."""
-    row_key = state * num_actions + action
-    row_first = np.flatnonzero(np.concatenate(([True], row_key[1:] != row_key[:-1])))
-    row_state = state[row_first]
-    return Rows(
-        state_start=np.searchsorted(row_state, np.arange(num_states + 1)).astype(np.int64),
-        row_action=action[row_first].astype(np.int64),
-        row_start=np.append(row_first, len(state)).astype(np.int64),
-        successor=successor.astype(np.int32),
+) -> ModelRows:
+    """Pack sorted entries, with what each of them holds."""
+    packed = pack(state, action, successor, num_states, num_actions)
+    return ModelRows(
+        **packed._asdict(),
         probability=probability.astype(np.float64),
         reward=reward.astype(np.float64),
         reward_per_entry=per_entry,

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.calibration import Batch, Level, order_statistics
-from surefoot.ambiguity.order_statistics import covering_rank
+from surefoot._order_statistics import covering_rank
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.ambiguity.weights import (
+from surefoot.calibration.levels import Batch, Level, order_statistics
+from surefoot.calibration.weights import (
     SEARCH,
     USUAL_CENTER,
     Chosen,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from surefoot.ambiguity import calibration
-from surefoot.ambiguity.calibration import Batch, joint_factors, order_statistics, share_level
-from surefoot.ambiguity.credible import credible_set
+from surefoot.calibration import levels
+from surefoot.calibration.credible import credible_set
+from surefoot.calibration.levels import Batch, joint_factors, order_statistics, share_level
 from surefoot.data.counting import Counts
 from surefoot.domains import machine_replacement, riverswim
 from surefoot.model.mdp import MDP
@@ -58,7 +58,7 @@ def test_blocks_of_rows_and_draws_change_nothing(swim, monkeypatch):
     posterior, mdp = swim
     options = {"delta": 0.05, "weights": "analytic", "center": "search", "draws": 1500}
     whole = credible_set(posterior, mdp, rng=np.random.default_rng(0), **options)
-    monkeypatch.setattr(calibration, "BLOCK_DISTANCES", 1)
+    monkeypatch.setattr(levels, "BLOCK_DISTANCES", 1)
     monkeypatch.setattr("surefoot.posterior.dirichlet.BLOCK_VALUES", 100)
     parts = credible_set(posterior, mdp, rng=np.random.default_rng(0), **options)
     np.testing.assert_array_equal(whole.budget, parts.budget)

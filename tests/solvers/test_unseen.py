@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.data.landing import known_states, landing_of
+from surefoot.solvers.unseen import known_states, landing_of
 
 
 def as_logged(declared):

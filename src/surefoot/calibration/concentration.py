@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv, betaincinv
 
-from surefoot.ambiguity import budget_kernels as kernels
+from surefoot.calibration import budget_kernels as kernels
 from surefoot.model.checks import as_float_array
 
 Floats = NDArray[np.float64]

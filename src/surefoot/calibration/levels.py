@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.distance_kernels import largest_ratios, row_distances
-from surefoot.ambiguity.order_statistics import covering_rank, draws_needed
+from surefoot._order_statistics import covering_rank, draws_needed
+from surefoot.calibration.distance_kernels import largest_ratios, row_distances
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 
