@@ -245,7 +245,7 @@ def split_draws(
         )
     if not isinstance(posterior, PosteriorDraws):
         draws = posterior.sample(posterior.num_draws, rng)
-        counts, whole = getattr(posterior, "counts", None), posterior.mean()
+        counts, whole = posterior.counts, posterior.identity
         posterior = PosteriorDraws.from_arrays(draws, mdp=mdp, independent=True, counts=counts)
         posterior = replace(posterior, origin=whole)
     return posterior.split(posterior.num_draws // 2, rng)

@@ -22,7 +22,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.mean_rewards import MeanRewards
-from surefoot.posterior.protocol import Posterior, check_generator, stream_key
+from surefoot.posterior.protocol import Posterior, check_generator, check_posterior, stream_key
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -94,7 +94,7 @@ def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
     A reward that the model does not take from the counts was given by the user and is certain.
     """
     fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
-    counts = getattr(posterior, "counts", None)
+    counts = check_posterior(posterior).counts
     uncertain = np.zeros(mdp.num_entries, dtype=np.bool_)
     if counts is not None:
         uncertain = model_uncertain_rewards(counts, mdp)

@@ -87,6 +87,11 @@ class DirichletPosterior(OnRows):
         """``(E,)``: the Dirichlet parameters of the posterior."""
         return self.counts.count + prior_entries(self.counts, self.prior, self.unseen)
 
+    @property
+    def identity(self) -> Floats:
+        """The Dirichlet parameters."""
+        return self.shape
+
     def mean(self) -> Floats:
         """Return the exact posterior mean, ``(E,)``."""
         return self.shape / self.layout.sum_rows(self.shape)[self.layout.entry_row]

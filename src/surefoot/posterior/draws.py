@@ -214,6 +214,11 @@ class PosteriorDraws(OnRows):
         """How many draws are left after thinning to independence."""
         return len(self.kept.chosen)
 
+    @property
+    def identity(self) -> Floats:
+        """The mean of the draws, of the whole where these are a part."""
+        return self.mean() if self.origin is None else self.origin
+
     def mean(self) -> Floats:
         """Return the mean of all draws, ``(E,)``; correlated draws serve a mean as well."""
         average: Floats = self.chains.mean(axis=(0, 1))
@@ -255,7 +260,7 @@ class PosteriorDraws(OnRows):
             PosteriorDraws(
                 layout=self.layout, chains=self._independent_draws[part][None], independent=True,
                 max_rhat=self.max_rhat, divergences=self.divergences, counts=self.counts,
-                origin=self.mean() if self.origin is None else self.origin,
+                origin=self.identity,
             )
             for part in (order[:first], order[first:])
         )  # fmt: skip

@@ -119,6 +119,11 @@ class HierarchicalPosterior(OnRows):
             name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.items()
         }
 
+    @property
+    def identity(self) -> Floats:
+        """The posterior mean."""
+        return self.mean()
+
     def mean(self) -> Floats:
         """Return the posterior mean, ``(E,)``, averaged over all parameter draws."""
         flat = self._one_chain()

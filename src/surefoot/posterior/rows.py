@@ -211,6 +211,16 @@ class SomeRows(OnRows):
         """How many independent draws there are; None when there is no end to them."""
         return self.whole.num_draws
 
+    @property
+    def counts(self) -> None:
+        """Those of the whole do not have these rows."""
+        return None
+
+    @property
+    def identity(self) -> Floats:
+        """The posterior mean of these rows."""
+        return self.mean()
+
     def mean(self) -> Floats:
         """Return the posterior mean, ``(E,)``."""
         return self.whole.mean()[self.entries]
