@@ -48,8 +48,8 @@ def main() -> None:
         population[1], population[0], delta=0.05, draws=2000, rng=np.random.default_rng(1)
     )
     print(f"population, optimize, 2000 draws each: {time.perf_counter() - began:.1f} s", result)
-    model = sf.garnet(2000, 10, 10, discount=0.95, rng=np.random.default_rng(2))
-    counts = sf.Domain(name="garnet", mdp=model).simulate(20, np.random.default_rng(3))
+    large = sf.garnet(2000, 10, 10, discount=0.95, rng=np.random.default_rng(2))
+    counts = large.simulate(20, np.random.default_rng(3))
     mdp = counts.to_mdp(discount=0.95, initial="uniform", prior=1.0)
     policy = sf.solve(mdp).policy
     posterior = sf.DirichletPosterior(counts)

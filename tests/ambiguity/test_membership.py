@@ -12,7 +12,7 @@ from surefoot.solvers.solver import solve
 
 @pytest.fixture(scope="module")
 def model():
-    return garnet(8, 2, 4, discount=0.8, rng=np.random.default_rng(0))
+    return garnet(8, 2, 4, discount=0.8, rng=np.random.default_rng(0)).mdp
 
 
 def sets(mdp):

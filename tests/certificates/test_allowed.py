@@ -8,7 +8,6 @@ import pytest
 import surefoot as sf
 from surefoot.certificates.batch import allowed_rows
 from surefoot.certificates.returns import rewards_of
-from surefoot.domains.domain import Domain
 from surefoot.posterior.rows import RowLayout, SomeRows
 
 
@@ -18,8 +17,7 @@ def rng(seed=0):
 
 @pytest.fixture(scope="module")
 def problem():
-    model = sf.garnet(8, 4, 3, discount=0.9, rng=rng(3))
-    counts = Domain(name="g", mdp=model).simulate(10, rng(0))
+    counts = sf.garnet(8, 4, 3, discount=0.9, rng=rng(3)).simulate(10, rng(0))
     return sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
 
 

@@ -12,7 +12,6 @@ from surefoot.certificates import methods
 from surefoot.certificates.methods import choose_method
 from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.certificates.system_kernels import fill, find_places, find_value, find_visits
-from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import river_chain
 from surefoot.model.policies import check_policy
 
@@ -129,7 +128,7 @@ def test_the_search_for_an_order_ends_at_its_limit():
 
 
 def chain_problem(size=250, discount=0.99):
-    counts = Domain(name="river", mdp=river_chain(size, discount=discount)).simulate(20, rng(1))
+    counts = river_chain(size, discount=discount).simulate(20, rng(1))
     return counts.to_mdp(discount=discount, prior=1.0), sf.DirichletPosterior(counts)
 
 
@@ -181,7 +180,7 @@ def test_a_randomised_policy_may_reach_a_state_by_several_rows():
 def test_the_cheapest_way_is_chosen(monkeypatch):
     mdp, _ = chain_problem()
     assert choose_method(mdp).work < 40 * mdp.num_entries
-    random = sf.garnet(300, 3, 8, discount=0.9, rng=rng(0))
+    random = sf.garnet(300, 3, 8, discount=0.9, rng=rng(0)).mdp
     assert choose_method(random).kind == "products"
     assert choose_method(sf.riverswim().mdp).kind == "full"
     monkeypatch.setattr(methods, "FACTORED_STATES", 100)

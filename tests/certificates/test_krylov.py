@@ -10,7 +10,6 @@ import surefoot as sf
 from surefoot.certificates import krylov_kernels as kernels
 from surefoot.certificates.methods import choose_method
 from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
-from surefoot.domains.domain import Domain
 from surefoot.model.policies import check_policy
 
 
@@ -112,8 +111,7 @@ def test_the_inner_product():
 def trapped_problem(states=260):
     """Return a posterior from a log: its model has a state for all that was never observed."""
     rng = np.random.default_rng(1)
-    model = sf.garnet(states, 3, 4, discount=0.95, rng=rng)
-    counts = Domain(name="g", mdp=model).simulate(30, rng)
+    counts = sf.garnet(states, 3, 4, discount=0.95, rng=rng).simulate(30, rng)
     seen = counts.count > 0
     row = counts.entry_row[seen]
     log = {

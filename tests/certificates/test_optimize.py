@@ -16,7 +16,6 @@ from surefoot.certificates.var import var_solve
 from surefoot.data.counting import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
-from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import river_chain
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
@@ -139,7 +138,7 @@ def test_threads_change_nothing(kind, machine, monkeypatch):
             if kind == "chain"
             else garnet(260, 3, 4, discount=0.9, rng=rng(3))
         )
-        posterior, mdp = data(Domain(name="g", mdp=model), 5)
+        posterior, mdp = data(model, 5)
     found = []
     for cores in (1, 3):
         monkeypatch.setattr("surefoot.certificates.threads.available_cores", lambda n=cores: n)
@@ -166,7 +165,7 @@ def test_costs_mirror_rewards(domain):
 
 
 def test_allowed_restricts_every_candidate():
-    domain = Domain(name="g", mdp=garnet(8, 4, 3, discount=0.9, rng=rng(3)))
+    domain = garnet(8, 4, 3, discount=0.9, rng=rng(3))
     posterior, mdp = data(domain, 10)
     allowed = rng(4).random((8, 4)) < 0.4
     allowed[np.arange(8), rng(5).integers(0, 4, 8)] = True
@@ -326,7 +325,7 @@ def test_the_parts_of_a_split_have_no_common_draw():
 
 
 def test_large_models_are_searched_without_inverses(monkeypatch):
-    domain = Domain(name="g", mdp=garnet(260, 3, 4, discount=0.9, rng=rng(3)))
+    domain = garnet(260, 3, 4, discount=0.9, rng=rng(3))
     posterior, mdp = data(domain, 5)
     monkeypatch.setattr("surefoot.certificates.local_search.flip_table", None)
     monkeypatch.setattr("surefoot.certificates.batch.BATCH_VALUES", 100 * mdp.num_entries)

@@ -25,7 +25,6 @@ from surefoot.certificates.local_search import (
 from surefoot.certificates.returns import Rewards, rewards_of
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
-from surefoot.domains.domain import Domain
 from surefoot.posterior.dirichlet import DirichletPosterior
 
 
@@ -40,8 +39,7 @@ def batch_of(domain, n_per_row, draws, seed=0, rows=None):
 
 
 def random_domain(states, actions, successors, discount=0.9, seed=0):
-    mdp = garnet(states, actions, successors, discount=discount, rng=np.random.default_rng(seed))
-    return Domain(name="random", mdp=mdp)
+    return garnet(states, actions, successors, discount=discount, rng=np.random.default_rng(seed))
 
 
 def direct_returns(batch, choice):

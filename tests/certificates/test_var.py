@@ -69,7 +69,7 @@ def operator(batch, ranks, v):
 
 @pytest.mark.parametrize("domain", [
     riverswim(), machine_replacement(),
-    Domain(name="g", mdp=garnet(30, 3, 4, discount=0.95, rng=np.random.default_rng(2))),
+    garnet(30, 3, 4, discount=0.95, rng=np.random.default_rng(2)),
 ])  # fmt: skip
 def test_the_fixed_point_is_one(domain):
     batch = batch_of(domain, 10, 900)

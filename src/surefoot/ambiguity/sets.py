@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown, number_of
-from surefoot.ambiguity.confidence import Confidence, fingerprint
+from surefoot.ambiguity.confidence import Confidence, seal_of
 from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
 from surefoot.model.mdp import MDP
 
@@ -168,12 +168,12 @@ def seal(ambiguity: AmbiguitySet, confidence: Confidence) -> AmbiguitySet:
         ...
     ValueError: these numbers are not those that the confidence (delta=0.05) was computed for. ...
     """
-    tied = replace(confidence, seal=_fingerprint(ambiguity, confidence))
+    tied = replace(confidence, seal=_seal_of(ambiguity, confidence))
     return replace(ambiguity, confidence=tied)
 
 
-def _fingerprint(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
-    return fingerprint(
+def _seal_of(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
+    return seal_of(
         confidence, ambiguity.norm, ambiguity.budget, ambiguity.weights, ambiguity.lower,
         ambiguity.upper, ambiguity.reward_lower, ambiguity.reward_upper,
         ambiguity.mdp.probability,
@@ -182,7 +182,7 @@ def _fingerprint(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
 
 def _check_confidence(ambiguity: AmbiguitySet) -> None:
     known = ambiguity.confidence
-    if known is not None and known.seal != _fingerprint(ambiguity, known):
+    if known is not None and known.seal != _seal_of(ambiguity, known):
         raise ValueError(
             f"these numbers are not those that the confidence (delta={known.delta:g}) was computed "
             "for. Make the set anew, or pass confidence=None: a set made by hand promises nothing."

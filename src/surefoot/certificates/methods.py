@@ -78,9 +78,9 @@ def choose_method(mdp: MDP, rows: Ints | None = None) -> Method:
     >>> rng = np.random.default_rng(0)
     >>> choose_method(riverswim().mdp).kind
     'full'
-    >>> choose_method(river_chain(500, discount=0.9)).kind
+    >>> choose_method(river_chain(500, discount=0.9).mdp).kind
     'factored'
-    >>> choose_method(garnet(300, 3, 8, discount=0.9, rng=rng)).kind
+    >>> choose_method(garnet(300, 3, 8, discount=0.9, rng=rng).mdp).kind
     'products'
     """
     size = mdp.num_states

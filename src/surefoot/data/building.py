@@ -11,8 +11,8 @@ from surefoot import _hooks
 from surefoot._rows import pack
 from surefoot.data.counting import Counts
 from surefoot.data.layout import label_of, row_name
+from surefoot.data.prior import spread_prior
 from surefoot.data.rewards import RewardStatistics, as_given, range_per_action
-from surefoot.data.support import UNSEEN_PRIOR
 
 if TYPE_CHECKING:
     from surefoot.model.mdp import MDP
@@ -258,18 +258,7 @@ def mean_probability(counts: Counts, prior: ArrayLike | None) -> Floats:
 def _prior_entries(counts: Counts, prior: ArrayLike | None) -> Floats:
     if prior is None:
         return np.zeros(counts.num_entries)
-    value = np.asarray(prior, dtype=np.float64)
-    shapes = {(): value, (counts.num_rows,): None, (counts.num_entries,): value}
-    if value.shape not in shapes:
-        raise ValueError(
-            f"prior has shape {value.shape}; it must be a number, ({counts.num_rows},) per row or "
-            f"({counts.num_entries},) per entry."
-        )
-    if not np.all((value >= 0) & np.isfinite(value)):
+    entries = spread_prior(counts, prior)
+    if not np.all((entries >= 0) & np.isfinite(entries)):
         raise ValueError("prior must be finite and not negative.")
-    if value.ndim and value.shape == (counts.num_entries,):
-        return value
-    spread = value[counts.entry_row] if value.ndim else np.full(counts.num_entries, value)
-    if counts.unseen is not None:
-        spread[counts.successor == counts.unseen] = UNSEEN_PRIOR
-    return spread
+    return entries

@@ -41,6 +41,13 @@ class Domain(Shown):
     mdp: MDP
     prior: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.mdp, MDP):
+            raise ValueError(
+                f"mdp must be an MDP, got {type(self.mdp).__name__}. Build one with "
+                "MDP.from_arrays(...)."
+            )
+
     @property
     def support(self) -> NDArray[np.bool_]:
         """``(S, A, S)``: the true successors."""
