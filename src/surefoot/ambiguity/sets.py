@@ -1,5 +1,6 @@
 """Ambiguity sets: for every row of an MDP, the distributions that nature may choose from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +12,45 @@ from surefoot.ambiguity.confidence import Confidence, seal_of
 from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
 from surefoot.model.mdp import MDP
 
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ball:
+    """A kind of ball around the nominal row: the distance that its budget bounds.
+
+    Attributes
+    ----------
+    parts
+        From nominal probabilities and others, both ``(E,)``, to the part of each entry.
+    combine
+        ``np.add`` or ``np.maximum``: how the parts of a row make its distance.
+    weighted
+        Whether parts may be weighted.
+    """
+
+    parts: Callable[[Floats, Floats], Floats]
+    combine: np.ufunc
+    weighted: bool
+
+
+def _deviation(nominal: Floats, p: Floats) -> Floats:
+    return np.abs(p - nominal)
+
+
+def _divergence(nominal: Floats, p: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(nominal > 0, nominal * np.log(nominal / p), 0.0)
+
+
 NORMS = ("l1", "linf")
-BALLS = (*NORMS, "kl")
-KINDS = (*BALLS, "box")
+"""The balls that credible sets and weights know."""
+BALLS = {
+    "l1": Ball(parts=_deviation, combine=np.add, weighted=True),
+    "linf": Ball(parts=_deviation, combine=np.maximum, weighted=True),
+    "kl": Ball(parts=_divergence, combine=np.add, weighted=False),
+}
+"""All balls by name; each has its kernels in `surefoot.solvers`."""
 WEIGHTS_WITHIN = (1e-50, 1e50)
 """Weights other than 0 and infinity: quotients and products of them must stay finite."""
 
@@ -69,8 +106,9 @@ class AmbiguitySet(Shown):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_float_array(name, getattr(self, name)))
         freeze_fields(self)
-        if self.norm not in KINDS:
-            raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, KINDS))}.")
+        kinds = (*BALLS, "box")
+        if self.norm not in kinds:
+            raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, kinds))}.")
         if self.norm == "box":
             _check_box(self)
         else:
@@ -97,7 +135,8 @@ class AmbiguitySet(Shown):
         """
         if norm not in BALLS:
             raise ValueError(
-                f"norm={norm!r}; choose 'l1', 'linf' or 'kl' (a box is made by AmbiguitySet.box)."
+                f"norm={norm!r}; choose one of {', '.join(map(repr, BALLS))} (a box is made by "
+                "AmbiguitySet.box)."
             )
         return cls(
             mdp=mdp,
@@ -141,8 +180,8 @@ class AmbiguitySet(Shown):
         budget = _need(self, "budget", self.mdp.num_rows)
         low, high = budget.min(), budget.max()
         size = f"budget {low:.4g}" if low == high else f"budgets {low:.4g} to {high:.4g}"
-        if self.norm == "kl":
-            return f"AmbiguitySet(kl, {rows}, {size}{_promise(self)})"
+        if not BALLS[self.norm].weighted:
+            return f"AmbiguitySet({self.norm}, {rows}, {size}{_promise(self)})"
         shape = "uniform weights" if self.weights is None else "weighted"
         return f"AmbiguitySet({self.norm}, {rows}, {size}, {shape}{_promise(self)})"
 
@@ -260,8 +299,8 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
         )
     if ambiguity.weights is None:
         return
-    if ambiguity.norm == "kl":
-        raise ValueError("a KL ball has no weights; leave them out.")
+    if not BALLS[ambiguity.norm].weighted:
+        raise ValueError(f"a {ambiguity.norm} ball has no weights; leave them out.")
     weights = _need(ambiguity, "weights", mdp.num_entries)
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
@@ -348,19 +387,9 @@ def contains(ambiguity: AmbiguitySet, probability: ArrayLike) -> NDArray[np.bool
     if ambiguity.lower is not None and ambiguity.upper is not None:
         inside = (ambiguity.lower <= p) & (p <= ambiguity.upper)
         return np.asarray(np.logical_and.reduceat(inside, starts))
-    return np.asarray(_distance(ambiguity, p) <= np.asarray(ambiguity.budget))
-
-
-def _distance(ambiguity: AmbiguitySet, p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the distance of every row from the nominal one, in the norm of its set."""
-    nominal, starts = ambiguity.mdp.probability, ambiguity.mdp.row_start[:-1]
-    if ambiguity.norm == "kl":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(nominal > 0, nominal * np.log(nominal / p), 0.0)
-        return np.asarray(np.add.reduceat(part, starts))
-    off = np.abs(p - nominal)
+    ball = BALLS[ambiguity.norm]
+    parts = ball.parts(mdp.probability, p)
     if ambiguity.weights is not None:
         with np.errstate(invalid="ignore"):
-            off = np.where(off == 0, 0.0, ambiguity.weights * off)
-    combine = np.add if ambiguity.norm == "l1" else np.maximum
-    return np.asarray(combine.reduceat(off, starts))
+            parts = np.where(parts == 0, 0.0, ambiguity.weights * parts)
+    return np.asarray(ball.combine.reduceat(parts, starts) <= np.asarray(ambiguity.budget))

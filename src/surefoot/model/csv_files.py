@@ -28,12 +28,12 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 def read_csv(path: Path, *, discount: float, initial: ArrayLike | None) -> MDP:
     """Read a model; every error names the file and, where there is one, the line."""
-    header = csv_lines.read_header(path)
+    layout = csv_lines.read_header(path)
     with duckdb.connect() as connection:
-        values = _read_values(path, header, connection)
-        csv_lines.check_values(path, header, values)
-        state_labels = _read_labels(path, header, connection, "state")
-        action_labels = _read_labels(path, header, connection, "action")
+        values = _read_values(path, layout, connection)
+        csv_lines.check_values(path, layout, values)
+        state_labels = _read_labels(path, layout, connection, "state")
+        action_labels = _read_labels(path, layout, connection, "action")
     try:
         return MDP.from_rows(
             state=values["idstatefrom"],
@@ -47,34 +47,34 @@ def read_csv(path: Path, *, discount: float, initial: ArrayLike | None) -> MDP:
             action_labels=action_labels,
         )
     except ValueError as problem:
-        csv_lines.find_bad_entry(path, header, values)
+        csv_lines.find_bad_entry(path, layout, values)
         raise ValueError(f"{path}: {problem}") from None
 
 
-def _read_values(path: Path, header: CsvHeader, connection: duckdb.DuckDBPyConnection) -> Values:
+def _read_values(path: Path, layout: CsvHeader, connection: duckdb.DuckDBPyConnection) -> Values:
     """Load the file into a table named ``entries`` and return its numbers; NaN where empty."""
-    types = {f"c{i}": "DOUBLE" if i in header.numbers else "VARCHAR" for i in range(header.width)}
-    wanted = ", ".join(f"c{i} AS {name}" for name, i in header.place.items())
+    types = {f"c{i}": "DOUBLE" if i in layout.numbers else "VARCHAR" for i in range(layout.width)}
+    wanted = ", ".join(f"c{i} AS {name}" for name, i in layout.place.items())
     try:
         connection.execute(
             f"CREATE TEMP TABLE entries AS SELECT {wanted} FROM read_csv(?, columns={types}, "
-            "titles=true, delim=',', quote='\"', escape='\"', comment='', auto_detect=false, "
+            "header=true, delim=',', quote='\"', escape='\"', comment='', auto_detect=false, "
             "nullstr='', allow_quoted_nulls=false, strict_mode=true)",
             [glob.escape(str(path))],
         )
         found = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM entries").fetchnumpy()
     except duckdb.Error as problem:
-        csv_lines.find_unreadable_line(path, header)
+        csv_lines.find_unreadable_line(path, layout)
         raise ValueError(f"{path} cannot be read: {str(problem).splitlines()[0]}") from None
     columns: dict[str, Any] = dict(found)
     return {name: np.ma.filled(columns[name].astype(np.float64), np.nan) for name in COLUMNS}
 
 
 def _read_labels(
-    path: Path, header: CsvHeader, connection: duckdb.DuckDBPyConnection, noun: str
+    path: Path, layout: CsvHeader, connection: duckdb.DuckDBPyConnection, noun: str
 ) -> tuple[Label, ...] | None:
     """Return the labels of states or actions by id, or None if the file has no column for them."""
-    pairs = header.label_columns(noun)
+    pairs = layout.label_columns(noun)
     if not pairs:
         return None
     listed = " UNION ALL ".join(
@@ -85,7 +85,7 @@ def _read_labels(
         f"FROM ({listed}) GROUP BY id ORDER BY id"
     ).fetchall()
     if not all(sound for _, _, sound in found):
-        csv_lines.refuse_labels(path, header, noun)
+        csv_lines.refuse_labels(path, layout, noun)
     for expected, (number, _, _) in enumerate(found):
         if number != expected:
             raise ValueError(

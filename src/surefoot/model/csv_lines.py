@@ -45,10 +45,10 @@ def read_header(path: Path) -> CsvHeader:
     """Return where the columns stand, or say which are missing and what was probably meant."""
     try:
         with _open(path) as file:
-            titles = next(csv.reader(file), [])
+            header = next(csv.reader(file), [])
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
         raise ValueError(f"{path} cannot be read: {problem}.") from None
-    names = [name.strip().lower() for name in titles]
+    names = [name.strip().lower() for name in header]
     if not any(names):
         raise ValueError(f"{path}, line 1 is empty; it must be {','.join(COLUMNS)}.")
     missing = [name for name in COLUMNS if name not in names]
@@ -75,10 +75,10 @@ def _missing_columns(missing: list[str], names: list[str]) -> str:
     return f"column{verb} missing: {', '.join(parts)}"
 
 
-def check_values(path: Path, header: CsvHeader, values: Values) -> None:
+def check_values(path: Path, layout: CsvHeader, values: Values) -> None:
     """Check what would make building the model fail without a place, or run out of memory."""
     if not len(values["reward"]):
-        raise ValueError(f"{path} has a titles and no lines; a model needs at least one row.")
+        raise ValueError(f"{path} has a header and no lines; a model needs at least one row.")
     for name in COLUMNS:
         column = values[name]
         rule = "a whole number, 0 or larger" if name in IDS else "a finite number"
@@ -86,13 +86,13 @@ def check_values(path: Path, header: CsvHeader, values: Values) -> None:
         if name in IDS:
             sound &= (column >= 0) & (column == np.floor(column))
         if not sound.all():
-            line, text = _nth_field(path, header, name, int(np.argmin(sound)))
+            line, text = _nth_field(path, layout, name, int(np.argmin(sound)))
             found = repr(text) if text else "empty"
             raise ValueError(f"{path}, line {line}: {name} is {found}; it must be {rule}.")
-    _check_states(path, header, values)
+    _check_states(path, layout, values)
 
 
-def _check_states(path: Path, header: CsvHeader, values: Values) -> None:
+def _check_states(path: Path, layout: CsvHeader, values: Values) -> None:
     """Check that some line starts from every state, before anything is sized by the largest id."""
     sources = values["idstatefrom"]
     count = int(sources.max()) + 1
@@ -106,7 +106,7 @@ def _check_states(path: Path, header: CsvHeader, values: Values) -> None:
     unknown = (values["idstateto"] >= count) | (values["idstateto"] == gap)
     if unknown.any():
         entry = int(np.argmax(unknown))
-        line, text = _nth_field(path, header, "idstateto", entry)
+        line, text = _nth_field(path, layout, "idstateto", entry)
         raise ValueError(
             f"{path}, line {line}: state {text} is unknown, no line starts from it. Give it a "
             "line; a terminal state is an absorbing state with zero reward."
@@ -118,15 +118,15 @@ def _check_states(path: Path, header: CsvHeader, values: Values) -> None:
         )
 
 
-def find_bad_entry(path: Path, header: CsvHeader, values: Values) -> None:
+def find_bad_entry(path: Path, layout: CsvHeader, values: Values) -> None:
     """Raise if an entry is listed twice or its probability lies outside [0, 1]."""
     keys = [values[name] for name in reversed(IDS)]
     order = np.lexsort(keys)  # stable: of equal entries the earlier line comes first
     same = np.all([key[order[1:]] == key[order[:-1]] for key in keys], axis=0)
     if same.any():
         i = int(np.argmax(same))
-        first, _ = _nth_field(path, header, "idaction", int(order[i]))
-        second, _ = _nth_field(path, header, "idaction", int(order[i + 1]))
+        first, _ = _nth_field(path, layout, "idaction", int(order[i]))
+        second, _ = _nth_field(path, layout, "idaction", int(order[i + 1]))
         state, action, successor = (int(values[name][order[i]]) for name in IDS)
         raise ValueError(
             f"{path}, line {second}: state {state}, action {action}, successor {successor} is "
@@ -135,17 +135,17 @@ def find_bad_entry(path: Path, header: CsvHeader, values: Values) -> None:
         )
     outside = ~((values["probability"] >= 0) & (values["probability"] <= 1))
     if outside.any():
-        line, text = _nth_field(path, header, "probability", int(np.argmax(outside)))
+        line, text = _nth_field(path, layout, "probability", int(np.argmax(outside)))
         raise ValueError(f"{path}, line {line}: probability is {text}; it must lie in [0, 1].")
 
 
-def refuse_labels(path: Path, header: CsvHeader, noun: str) -> NoReturn:
+def refuse_labels(path: Path, layout: CsvHeader, noun: str) -> NoReturn:
     """Raise at the first line whose label is empty or differs from an earlier one."""
     known: dict[int, tuple[str, int]] = {}
-    pairs = header.label_columns(noun)
+    pairs = layout.label_columns(noun)
     for line, fields in _lines(path):
         for ids, name in pairs:
-            number, label = int(float(fields[header.place[ids]])), fields[header.place[name]]
+            number, label = int(float(fields[layout.place[ids]])), fields[layout.place[name]]
             earlier, where = known.setdefault(number, (label, line))
             if label != earlier:
                 raise ValueError(
@@ -156,15 +156,15 @@ def refuse_labels(path: Path, header: CsvHeader, noun: str) -> NoReturn:
     raise ValueError(f'{path}: a label of the {noun}s is empty. Fill it, or quote it as "".')
 
 
-def find_unreadable_line(path: Path, header: CsvHeader) -> None:
+def find_unreadable_line(path: Path, layout: CsvHeader) -> None:
     """Raise at the first line with a wrong number of fields or with text in place of a number."""
     for line, fields in _lines(path):
-        if len(fields) != header.width:
+        if len(fields) != layout.width:
             raise ValueError(
-                f"{path}, line {line} has {len(fields)} fields; the titles has {header.width}."
+                f"{path}, line {line} has {len(fields)} fields; the header has {layout.width}."
             )
         for name in COLUMNS:
-            text = fields[header.place[name]]
+            text = fields[layout.place[name]]
             try:
                 float(text or "nan")
             except ValueError:
@@ -173,11 +173,11 @@ def find_unreadable_line(path: Path, header: CsvHeader) -> None:
                 ) from None
 
 
-def _nth_field(path: Path, header: CsvHeader, name: str, entry: int) -> tuple[int, str]:
+def _nth_field(path: Path, layout: CsvHeader, name: str, entry: int) -> tuple[int, str]:
     """Return the line number and the text of a field, given the entry's position."""
     for i, (line, fields) in enumerate(_lines(path)):
         if i == entry:
-            return line, fields[header.place[name]]
+            return line, fields[layout.place[name]]
     raise ValueError(f"{path} changed while it was being read. Read it again.")
 
 
