@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import NORMS, AmbiguitySet, seal
 from surefoot.calibration.levels import (
-    Batch,
+    DrawRange,
     Level,
     joint_factors,
     order_statistics,
@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 EFFORT = 4
 """Draws taken by default, in multiples of the fewest that will do: more draws, smaller sets."""
 USUAL_DRAWS = 10_000
-"""At least so many: they cost milliseconds in small models."""
+"""The fewest draws taken: in small models they cost milliseconds."""
 DEFAULT_VALUES = 2**28
 """Fewer where they would be more drawn probabilities than this (some ten seconds)."""
 SHAPE_DRAWS = 20_000
 """Most draws spent on choosing a shape."""
 SHAPE_SHARE = 3
-"""Of finitely many draws, one in so many goes to the shape."""
+"""Of finitely many draws, one in this many goes to the shape."""
 
 
 def credible_set(
@@ -133,8 +133,8 @@ def credible_set(
 class Plan:
     """Which draws shape the sets and which size them; fixed before any of them is seen."""
 
-    shape: Batch | None
-    size: Batch
+    shape: DrawRange | None
+    size: DrawRange
     rank: int
 
 
@@ -166,7 +166,7 @@ def _plan(
         )
     # One generator for both: a posterior of finitely many draws gives them in a random order.
     parts = [
-        Batch(posterior=posterior, seed=(seed, 1), first=a, last=b)
+        DrawRange(posterior=posterior, seed=(seed, 1), first=a, last=b)
         for a, b in ((0, first), (first, first + size))
     ]
     return Plan(shape=parts[0] if shape else None, size=parts[1], rank=level.rank(size))
@@ -182,9 +182,11 @@ def _plan_endless(
     rank = level.rank(size)
     batch = None
     if shape:
-        batch = Batch(posterior=posterior, seed=(seed, 0), first=0, last=SHAPE_DRAWS)
+        batch = DrawRange(posterior=posterior, seed=(seed, 0), first=0, last=SHAPE_DRAWS)
     return Plan(
-        shape=batch, size=Batch(posterior=posterior, seed=(seed, 1), first=0, last=size), rank=rank
+        shape=batch,
+        size=DrawRange(posterior=posterior, seed=(seed, 1), first=0, last=size),
+        rank=rank,
     )
 
 

@@ -104,7 +104,7 @@ def share_level(mdp: MDP, *, delta: float, eta: float, union: str, rule: str) ->
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Batch:
+class DrawRange:
     """Some draws of a posterior, the same ones each time they are asked for.
 
     Attributes
@@ -114,7 +114,7 @@ class Batch:
     seed
         The generator of the draws.
     first, last
-        Which draws of that generator: batches of finitely many draws share one seed and overlap
+        Which draws of that generator: ranges of finitely many draws share one seed and overlap
         nowhere.
     """
 
@@ -139,7 +139,7 @@ class Batch:
 
 
 def order_statistics(
-    batch: Batch, mdp: MDP, *, norm: str, weights: Floats, rank: int, rows: Ints
+    batch: DrawRange, mdp: MDP, *, norm: str, weights: Floats, rank: int, rows: Ints
 ) -> Floats:
     """Return the ``rank``-th smallest distance of every given row, ``(J, R)``; others get 0.
 
@@ -161,7 +161,7 @@ def order_statistics(
 
 
 def joint_factors(
-    batch: Batch, mdp: MDP, *, norm: str, weights: Floats, size: Floats, rows: Ints
+    batch: DrawRange, mdp: MDP, *, norm: str, weights: Floats, size: Floats, rows: Ints
 ) -> Floats:
     """Return for every draw the factor by which all sets must grow to hold it."""
     factors = np.zeros(batch.draws)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import covering_rank
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.calibration.levels import Batch, Level, order_statistics
+from surefoot.calibration.levels import DrawRange, Level, order_statistics
 from surefoot.calibration.weights import (
     SEARCH,
     USUAL_CENTER,
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 OUTER_DRAWS = 10
-"""A quantile counts as estimated where so many shape draws lie beyond it."""
+"""A quantile counts as estimated where at least this many shape draws lie beyond it."""
 GRID = np.concatenate(([-4.0, -1.0, -0.3], np.linspace(0.0, 1.0, 13), [1.3, 2.0, 5.0]))
 """Centres tried, from the lowest value of a row (0) to its highest (1) and beyond."""
 FINER = np.linspace(-0.06, 0.06, 7)
@@ -43,7 +43,7 @@ class Shaping:
     mdp: MDP
     norm: str
     objective: str
-    batch: Batch | None
+    batch: DrawRange | None
     level: Level
 
     def sizes(self, weights: Floats) -> Floats:
