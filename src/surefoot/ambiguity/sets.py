@@ -135,7 +135,7 @@ class AmbiguitySet(Shown):
         """
         if norm not in BALLS:
             raise ValueError(
-                f"norm={norm!r}; choose one of {', '.join(map(repr, BALLS))} (a box is made by "
+                f"norm={norm!r}; choose {', '.join(map(repr, BALLS))} (a box is made by "
                 "AmbiguitySet.box)."
             )
         return cls(
