@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # "as" marks a name as exported
     from surefoot.certificates.var import var_solve as var_solve
     from surefoot.certificates.verification import Verification as Verification
     from surefoot.certificates.verification import verify as verify
-    from surefoot.data.counting import Counts as Counts
+    from surefoot.data.counts import Counts as Counts
     from surefoot.data.discretization import Discretization as Discretization
     from surefoot.data.discretization import discretize as discretize
     from surefoot.data.rollouts import collect as collect

@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 from surefoot.ambiguity import calibration
 from surefoot.ambiguity.calibration import Batch, joint_factors, order_statistics, share_level
 from surefoot.ambiguity.credible import credible_set
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import machine_replacement, riverswim
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior

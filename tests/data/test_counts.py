@@ -12,8 +12,9 @@ import random_logs as lg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surefoot.data.building import initial_distribution
-from surefoot.data.counting import Counts
+from surefoot.data.conversions import initial_distribution
+from surefoot.data.counts import Counts
+from surefoot.data.reward_sums import RewardSums
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
 
@@ -232,6 +233,9 @@ def test_saved_counts_come_back(change: Callable[[Counts], Counts], tmp_path: Pa
         if isinstance(mine, np.ndarray):
             np.testing.assert_array_equal(mine, theirs)
             assert mine.dtype == theirs.dtype
+        elif isinstance(mine, RewardSums):
+            for part in fields(RewardSums):
+                np.testing.assert_array_equal(getattr(mine, part.name), getattr(theirs, part.name))
         elif field.name not in ("log", "given"):
             assert mine == theirs
     assert back.summary() == counts.summary()

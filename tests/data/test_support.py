@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.data import support
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
 

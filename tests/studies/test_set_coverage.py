@@ -6,7 +6,7 @@ import pytest
 from surefoot.ambiguity.concentration import clopper_pearson
 from surefoot.ambiguity.frequentist import frequentist_set
 from surefoot.ambiguity.membership import contains
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import riverswim
 from surefoot.model.mdp import MDP
 from surefoot.studies.set_coverage import CASES, main, refutes, study, table

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._rows import freeze_fields
 from surefoot._showing import Shown, number_of
 from surefoot.ambiguity.confidence import Confidence, fingerprint
-from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
+from surefoot.model.checks import SUM_TOLERANCE, as_float_array, row_name
 from surefoot.model.mdp import MDP
 
 NORMS = ("l1", "linf")

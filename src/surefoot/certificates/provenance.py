@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from surefoot._version import __version__
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.landing import landing_of
 from surefoot.data.reward_uncertainty import model_uncertain_rewards
 from surefoot.model.checks import name_of

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import names
-from surefoot.data.numbering import CANONICAL_INTEGER
-from surefoot.data.sides import (
+from surefoot.data.groups import names
+from surefoot.data.label_ids import CANONICAL_INTEGER
+from surefoot.data.log_halves import (
     Sides,
     counted_moves,
     first_rows,

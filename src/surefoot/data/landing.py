@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surefoot.data.layout import Ints
+from surefoot._rows import Ints
 
 if TYPE_CHECKING:
-    from surefoot.data.counting import Counts
+    from surefoot.data.counts import Counts
     from surefoot.model.mdp import MDP
 
 WORST, ABSORBING = "worst", "absorbing"

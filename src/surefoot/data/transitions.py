@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from surefoot.data.aligning import TERMINAL_LABEL
+from surefoot._rows import Ints
 from surefoot.data.checks import check_assumptions
 from surefoot.data.columns import Layout, as_names, choose, lay_out, next_names
-from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints, pack
+from surefoot.data.counts import Counts
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
-from surefoot.data.rewards import REWARD_MODELS, RewardStatistics, pool
+from surefoot.data.merge import TERMINAL_LABEL
+from surefoot.data.packed_rows import REWARD_MODELS, pack
+from surefoot.data.reward_sums import reward_fields
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.support import free_label
 from surefoot.data.tables import StepColumns
@@ -211,12 +212,8 @@ def _assemble(seen: Tally) -> Counts:
     distinct, first, entry = np.unique(key, return_index=True, return_inverse=True)
     size = len(distinct)
     fields: dict[str, Any] = {}
-    if seen.mean is not None and seen.variance is not None:
-        pooled = pool(entry, seen.count, RewardStatistics(seen.mean, seen.variance), size)
-        fields = {
-            "reward_mean": pooled.mean, "reward_var": pooled.variance,
-            "reward_low": seen.lowest, "reward_high": seen.highest,
-        }  # fmt: skip
+    if seen.rewards is not None:
+        fields = reward_fields(seen.rewards.grouped(entry, size), seen.action[first], num_actions)
     count = np.zeros(size, dtype=np.int64)
     np.add.at(count, entry, seen.count)
     rows = pack(seen.state[first], seen.action[first], successor[first], num_states, num_actions)

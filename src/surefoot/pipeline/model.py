@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.policies import behaviour_policy, read_lines
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP

@@ -12,7 +12,7 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.batch import restricted
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import Rewards, rewards_of
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.model import Model
 from surefoot.posterior.dirichlet import DirichletPosterior

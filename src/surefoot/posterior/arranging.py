@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surefoot.data.layout import pack
+from surefoot.data.packed_rows import pack
 from surefoot.model.mdp import MDP
 from surefoot.posterior.rows import Floats, RowLayout
 

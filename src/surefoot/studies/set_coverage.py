@@ -27,7 +27,7 @@ from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.frequentist import KINDS, frequentist_set, split_counts
 from surefoot.ambiguity.membership import contains
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.landing import ABSORBING, WORST
 from surefoot.posterior.dirichlet import prior_entries
 

@@ -6,7 +6,7 @@ from surefoot.ambiguity.calibration import share_level
 from surefoot.ambiguity.credible import credible_set
 from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.studies.cells import Cell

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from surefoot.data import faults
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import CUT, GAP, MOVE, names, one_pass, transitions
+from surefoot.data.groups import CUT, GAP, MOVE, names
 from surefoot.data.sources import Connection
 
 CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"
 """How a whole number is written; '007', '+7' and '7.0' are not, and stay text."""
+HALF = 2**62
+"""Where integers of 128 bits are cut in two."""
 
 
 def number_labels(
@@ -94,11 +96,16 @@ def fetch_starts(
 
 
 def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[Any]]:
-    """Return the counted groups by id, sorted: s, a, t (-1: an unnamed end), z, n, mean, ..."""
+    """Return the counted groups by id, sorted: s, a, t (-1: an unnamed end), z, n, sums."""
     rewarded = layout.columns.reward is not None
-    measures = ["g.n::BIGINT AS n"] + (["g.mean", "g.variance"] if rewarded else [])
-    if rewarded and one_pass(layout):
-        measures += ["g.lowest", "g.highest"]
+    measures = ["g.n::BIGINT AS n"] + (["g.lowest", "g.highest"] if rewarded else [])
+    if rewarded:
+        listed = [row[0] for row in connection.execute("DESCRIBE groups").fetchall()]
+        for name in ("total", *sorted(c for c in listed if c.startswith("square"))):
+            # NumPy knows no integers of 128 bits, so they come in two halves.
+            high = f"(g.{name} // {HALF} - (g.{name} % {HALF} < 0)::INTEGER)"
+            measures.append(f"{high}::BIGINT AS {name}_high")
+            measures.append(f"(g.{name} - {high} * {HALF})::BIGINT AS {name}_low")
 
     def same(letter: str, table: str) -> str:
         own = names(layout, "a" if letter == "a" else "s")
@@ -115,20 +122,3 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
         name: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else np.asarray(column)
         for name, column in found.items()
     }
-
-
-def fetch_ranges(
-    connection: Connection, layout: Layout, num_actions: int, *, drop_missing: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and the highest reward of each action, in a scan of its own."""
-    rows = transitions(layout, drop_missing=drop_missing)
-    own = names(layout, "a")
-    same = " AND ".join(f"r.{name} = a.{name}" for name in own)
-    found = connection.execute(
-        f"SELECT a.id, r.lowest, r.highest FROM (SELECT {', '.join(own)}, min(r) AS lowest, "
-        f"max(r) AS highest FROM ({rows}) GROUP BY ALL) AS r JOIN action_ids AS a ON {same}"
-    ).fetchnumpy()
-    lowest, highest = np.full(num_actions, np.nan), np.full(num_actions, np.nan)
-    lowest[np.asarray(found["id"])] = np.asarray(found["lowest"])
-    highest[np.asarray(found["id"])] = np.asarray(found["highest"])
-    return lowest, highest
