@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import duckdb
 
+from surefoot._showing import printable
 from surefoot.data.columns import EXACT, Layout
 from surefoot.data.groups import (
     AFTER_END,
@@ -20,7 +21,7 @@ from surefoot.data.groups import (
     missing,
     transitions,
 )
-from surefoot.data.sources import MEMORY_LIMIT, Connection, open_text
+from surefoot.data.sources import MEMORY_LIMIT, Connection, open_text, quote_name, scan
 
 DROP = "Fill it in, or leave such rows out with missing='drop'."
 LARGEST = 9e15
@@ -71,16 +72,16 @@ def _raise_missing(
     columns = layout.columns
     if layout.derived and column not in (columns.episode, columns.step, columns.terminal):
         place, _ = _first_followed(connection, layout, f"({condition}) AND flag <> {CUT}")
-        raise ValueError(f"{place}: {column} is missing{fails}. {DROP}")
+        raise ValueError(f"{place}: {printable(column)} is missing{fails}. {DROP}")
     shown = "spelled_end" if column == columns.terminal else "NULL"
     place, value = first_row(connection, layout, condition, shown)
     if value is not None:
         raise ValueError(
-            f"{place}: {column} is {value!r}{fails}; it must be true or false (or 1 or 0). Correct "
+            f"{place}: {printable(column)} is {value!r}{fails}; it must be true or false (or 1 or 0). Correct "
             "the row."
         )
     empty = "empty" if layout.source.kind == "csv" else "missing"
-    raise ValueError(f"{place}: {column} is {empty}{fails}. {DROP}")
+    raise ValueError(f"{place}: {printable(column)} is {empty}{fails}. {DROP}")
 
 
 def _many(rows: float, noun: str = "such rows") -> str:
@@ -113,7 +114,7 @@ def _check_counts(connection: Connection, layout: Layout) -> None:
         if _value(connection, f"SELECT count(*) FROM groups WHERE {found}"):
             place, value = first_row(connection, layout, condition, "n")
             shown = "too large in total" if value is None else f"{value:g}"
-            raise ValueError(f"{place}: {column} is {shown}; {rule}. Correct the row.")
+            raise ValueError(f"{place}: {printable(column)} is {shown}; {rule}. Correct the row.")
 
 
 def _check_rewards(connection: Connection, layout: Layout) -> None:
@@ -135,7 +136,7 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
     if AFTER_END in flags:
         place, _ = _first_followed(connection, layout, f"flag = {AFTER_END}")
         raise ValueError(
-            f"{place}: {layout.columns.terminal} is set, but the episode goes on"
+            f"{place}: {printable(layout.columns.terminal)} is set, but the episode goes on"
             f"{_many(flags[AFTER_END])}. Start a new episode after a terminal step."
         )
     if REPEATED in flags:
@@ -161,7 +162,8 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
 def _beyond_exact(layout: Layout, step: Any) -> str:
     if not isinstance(step, float) or abs(step) < EXACT:
         return ""
-    return f"; the column {layout.columns.step!r} holds decimals, which cannot tell numbers so large apart"
+    column = layout.columns.step
+    return f"; {column!r} holds decimals, which cannot tell such large numbers apart"
 
 
 def count_dropped(connection: Connection, layout: Layout) -> dict[str, int]:
@@ -235,16 +237,16 @@ def raise_not_finite(connection: Connection, layout: Layout) -> NoReturn:
     place, value = first_row(connection, layout, "isnan(r)", "r")
     if value is not None:
         raise ValueError(
-            f"{place}: {column} is NaN; rewards must be finite numbers. Fill it in, or leave such "
+            f"{place}: {printable(column)} is NaN; rewards must be finite numbers. Fill it in, or leave such "
             "rows out with missing='drop'."
         )
     place, value = first_row(connection, layout, "isinf(r)", "r")
     if value is not None:
         raise ValueError(
-            f"{place}: {column} is {value}; rewards must be finite numbers. Correct the row."
+            f"{place}: {printable(column)} is {value}; rewards must be finite numbers. Correct the row."
         )
     raise ValueError(
-        f"{layout.source.name}: {column} is too large to be averaged. Rescale the rewards."
+        f"{layout.source.name}: {printable(column)} is too large to be averaged. Rescale the rewards."
     )
 
 
@@ -252,20 +254,22 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
     file = _file_in(layout, message)
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if file is None or line is None:
-        place = layout.source.name if file is None else str(file)
+        place = layout.source.name if file is None else printable(file)
         if "state machine reached an invalid state" in message:
             raise ValueError(
                 f"{place}: line endings or quotes are mixed, so that rows cannot be told apart. "
                 "Write the file with one kind of line ending and doubled quotes."
             )
         raise ValueError(f"{place}: cannot be read ({message.splitlines()[0]}).")
-    where = f"{file}, line {line_of(layout, file, int(line.group(1)) - 1, blanks=True)}"
+    where = f"{printable(file)}, line {line_of(layout, file, int(line.group(1)) - 1, blanks=True)}"
     if found := re.search(
         r'converting column "(.*)"\. Could not convert string "(.*)" to', message
     ):
         column, text = found.groups()
         kind = "a time" if layout.types.get(column) == "TIMESTAMP" else "a number"
-        raise ValueError(f"{where}: {column} is {_short(text)!r}, not {kind}. Correct the row.")
+        raise ValueError(
+            f"{where}: {printable(column)} is {_short(text)!r}, not {kind}. Correct the row."
+        )
     if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
         raise ValueError(
             f"{where}: {found.group(2)} fields where the header has {found.group(1)}. Complete the "
@@ -277,6 +281,31 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
         raise ValueError(f"{where}: the text is not UTF-8. Save the file as UTF-8.")
     reason = message.splitlines()[0]
     raise ValueError(f"{where}: the row cannot be read ({reason}). Correct the row.")
+
+
+def check_joined_digits(connection: Connection, layout: Layout) -> None:
+    """Refuse numbers such as 1_000, which DuckDB reads as 1000."""
+    if not layout.source.joined_digits:
+        return
+    for column, kind in layout.types.items():
+        if kind not in ("DOUBLE", "HUGEINT"):
+            continue
+        for file in layout.source.files:
+            rows = scan(layout.source.only(file), {column: "VARCHAR"}, rows=True)
+            name = quote_name(column)
+            try:
+                row, text = connection.execute(
+                    f'SELECT min("row number"), arg_min({name}, "row number") FROM ({rows}) '
+                    f"WHERE contains({name}, '_')"
+                ).fetchall()[0]
+            except duckdb.Error:  # the count itself will say where the file cannot be read
+                return
+            if row is not None:
+                line = line_of(layout, file, int(row), blanks=False)
+                raise ValueError(
+                    f"{printable(file)}, line {line}: {printable(column)} is {_short(text)!r}, not "
+                    "a number. Correct the row."
+                )
 
 
 def _file_in(layout: Layout, message: str) -> Path | None:
@@ -338,5 +367,5 @@ def _spell(layout: Layout, row: int) -> str:
         return f"{layout.source.name}, row {row - 1} (the first is 0)"
     file = layout.source.files[0]
     if layout.source.kind == "parquet":
-        return f"{file}, row {row}"
-    return f"{file}, line {line_of(layout, file, row, blanks=False)}"
+        return f"{printable(file)}, row {row}"
+    return f"{printable(file)}, line {line_of(layout, file, row, blanks=False)}"

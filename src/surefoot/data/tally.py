@@ -37,6 +37,8 @@ class Tally:
         Rows left out on request, by the column they lacked.
     split
         After how many rows the table of groups has cut the log in two; None where it has not.
+    notes
+        Sentences for the summary.
     """
 
     state: NDArray[np.int64]
@@ -54,12 +56,14 @@ class Tally:
     zero_rows: int
     dropped: dict[str, int]
     split: int | None
+    notes: tuple[str, ...]
 
 
 def tally(
     connection: Connection, layout: Layout, *, drop_missing: bool, text_labels: bool
 ) -> Tally:
     """Count a log: group its rows, look for faults among the groups, number the labels."""
+    faults.check_joined_digits(connection, layout)
     split = _split(connection, layout)
     digits = _group(connection, layout, drop_missing=drop_missing, split=split)
     faults.check_groups(connection, layout, drop_missing=drop_missing)
@@ -88,7 +92,29 @@ def tally(
         zero_rows=zero_rows,
         dropped=dropped | ({"a following step": gaps} if gaps else {}),
         split=split,
+        notes=_notes(connection, layout, states, actions),
     )
+
+
+def _notes(
+    connection: Connection, layout: Layout, states: tuple[Any, ...], actions: tuple[Any, ...]
+) -> tuple[str, ...]:
+    """Say which labels were written in two ways and read as one."""
+    notes = []
+    for what, labels, kinds in (
+        ("state", states, layout.state_kinds), ("action", actions, layout.action_kinds),
+    ):  # fmt: skip
+        for i, kind in enumerate(kinds):
+            part = labels[0][i] if len(kinds) > 1 else labels[0]
+            twin = None
+            if kind == "text" and isinstance(part, int):
+                twin = label_ids.written_twice(connection, what, f"{what[0]}{i}")
+            if twin is not None:
+                notes.append(
+                    f"Some {what}s are written both as {twin} and as {twin}.0; they were read as "
+                    "the same whole numbers."
+                )
+    return tuple(notes)
 
 
 def _split(connection: Connection, layout: Layout) -> int | None:

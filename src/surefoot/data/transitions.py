@@ -182,7 +182,8 @@ def _history(connection: Connection, layout: Layout, seen: Tally, drop: bool) ->
 
 
 def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
-    notes = [
+    notes = [*layout.source.notes, *seen.notes]
+    notes += [
         f"The column {name!r} was not used. If it marks the ends of episodes, pass "
         f"terminal={name!r}: without it they look like states that were never acted in."
         for name in layout.source.types
