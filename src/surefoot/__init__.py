@@ -76,7 +76,7 @@ _HOMES = {
     "collect": "data.rollouts",
     "discretize": "data.discretization",
     "Discretization": "data.discretization",
-    "Counts": "data.counting",
+    "Counts": "data.counts",
     "MDP": "model.mdp",
     "read_mdp": "model.files",
     "write_mdp": "model.files",

@@ -256,8 +256,10 @@ def test_tuples_and_plain_ids_survive_saving(tmp_path: Path) -> None:
 def test_files_that_cannot_be_saved_or_loaded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a function cannot be saved"):
         Counts.from_arrays(DENSE, rewards=lambda s, a, t: 0.0).save(tmp_path / "x.npz")
-    with pytest.raises(ValueError, match=r"state label 0.5 is of type float"):
-        Counts.from_arrays(DENSE, state_labels=(0.5, 1.5)).save(tmp_path / "x.npz")
+    with pytest.raises(ValueError, match=r"state_labels holds b'a'; a file can hold text, numbers"):
+        Counts.from_arrays(DENSE, state_labels=(b"a", b"b")).save(tmp_path / "x.npz")
+    Counts.from_arrays(DENSE, state_labels=(0.5, 1.5)).save(tmp_path / "x.npz")
+    assert Counts.load(tmp_path / "x.npz").state_labels == (0.5, 1.5)
     with pytest.raises(FileNotFoundError, match="no such file"):
         Counts.load(tmp_path / "none.npz")
     for text in ("x", ""):

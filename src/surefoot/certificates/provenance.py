@@ -8,7 +8,7 @@ import numpy as np
 from surefoot._version import __version__
 from surefoot.data.counts import Counts
 from surefoot.data.landing import landing_of
-from surefoot.data.reward_uncertainty import model_uncertain_rewards
+from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_facts
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -42,8 +42,16 @@ def model_fingerprint(mdp: MDP) -> str:
 def posterior_fingerprint(posterior: Posterior) -> str:
     """Return the hash of what a posterior knows: its parameters, or its mean where it has none.
 
-    A part of a posterior of finitely many draws has the hash of the whole.
+    How sure the rewards are belongs to it. A part of a posterior of finitely many draws has the
+    hash of the whole.
     """
+    counts = getattr(posterior, "counts", None)
+    rewards = () if counts is None else reward_facts(counts)
+    return fingerprint(posterior_fingerprint_1(posterior), *rewards)
+
+
+def posterior_fingerprint_1(posterior: Posterior) -> str:
+    """Return the hash as version 0.1 made it, without how sure the rewards are."""
     for name in ("shape", "origin"):
         known = getattr(posterior, name, None)
         if known is not None:

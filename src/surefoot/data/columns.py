@@ -33,6 +33,16 @@ class Columns:
     terminal: str | None = None
     count: str | None = None
 
+    @staticmethod
+    def wanted(
+        *, state: str | Sequence[str], action: str | Sequence[str],
+        next_state: str | Sequence[str] | None, **single: str | None,
+    ) -> set[str]:  # fmt: skip
+        """Return the names to look for in a log, before it is known which of them it has."""
+        names = {*as_names("state", state), *as_names("action", action)}
+        names |= {*(next_names(state, next_state) or ())}
+        return names | {name for name in single.values() if name is not None}
+
     @property
     def used(self) -> tuple[str, ...]:
         """All names, each once."""

@@ -77,7 +77,8 @@ def _raise_missing(
     place, value = first_row(connection, layout, condition, shown)
     if value is not None:
         raise ValueError(
-            f"{place}: {printable(column)} is {value!r}{fails}; it must be true or false (or 1 or 0). Correct "
+            f"{place}: {printable(column)} is {value!r}{fails}; it must be true or false (or 1 "
+            "or 0). Correct "
             "the row."
         )
     empty = "empty" if layout.source.kind == "csv" else "missing"
@@ -237,16 +238,19 @@ def raise_not_finite(connection: Connection, layout: Layout) -> NoReturn:
     place, value = first_row(connection, layout, "isnan(r)", "r")
     if value is not None:
         raise ValueError(
-            f"{place}: {printable(column)} is NaN; rewards must be finite numbers. Fill it in, or leave such "
+            f"{place}: {printable(column)} is NaN; rewards must be finite numbers. Fill it in, "
+            "or leave such "
             "rows out with missing='drop'."
         )
     place, value = first_row(connection, layout, "isinf(r)", "r")
     if value is not None:
         raise ValueError(
-            f"{place}: {printable(column)} is {value}; rewards must be finite numbers. Correct the row."
+            f"{place}: {printable(column)} is {value}; rewards must be finite numbers. Correct "
+            "the row."
         )
     raise ValueError(
-        f"{layout.source.name}: {printable(column)} is too large to be averaged. Rescale the rewards."
+        f"{layout.source.name}: {printable(column)} is too large to be averaged. Rescale the "
+        "rewards."
     )
 
 

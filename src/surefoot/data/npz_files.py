@@ -100,7 +100,7 @@ def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts
     if not place.exists():
         raise FileNotFoundError(f"{printable(place)}: there is no such file.")
     try:
-        with np.load(place, allow_pickle=False) as file:
+        with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         text = str(arrays.pop("about"))
         about = json.loads(text)

@@ -13,6 +13,7 @@ it has of the range: never higher than with a uniform prior. Intervals are Hoeff
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,15 @@ def model_uncertain_rewards(counts: Counts, mdp: MDP) -> NDArray[np.bool_]:
     if counts.reward_mean is None:
         return np.zeros(counts.num_entries, dtype=np.bool_)
     return np.asarray(uncertain_rewards(counts) & (counts.reward_mean == mdp.entry_reward))
+
+
+def reward_facts(counts: Counts) -> tuple[NDArray[Any], ...]:
+    """Return all that the laws of mean rewards depend on, for fingerprints."""
+    nothing = np.zeros(0)
+    arrays = (counts.reward_mean, counts.reward_var, counts.reward_low, counts.reward_high)
+    bounds = nothing if counts.reward_range is None else np.array(counts.reward_range)
+    known = tuple(nothing if array is None else array for array in arrays)
+    return (*known, bounds, np.array(counts.reward_model), uncertain_rewards(counts))
 
 
 def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:

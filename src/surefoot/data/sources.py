@@ -195,7 +195,8 @@ def _from_files(
     for path, kind in kinds.items():
         if kind is None:
             raise ValueError(
-                f"{printable(path)}: unknown kind of file. Logs end in {', '.join(SUFFIXES)}; tables in "
+                f"{printable(path)}: unknown kind of file. Logs end in {', '.join(SUFFIXES)}; "
+                "tables in "
                 "memory (pandas, polars, Arrow, a dict of arrays) are taken as they are."
             )
     if len(set(kinds.values())) > 1:
@@ -213,7 +214,8 @@ def _from_files(
         lacks = [part for part in parts if column not in part.header]
         if 0 < len(lacks) < len(parts):
             raise ValueError(
-                f"{printable(lacks[0].files[0])}: there is no column {column!r}, which other files have; the "
+                f"{printable(lacks[0].files[0])}: there is no column {column!r}, which other "
+                "files have; the "
                 f"columns are {', '.join(map(repr, lacks[0].header))}."
             )
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
@@ -244,7 +246,8 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
             if column in types and tables.family(types[column]) != tables.family(kind):
                 raise ValueError(
                     f"{printable(path)}: column {column!r} has type {kind}, but {types[column]} in "
-                    f"{printable(files[0])}. One column needs one type in all files: convert it first."
+                    f"{printable(files[0])}. One column needs one type in all files: convert it "
+                    "first."
                 )
         types = here if i == 0 else {c: k for c, k in types.items() if c in here}
     return types
@@ -309,7 +312,8 @@ def _read_header(path: Path) -> tuple[tuple[str, ...], str]:
     other = next((name for name in header if spelled[name.casefold()] != name), None)
     if other is not None:
         raise ValueError(
-            f"{printable(path)}, line 1: columns {other!r} and {spelled[other.casefold()]!r} differ in case "
+            f"{printable(path)}, line 1: columns {other!r} and {spelled[other.casefold()]!r} "
+            "differ in case "
             "only. Rename one of them."
         )
     return header, best
