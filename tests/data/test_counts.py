@@ -1,7 +1,7 @@
 """Counts from arrays and models, initial distributions, sums, files."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +251,20 @@ def test_tuples_and_plain_ids_survive_saving(tmp_path: Path) -> None:
     assert Counts.load(tmp_path / "a.npz").state_labels == ((0, "a"), (1, "b"))
     Counts.from_arrays(DENSE).save(tmp_path / "b.npz")
     assert Counts.load(tmp_path / "b.npz").state_labels is None
+
+
+def test_a_read_only_view_does_not_change_with_its_base() -> None:
+    made = Counts.from_arrays(DENSE)
+    base = np.array(made.count)
+    counts = replace(made, count=_read_only(base))
+    base[0] += 96
+    assert counts.count[0] == made.count[0]
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array[:]
+    view.setflags(write=False)
+    return view
 
 
 def test_files_that_cannot_be_saved_or_loaded(tmp_path: Path) -> None:

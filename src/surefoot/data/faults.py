@@ -21,7 +21,8 @@ from surefoot.data.groups import (
     missing,
     transitions,
 )
-from surefoot.data.sources import MEMORY_LIMIT, Connection, open_text, quote_name, scan
+from surefoot.data.sources import MEMORY_LIMIT, Connection, quote_name, scan
+from surefoot.model.csv_lines import numbered_records, open_csv
 
 DROP = "Fill it in, or leave such rows out with missing='drop'."
 LARGEST = 9e15
@@ -336,13 +337,12 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
     delimiter = next(part.delimiter for part in layout.source.parts if file in part.files)
     seen, start = -1, 1
     try:
-        with open_text(file) as text:
-            reader = csv.reader(text, delimiter=delimiter)
-            for fields in reader:
+        # Bytes that are not UTF-8 are for DuckDB to report.
+        with open_csv(file, errors="replace") as text:
+            for start, fields in numbered_records(csv.reader(text, delimiter=delimiter)):
                 seen += bool(fields) or blanks
                 if seen == record:
                     break
-                start = reader.line_num + 1
     except csv.Error:
         return record + 1
     return start

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import duckdb
 
@@ -17,6 +17,7 @@ from surefoot._showing import printable
 from surefoot.data import tables
 from surefoot.data.csv_bytes import inspect
 from surefoot.data.log_files import SUFFIXES, LogFiles, kind_of, log_files
+from surefoot.model.csv_lines import open_csv
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -271,20 +272,10 @@ def _csv_parts(files: tuple[Path, ...]) -> tuple[CsvPart, ...]:
     )
 
 
-def open_text(path: Path) -> TextIO:
-    """Open a CSV, compressed or not, for the few lines that Python reads itself.
-
-    Bytes that are not UTF-8 are for DuckDB to report, with their line.
-    """
-    if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
-    return path.open(encoding="utf-8-sig", errors="replace", newline="")
-
-
 def _read_header(path: Path) -> tuple[tuple[str, ...], str]:
     """Return the header and the delimiter: tab in a .tsv, else the one that splits it most."""
     try:
-        with open_text(path) as lines:
+        with open_csv(path, errors="replace") as lines:
             first = lines.readline()
             if not first.strip():
                 what = "line 1 is blank" if first else "the file is empty"
