@@ -9,7 +9,7 @@ from .data.rollouts import read_minari as read_minari
 from .data.rollouts import collect as collect
 from .data.discretization import discretize as discretize
 from .data.discretization import Discretization as Discretization
-from .data.counting import Counts as Counts
+from .data.counts import Counts as Counts
 from .domains.domain import Domain as Domain
 from .domains.riverswim import riverswim as riverswim
 from .domains.machine import machine_replacement as machine_replacement

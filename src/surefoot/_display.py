@@ -167,3 +167,16 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def printable(text: object) -> str:
+    r"""Return text that is safe to print: control characters are shown escaped.
+
+    Names of files and columns come from outside and may hold anything.
+
+    Examples
+    --------
+    >>> print(printable("log\x1b[31m.csv"))
+    log\x1b[31m.csv
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))

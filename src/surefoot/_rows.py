@@ -1,12 +1,29 @@
 """How rows and entries are stored, the same in counts, models and posteriors."""
 
+from dataclasses import fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+
+
+def freeze_fields(thing: Any) -> None:
+    """Replace every array of a frozen dataclass by a read-only, contiguous one of its own.
+
+    The caller's array is never locked or shared: a writeable one is copied.
+    """
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        if not isinstance(value, np.ndarray):
+            continue
+        # A read-only view may still change through the array it looks at: it is copied too.
+        if value.flags.writeable or value.base is not None or not value.flags.c_contiguous:
+            own = np.array(value, order="C")
+            own.setflags(write=False)
+            object.__setattr__(thing, field.name, own)
 
 
 class RowSparse:

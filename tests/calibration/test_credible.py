@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 from surefoot.calibration import levels
 from surefoot.calibration.credible import credible_set
 from surefoot.calibration.levels import DrawRange, joint_factors, order_statistics, share_level
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import machine_replacement, riverswim
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior

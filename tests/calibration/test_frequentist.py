@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from surefoot.calibration.concentration import clopper_pearson, kl_budget, norm_budget
 from surefoot.calibration.frequentist import KINDS, NORM_OF, frequentist_set, split_counts
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import riverswim
 from surefoot.solvers.solver import evaluate, solve
 

@@ -13,7 +13,7 @@ from surefoot.certificates.certifying import certify
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.certificates.var import var_solve
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.garnet import river_chain

@@ -23,7 +23,7 @@ from surefoot.certificates.var_operator import (
     strict_draws,
     strict_ranks,
 )
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP

@@ -6,7 +6,7 @@ import pytest
 from surefoot.ambiguity.sets import contains
 from surefoot.calibration.concentration import clopper_pearson
 from surefoot.calibration.frequentist import frequentist_set
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import riverswim
 from surefoot.model.mdp import MDP
 from surefoot.studies.set_coverage import CASES, main, refutes, study, table

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown, number_of
+from surefoot._rows import freeze_fields
 from surefoot.ambiguity.confidence import Confidence, seal_of
-from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
+from surefoot.model.checks import SUM_TOLERANCE, as_float_array, row_name
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]

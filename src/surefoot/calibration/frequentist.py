@@ -11,7 +11,7 @@ from surefoot.ambiguity.sets import AmbiguitySet, seal
 from surefoot.calibration import budget_kernels as kernels
 from surefoot.calibration.concentration import BOUNDS, clopper_pearson
 from surefoot.calibration.weights import Chosen, choose_weights, successor_values
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import mean_reward_interval, model_uncertain_rewards
 from surefoot.model.checks import row_name
 from surefoot.model.mdp import MDP

@@ -13,7 +13,7 @@ from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import usual_tolerance
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import evaluate, solve

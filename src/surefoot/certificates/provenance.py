@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from surefoot._version import __version__
-from surefoot.data.counting import Counts
-from surefoot.data.reward_uncertainty import model_uncertain_rewards
+from surefoot.data.counts import Counts
+from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_facts
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -40,7 +40,13 @@ def model_fingerprint(mdp: MDP) -> str:
 
 
 def posterior_fingerprint(posterior: Posterior) -> str:
-    """Return the hash of what a posterior knows."""
+    """Return the hash of what a posterior knows; how sure the rewards are belongs to it."""
+    rewards = () if posterior.counts is None else reward_facts(posterior.counts)
+    return fingerprint(posterior_fingerprint_1(posterior), *rewards)
+
+
+def posterior_fingerprint_1(posterior: Posterior) -> str:
+    """Return the hash as version 0.1 made it, without how sure the rewards are."""
     return fingerprint(posterior.row_start, posterior.identity)
 
 

@@ -129,6 +129,8 @@ def _senseless(certificate: Certificate) -> str | None:
 def _mismatch(certificate: Certificate, posterior: Posterior, mdp: MDP) -> str | None:
     if certificate.basis != "bayesian":
         return "it is not about a posterior"
+    if certificate.data_fingerprint == provenance.posterior_fingerprint_1(posterior):
+        return "version 0.1 made it, whose fingerprint of the data leaves out their rewards"
     for what, mine, other in (
         ("data", certificate.data_fingerprint, provenance.posterior_fingerprint(posterior)),
         ("model", certificate.model_fingerprint, provenance.model_fingerprint(mdp)),

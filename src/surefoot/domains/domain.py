@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._display import Shown
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 
 EPISODE_STEPS = 100

@@ -9,7 +9,7 @@ import difflib
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TextIO
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class CsvHeader(NamedTuple):
 def read_header(path: Path) -> CsvHeader:
     """Return where the columns stand, or say which are missing and what was probably meant."""
     try:
-        with _open(path) as file:
+        with open_csv(path) as file:
             header = next(csv.reader(file), [])
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
         raise ValueError(f"{path} cannot be read: {problem}.") from None
@@ -184,11 +184,11 @@ def _nth_field(path: Path, layout: CsvHeader, name: str, entry: int) -> tuple[in
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each record, and its fields."""
     line = 1
-    with _open(path) as file:
+    with open_csv(path) as file:
         reader = csv.reader(file, strict=True)
         try:
-            for i, fields in enumerate(reader):
-                if i > 0 and fields:
+            for line, fields in numbered_records(reader):
+                if line > 1 and fields:
                     yield line, fields
                 line = reader.line_num + 1
         except UnicodeDecodeError:
@@ -197,7 +197,16 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
             raise ValueError(f"{path}, line {line} cannot be read: {problem}.") from None
 
 
-def _open(path: Path) -> TextIO:
+def numbered_records(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each record of a CSV starts, and its fields; the header is first."""
+    line = 1
+    for fields in reader:
+        yield line, fields
+        line = reader.line_num + 1
+
+
+def open_csv(path: Path, errors: str = "strict") -> TextIO:
+    """Open a CSV file, compressed or not, for reading line by line."""
     if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors=errors, newline="")
+    return path.open(encoding="utf-8-sig", errors=errors, newline="")

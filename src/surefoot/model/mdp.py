@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown, number_of
-from surefoot._rows import RowSparse
+from surefoot._rows import RowSparse, freeze_fields
 from surefoot.model import checks, rows
 
 Label = Hashable
@@ -83,7 +83,7 @@ class MDP(RowSparse, Shown):
     action_labels: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        checks.freeze_fields(self)
+        freeze_fields(self)
         checks.check_mdp(self)
 
     @classmethod
@@ -288,6 +288,11 @@ class MDP(RowSparse, Shown):
             ("rows with doubt", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
             ("first state", start),
         ]
+
+    @cached_property
+    def entry_reward(self) -> NDArray[np.float64]:
+        """``(E,)``: the reward of each entry, whether rewards are kept per entry or per row."""
+        return self.reward if self.reward_per_entry else self.reward[self.entry_row]
 
     def __repr__(self) -> str:
         return (

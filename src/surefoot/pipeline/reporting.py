@@ -12,7 +12,7 @@ from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
 from surefoot.certificates.returns import policy_returns, rewards_of
-from surefoot.data.building import initial_distribution
+from surefoot.data.conversions import initial_distribution
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import CandidateLine, Difference, streams

@@ -12,7 +12,7 @@ from surefoot.calibration.credible import credible_set
 from surefoot.certificates.batch import restricted
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import Rewards, rewards_of
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.prior import spread_prior
 from surefoot.data.support import UNSEEN_PRIOR
 from surefoot.posterior import dirichlet_kernels as kernels

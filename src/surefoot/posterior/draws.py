@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import number_of
-from surefoot.data.counting import Counts
+from surefoot._rows import freeze_fields
+from surefoot.data.counts import Counts
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
 from surefoot.posterior import draw_arrays, inference, stan
@@ -74,7 +75,7 @@ class PosteriorDraws(OnRows):
     origin: Floats | None = None
 
     def __post_init__(self) -> None:
-        checks.freeze_fields(self)
+        freeze_fields(self)
         if self.counts is not None:
             object.__setattr__(self, "counts", check_counts(self.counts, self.layout))
         if self.chains.ndim != 3 or self.chains.shape[2] != self.layout.num_entries:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr as numpy_ndtr
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.population import ARRIVALS_MEAN, ARRIVALS_SD, arrivals_law, grown_law
 from surefoot.posterior.hierarchical import HierarchicalPosterior, Key, Parameters
 from surefoot.posterior.mcmc import Sampling, require, run_nuts, show

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import evaluate
 

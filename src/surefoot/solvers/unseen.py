@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import solve
 

@@ -20,7 +20,7 @@ from scipy.stats import binom
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.certificates.upper import count_policies
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP

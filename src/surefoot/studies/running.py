@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.weights import successor_values
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP

@@ -26,7 +26,7 @@ from scipy.stats import binom
 from surefoot.ambiguity.sets import AmbiguitySet, contains
 from surefoot.calibration.credible import credible_set
 from surefoot.calibration.frequentist import KINDS, frequentist_set, split_counts
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP

@@ -6,7 +6,7 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.credible import credible_set
 from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.calibration.levels import share_level
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.studies.cells import Cell

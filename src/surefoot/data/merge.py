@@ -1,33 +1,50 @@
-"""Adding new data to old: labels aligned, counts and rewards put together."""
+"""Two counts become one: labels aligned, counts and rewards put together."""
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._rows import pack
-from surefoot.data.aligning import Alignment, align_actions, align_states
+from surefoot._rows import Ints, pack
 from surefoot.data.checks import compare
-from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints
 from surefoot.data.log import Log
-from surefoot.data.rewards import REWARD_MODELS, GivenRewards, RewardStatistics, pool
+from surefoot.data.packed_rows import REWARD_MODELS, label_of
+from surefoot.data.reward_sums import RewardSums, join, reward_fields
+from surefoot.data.rewards import GivenRewards, RewardStatistics, pool
+from surefoot.data.support import free_label
+
+if TYPE_CHECKING:
+    from surefoot.data.counts import Counts
 
 
-def add(old: Counts, new: Counts) -> Counts:
+Label = Hashable
+TERMINAL_LABEL = "terminal"
+"""The state that stands for ends without a state of their own."""
+
+
+class Alignment(NamedTuple):
+    """Labels of both logs together (None: plain ids), and the new id of each old one."""
+
+    labels: tuple[Label, ...] | None
+    size: int
+    old: Ints
+    new: Ints
+
+
+def add(old: "Counts", new: "Counts") -> "Counts":
     """Return the counts of both logs together.
 
     Examples
     --------
+    >>> from surefoot import Counts
     >>> monday = Counts.from_arrays([[[3, 1]], [[0, 2]]], state_labels=("a", "b"))
     >>> tuesday = Counts.from_arrays([[[0, 1]], [[5, 0]]], state_labels=("b", "c"))
     >>> both = monday + tuesday
     >>> both.state_labels, int(both.count.sum())
     (('a', 'b', 'c'), 12)
     """
-    if not isinstance(new, Counts):
-        raise TypeError(f"counts can be added to counts, not to {type(new).__name__}.")
     if old.declared or new.declared:
         return _add_declared(old, new)
     if old.has_rewards != new.has_rewards:
@@ -45,7 +62,7 @@ def add(old: Counts, new: Counts) -> Counts:
     count = np.zeros(len(first), dtype=parts.dtype)
     np.add.at(count, entry, parts)
     rows = pack(state[first], action[first], successor[first], states.size, actions.size)
-    merged = Counts(
+    merged = type(old)(
         **rows._asdict(),
         **_add_rewards(old, new, entry, parts, len(first), actions),
         count=count,
@@ -67,7 +84,7 @@ def add(old: Counts, new: Counts) -> Counts:
     )
 
 
-def _add_declared(old: Counts, new: Counts) -> Counts:
+def _add_declared(old: "Counts", new: "Counts") -> "Counts":
     same = (
         old.declared == new.declared
         and old.state_labels == new.state_labels
@@ -99,10 +116,16 @@ def _add_declared(old: Counts, new: Counts) -> Counts:
 
 
 def _add_rewards(
-    old: Counts, new: Counts, entry: Ints, count: NDArray[Any], size: int, actions: Alignment
+    old: "Counts", new: "Counts", entry: Ints, count: NDArray[Any], size: int, actions: Alignment
 ) -> dict[str, Any]:
     if not old.has_rewards:
         return {}
+    if (sums := _add_sums(old, new, entry, size)) is not None:
+        action = np.zeros(size, dtype=np.int64)
+        action[entry] = np.concatenate(
+            (actions.old[old.entry_action], actions.new[new.entry_action])
+        )
+        return reward_fields(sums, action, actions.size)
     mean, variance = (
         np.concatenate([getattr(counts, name) for counts in (old, new)])
         for name in ("reward_mean", "reward_var")
@@ -119,7 +142,17 @@ def _add_rewards(
     }  # fmt: skip
 
 
-def _add_given(old: Counts, new: Counts) -> GivenRewards | None:
+def _add_sums(old: "Counts", new: "Counts", entry: Ints, size: int) -> RewardSums | None:
+    """Return the exact sums of both; None where one of them does not come straight from a log."""
+    first, second = old.reward_sums, new.reward_sums
+    if first is None or second is None:
+        return None
+    if not (np.array_equal(first.count, old.count) and np.array_equal(second.count, new.count)):
+        return None  # the counts were changed since
+    return join(first, second).grouped(entry, size)
+
+
+def _add_given(old: "Counts", new: "Counts") -> GivenRewards | None:
     """Return the given rewards of both, which must not contradict each other."""
     if old.given is None and new.given is None:
         return None
@@ -141,7 +174,7 @@ def _add_given(old: Counts, new: Counts) -> GivenRewards | None:
     return GivenRewards(table=first | second)
 
 
-def _add_starts(old: Counts, new: Counts, states: Alignment) -> Ints | None:
+def _add_starts(old: "Counts", new: "Counts", states: Alignment) -> Ints | None:
     """Add the starts; where one log has none, the two together have none."""
     if old.starts is None or new.starts is None:
         return None
@@ -151,7 +184,7 @@ def _add_starts(old: Counts, new: Counts, states: Alignment) -> Ints | None:
     return starts
 
 
-def _add_logs(old: Counts, new: Counts) -> Log:
+def _add_logs(old: "Counts", new: "Counts") -> Log:
     first, second = (
         counts.log or Log(names=("an array",), rows=int(counts.count.sum()), checked=())
         for counts in (old, new)
@@ -159,7 +192,7 @@ def _add_logs(old: Counts, new: Counts) -> Log:
     return first + second
 
 
-def _settle_model(merged: Counts, old: Counts, new: Counts) -> Counts:
+def _settle_model(merged: "Counts", old: "Counts", new: "Counts") -> "Counts":
     """Keep the more careful reward model of the two, and a range only where both gave one."""
     model = max(old.reward_model, new.reward_model, key=REWARD_MODELS.index)
     if model == "fixed" and merged.rewards_vary and not (old.rewards_vary or new.rewards_vary):
@@ -169,3 +202,85 @@ def _settle_model(merged: Counts, old: Counts, new: Counts) -> Counts:
         ends = np.array([old.reward_range, new.reward_range])
         bounds = (float(ends[:, 0].min()), float(ends[:, 1].max()))
     return replace(merged, reward_model=model, reward_range=bounds)
+
+
+def align_actions(old: "Counts", new: "Counts") -> Alignment:
+    """Return one numbering of the actions of two logs."""
+    names = [
+        [label_of(i, counts.action_labels) for i in range(counts.num_actions)]
+        for counts in (old, new)
+    ]
+    plain = old.action_labels is None and new.action_labels is None
+    return _number("action", names[0], names[1], plain=plain)
+
+
+def align_states(old: "Counts", new: "Counts") -> tuple[Alignment, NDArray[np.bool_]]:
+    """Return one numbering of the states of two logs, and which states are terminal.
+
+    A state that is terminal in one log and lives on in the other keeps its name for the living
+    one; ends in it go to the extra terminal state, as they would had the logs been read as one.
+    """
+    names = [_state_names(counts) for counts in (old, new)]
+    lives = [
+        {name for name, ends in zip(own, counts.is_terminal, strict=True) if not ends}
+        for own, counts in zip(names, (old, new), strict=True)
+    ]
+    extra = free_label(TERMINAL_LABEL, tuple(lives[0] | lives[1]))
+    moved = False
+    for own, counts, other in zip(names, (old, new), reversed(lives), strict=True):
+        for i in np.flatnonzero(counts.is_terminal):
+            if own[i] in other:
+                own[i], moved = extra, True
+    plain = old.state_labels is None and new.state_labels is None and not moved
+    aligned = _number("state", names[0], names[1], plain=plain)
+    terminal = np.zeros(aligned.size, dtype=np.bool_)
+    terminal[aligned.old[old.is_terminal]] = True
+    terminal[aligned.new[new.is_terminal]] = True
+    return aligned, terminal
+
+
+def _state_names(counts: "Counts") -> list[Label]:
+    return [label_of(i, counts.state_labels) for i in range(counts.num_states)]
+
+
+def _number(what: str, old: list[Label], new: list[Label], *, plain: bool) -> Alignment:
+    if plain:
+        size = max(len(old), len(new))
+        return Alignment(None, size, np.arange(len(old)), np.arange(len(new)))
+    distinct = list(dict.fromkeys((*old, *new)))
+    _check_types(what, distinct)
+    ordered = sort_labels(distinct)
+    where = {label: i for i, label in enumerate(ordered)}
+    old_ids, new_ids = (
+        np.array([where[label] for label in labels], dtype=np.int64) for labels in (old, new)
+    )
+    return Alignment(ordered, len(ordered), old_ids, new_ids)
+
+
+def _check_types(what: str, labels: list[Label]) -> None:
+    """Refuse a number in one log and the same text in the other: one thing read in two ways."""
+    spelled = {str(label) for label in labels if isinstance(label, int)}
+    spelled |= {f"{number}.0" for number in spelled}
+    clash = next((x for x in labels if isinstance(x, str) and x in spelled), None)
+    if clash is not None:
+        raise ValueError(
+            f"{what} {clash!r} is text in one log and a number in the other. Read both with "
+            "labels='text', or convert one."
+        )
+
+
+def sort_labels(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """Return labels in order: numbers by value before texts before tuples.
+
+    Examples
+    --------
+    >>> sort_labels([10, "terminal", 9])
+    (9, 10, 'terminal')
+    """
+
+    def key(label: Label) -> tuple[object, ...]:
+        if isinstance(label, tuple):
+            return (2, *(key(part) for part in label))
+        return (0, label) if isinstance(label, int) else (1, str(label))
+
+    return tuple(sorted(labels, key=key))

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot import _hooks
 from surefoot._rows import pack
-from surefoot.data.counting import Counts
-from surefoot.data.layout import label_of, row_name
+from surefoot.data.packed_rows import label_of, row_name
 from surefoot.data.prior import spread_prior
 from surefoot.data.rewards import RewardStatistics, as_given, range_per_action
+from surefoot.model.mdp import MDP
 
 if TYPE_CHECKING:
-    from surefoot.model.mdp import MDP
+    from surefoot.data.counts import Counts
 
 Label = Hashable
 Floats = NDArray[np.float64]
@@ -23,15 +23,14 @@ WORST, ABSORBING = "worst", "absorbing"
 """Where the unseen state leads."""
 
 
-def from_dense(
+def dense_fields(
     counts: ArrayLike,
-    rewards: Any,
     support: ArrayLike | None,
     starts: ArrayLike | None,
     state_labels: Sequence[Label] | None,
     action_labels: Sequence[Label] | None,
-) -> Counts:
-    """Turn ``(S, A, S)`` whole numbers into counts."""
+) -> dict[str, Any]:
+    """Return the fields of counts from ``(S, A, S)`` whole numbers."""
     dense = whole_numbers("counts", counts)
     if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or dense.size == 0:
         raise ValueError(f"counts has shape {dense.shape}; it must be (states, actions, states).")
@@ -49,25 +48,20 @@ def from_dense(
             )
     state, action, successor = np.nonzero(listed)
     rows = pack(state, action, successor, dense.shape[0], dense.shape[1])
-    built = Counts(
-        **rows._asdict(),
-        count=dense[listed],
-        num_actions=dense.shape[1],
-        state_labels=None if state_labels is None else tuple(state_labels),
-        action_labels=None if action_labels is None else tuple(action_labels),
-        starts=None if starts is None else whole_numbers("starts", starts),
-    )
-    if rewards is not None:
-        built = with_rewards(built, rewards)
-    if support is None:
-        return built
     rowless = np.flatnonzero(np.diff(rows.state_start) == 0)
-    if len(rowless):
+    if support is not None and len(rowless):
         raise ValueError(
             f"support lists no successor for state {rowless[0]} under any action ({len(rowless)} "
             "such states). A terminal state is an absorbing state with zero reward: list itself."
         )
-    return replace(built, declared=True)
+    return {
+        **rows._asdict(),
+        "count": dense[listed],
+        "num_actions": dense.shape[1],
+        "state_labels": None if state_labels is None else tuple(state_labels),
+        "action_labels": None if action_labels is None else tuple(action_labels),
+        "starts": None if starts is None else whole_numbers("starts", starts),
+    }
 
 
 def whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
@@ -84,31 +78,31 @@ def whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     return raw.astype(np.int64)
 
 
-def on_rows_of(mdp: "MDP", count: ArrayLike) -> Counts:
-    """Return declared counts on the rows, entries, labels and rewards of a model."""
+def fields_on_rows_of(mdp: MDP, count: ArrayLike) -> dict[str, Any]:
+    """Return the fields of declared counts on the rows, entries, labels and rewards of a model."""
     given = np.asarray(count)
     if given.shape != (mdp.num_entries,):
         raise ValueError(f"count has shape {given.shape}; it must be ({mdp.num_entries},).")
-    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
-    low, high = range_per_action(mdp.row_action[mdp.entry_row], reward, mdp.num_actions)
-    return Counts(
-        state_start=mdp.state_start,
-        row_action=mdp.row_action,
-        row_start=mdp.row_start,
-        successor=mdp.successor,
-        count=given if given.dtype.kind == "f" else given.astype(np.int64),
-        num_actions=mdp.num_actions,
-        declared=True,
-        state_labels=mdp.state_labels,
-        action_labels=mdp.action_labels,
-        reward_mean=reward,
-        reward_var=np.zeros(mdp.num_entries),
-        reward_low=low,
-        reward_high=high,
-    )
+    reward = mdp.entry_reward
+    low, high = range_per_action(mdp.entry_action, reward, mdp.num_actions)
+    return {
+        "state_start": mdp.state_start,
+        "row_action": mdp.row_action,
+        "row_start": mdp.row_start,
+        "successor": mdp.successor,
+        "count": given if given.dtype.kind == "f" else given.astype(np.int64),
+        "num_actions": mdp.num_actions,
+        "declared": True,
+        "state_labels": mdp.state_labels,
+        "action_labels": mdp.action_labels,
+        "reward_mean": reward,
+        "reward_var": np.zeros(mdp.num_entries),
+        "reward_low": low,
+        "reward_high": high,
+    }
 
 
-def with_rewards(counts: Counts, rewards: Any) -> Counts:
+def with_rewards(counts: "Counts", rewards: Any) -> "Counts":
     """Return the counts with given rewards in place of those seen, where they are given."""
     from surefoot.data.declared import is_listing, read_rewards
 
@@ -142,7 +136,7 @@ def with_rewards(counts: Counts, rewards: Any) -> Counts:
     )
 
 
-def _check_filled(counts: Counts, mean: Floats) -> None:
+def _check_filled(counts: "Counts", mean: Floats) -> None:
     """Refuse a transition that happened, or is declared possible, and has no reward at all."""
     empty = np.flatnonzero(np.isnan(mean) & ((counts.count > 0) | counts.declared))
     if len(empty):
@@ -169,11 +163,12 @@ class InitialDistribution:
     origin: str
 
 
-def initial_distribution(counts: Counts, initial: Any = None) -> InitialDistribution:
+def initial_distribution(counts: "Counts", initial: Any = None) -> InitialDistribution:
     """Return the first state's distribution: episode starts, uniform, or as given.
 
     Examples
     --------
+    >>> from surefoot import Counts
     >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], starts=[3, 1])
     >>> initial_distribution(counts).origin
     '4 episode starts'
@@ -208,8 +203,8 @@ def initial_distribution(counts: Counts, initial: Any = None) -> InitialDistribu
 
 
 def to_mdp(
-    counts: Counts, discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None
-) -> "MDP":
+    counts: "Counts", discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None
+) -> MDP:
     """Return the model of declared counts, entry for entry."""
     from surefoot.model.mdp import MDP
 
@@ -245,7 +240,7 @@ def _lead_on(mdp: "MDP", counts: Counts, unseen: str) -> "MDP":
     return led
 
 
-def mean_probability(counts: Counts, prior: ArrayLike | None) -> Floats:
+def mean_probability(counts: "Counts", prior: ArrayLike | None) -> Floats:
     """Return observed frequencies, or the means of Dirichlet posteriors; untried rows uniform."""
     weight = counts.count + _prior_entries(counts, prior)
     total = np.add.reduceat(weight, counts.row_start[:-1])
@@ -255,7 +250,7 @@ def mean_probability(counts: Counts, prior: ArrayLike | None) -> Floats:
     return np.where(untried, 1.0 / size[counts.entry_row], share)
 
 
-def _prior_entries(counts: Counts, prior: ArrayLike | None) -> Floats:
+def _prior_entries(counts: "Counts", prior: ArrayLike | None) -> Floats:
     if prior is None:
         return np.zeros(counts.num_entries)
     entries = spread_prior(counts, prior)

@@ -5,7 +5,7 @@ The layout is that of a model: a *row* is one state-action pair, its *entries* a
 
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown, card, number_of
-from surefoot._rows import RowSparse
-from surefoot.data import layout, rewards
-from surefoot.data.layout import Ints
+from surefoot._rows import Ints, RowSparse, freeze_fields
+from surefoot.data import conversions, rewards, summary
+from surefoot.data.packed_rows import check_counts
+from surefoot.data.reward_sums import RewardSums
+from surefoot.data.support import SupportReport, place
+from surefoot.model.mdp import MDP
 
 if TYPE_CHECKING:
     from surefoot.data.checks import Check
     from surefoot.data.log import Log
-    from surefoot.data.support import SupportReport
-    from surefoot.model.mdp import MDP
 
 Label = Hashable
 Floats = NDArray[np.float64]
@@ -61,6 +62,8 @@ class Counts(RowSparse, Shown):
         How sure the means are: ``"fixed"`` (exact), ``"normal"`` or ``"bounded"``.
     reward_range
         The range that ``"bounded"`` relies on, as given; None means the range seen.
+    reward_sums
+        What the means and variances of a log were computed from; None where they were given.
     given
         Rewards known beforehand, which replace those seen.
     starts
@@ -99,16 +102,17 @@ class Counts(RowSparse, Shown):
     reward_high: Floats | None = None
     reward_model: str = "fixed"
     reward_range: tuple[float, float] | None = None
+    reward_sums: RewardSums | None = None
     given: rewards.GivenRewards | None = None
     starts: Ints | None = None
     terminal: NDArray[np.bool_] | None = None
     unseen: int | None = None
-    report: "SupportReport | None" = None
+    report: SupportReport | None = None
     log: "Log | None" = None
 
     def __post_init__(self) -> None:
-        layout.freeze_fields(self)
-        layout.check_counts(self)
+        freeze_fields(self)
+        check_counts(self)
 
     @classmethod
     def from_arrays(
@@ -142,12 +146,13 @@ class Counts(RowSparse, Shown):
         >>> counts.count.tolist()
         [3, 0, 0, 2]
         """
-        from surefoot.data import building
-
-        return building.from_dense(counts, rewards, support, starts, state_labels, action_labels)
+        fields = conversions.dense_fields(counts, support, starts, state_labels, action_labels)
+        built = cls(**fields)
+        built = built if rewards is None else built.with_rewards(rewards)
+        return built if support is None else replace(built, declared=True)
 
     @classmethod
-    def on_rows_of(cls, mdp: "MDP", count: ArrayLike) -> "Counts":
+    def on_rows_of(cls, mdp: MDP, count: ArrayLike) -> "Counts":
         """Return declared counts on the rows, entries, labels and rewards of a model.
 
         Examples
@@ -157,9 +162,7 @@ class Counts(RowSparse, Shown):
         >>> Counts.on_rows_of(mdp, np.full(mdp.num_entries, 2)).visits.tolist()[:3]
         [2, 4, 2]
         """
-        from surefoot.data import building
-
-        return building.on_rows_of(mdp, count)
+        return cls(**conversions.fields_on_rows_of(mdp, count))
 
     @cached_property
     def visits(self) -> NDArray[Any]:
@@ -219,8 +222,6 @@ class Counts(RowSparse, Shown):
         >>> counts.on_support("action").count.tolist()
         [3, 1, 0, 2]
         """
-        from surefoot.data.support import place
-
         return place(self, support, unvisited, min_visits)
 
     def to_mdp(
@@ -234,7 +235,7 @@ class Counts(RowSparse, Shown):
         prior: ArrayLike | None = None,
         rewards: Any = None,
         unseen: str | None = None,
-    ) -> "MDP":
+    ) -> MDP:
         """Return the model these counts describe, on the entries of :meth:`on_support`.
 
         Parameters
@@ -263,11 +264,9 @@ class Counts(RowSparse, Shown):
         >>> counts.to_mdp(discount=0.9, prior=1.0, support="all").probability.tolist()[:2]
         [0.6666666666666666, 0.3333333333333333]
         """
-        from surefoot.data import building
-
         source = self if rewards is None else self.with_rewards(rewards)
         placed = source.on_support(support, unvisited, min_visits)
-        return building.to_mdp(placed, discount, initial, prior, unseen)
+        return conversions.to_mdp(placed, discount, initial, prior, unseen)
 
     def with_rewards(self, rewards: Any) -> "Counts":
         """Return the same counts with rewards known beforehand in place of those seen.
@@ -283,13 +282,13 @@ class Counts(RowSparse, Shown):
         >>> counts.to_mdp(discount=0.9, support="observed").reward.tolist()
         [0.0, 1.0, 1.0]
         """
-        from surefoot.data import building
-
-        return building.with_rewards(self, rewards)
+        return conversions.with_rewards(self, rewards)
 
     def __add__(self, other: "Counts") -> "Counts":
         """Add new data to old: labels are aligned, counts and rewards put together."""
-        from surefoot.data.merging import add
+        if not isinstance(other, Counts):
+            raise TypeError(f"counts can be added to counts, not to {type(other).__name__}.")
+        from surefoot.data.merge import add  # brings DuckDB, which counts alone do not need
 
         return add(self, other)
 
@@ -301,9 +300,7 @@ class Counts(RowSparse, Shown):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of any promise made from these counts should know, in sentences."""
-        from surefoot.data.summary import warnings_of
-
-        return warnings_of(self)
+        return summary.warnings_of(self)
 
     def summary(self) -> str:
         """Return what a person wants to know about the data before trusting a result.
@@ -315,22 +312,20 @@ class Counts(RowSparse, Shown):
         2 states, 1 action; 2 of 2 state-action pairs tried
         ...
         """
-        from surefoot.data.summary import summarize
-
-        return summarize(self)
+        return summary.summarize(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file, without pickles."""
-        from surefoot.data.files import save
+        from surefoot.data.npz_files import save
 
         save(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Counts":
         """Read what :meth:`save` wrote."""
-        from surefoot.data.files import load
+        from surefoot.data.npz_files import load
 
-        return load(path)
+        return load(path, Counts)
 
     def _repr_html_(self) -> str:
         return card(repr(self), lines=self.summary().splitlines())

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import CUT, GAP, names, transitions
+from surefoot.data.groups import CUT, GAP, names, transitions
 
 HALVES = "the first and the second half of the log"
 

@@ -1,11 +1,12 @@
 """The SQL that counts a log: one pass over its rows, everything after works on the groups."""
 
-from surefoot.data import places
 from surefoot.data.columns import Layout
-from surefoot.data.sources import Connection
+from surefoot.data.reward_sums import KEPT
 
 MOVE, CUT, AFTER_END, REPEATED, GAP, LEFT_OUT = range(6)
 """What a row is: a transition, the end of a cut episode, or something that cannot be counted."""
+PART = 25
+"""Multiples of up to 50 bits are split into two parts of this many where squares would overflow."""
 
 
 def names(layout: Layout, letter: str) -> list[str]:
@@ -81,21 +82,15 @@ def missing(layout: Layout) -> dict[str, str]:
     return lacks
 
 
-def one_pass(layout: Layout) -> bool:
-    """Tell whether the range of rewards is measured together with the counts.
+def group_query(
+    layout: Layout, *, drop_missing: bool, digits: int | None = None, split: int | None = None,
+    wide: bool = False,
+) -> str:  # fmt: skip
+    """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
 
-    A range per group costs a third of the whole count. A range per action is a cheap second scan
-    of two columns, unless the rows themselves are dear (a CSV, following rows, weights).
-    """
-    return layout.source.kind == "csv" or layout.derived or layout.columns.count is not None
-
-
-def group(
-    connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None = None
-) -> None:
-    """Create the table ``groups``, one line per (state, action, next state, terminal, flag).
-
-    With ``split`` it also says how many of them are among the first so many rows (``early``).
+    ``digits`` is the scale to which rewards are rounded before they are summed. With ``split`` the
+    table also says how many lines are among the first so many rows (``early``). ``wide`` keeps
+    sums of squares in three parts, for weights and for very long logs.
     """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
@@ -114,43 +109,32 @@ def group(
             "sum(n) AS n", "min(n) AS fewest", "bool_and(n = floor(n)) AS whole",
             "count(n) AS counted",
         ]  # fmt: skip
-    if layout.columns.reward is not None:
-        measures += _reward_measures(layout)
-    places.execute(
-        connection,
-        layout,
-        f"CREATE TEMP TABLE groups AS SELECT {', '.join(grouped + measures)} "
-        f"FROM ({transitions(layout, drop_missing=drop_missing, rows=split is not None)}){where} "
-        f"GROUP BY {', '.join(grouped)}",
+    rows = transitions(layout, drop_missing=drop_missing, rows=split is not None)
+    if digits is not None:
+        rows = f"SELECT *, {_multiple(digits)} AS q FROM ({rows})"
+        measures += _reward_measures(layout.columns.count is not None, wide)
+    return (
+        f"CREATE OR REPLACE TEMP TABLE groups AS SELECT {', '.join(grouped + measures)} "
+        f"FROM ({rows}){where} GROUP BY {', '.join(grouped)}"
     )
-    if layout.columns.reward is not None and layout.columns.count is not None:
-        _weighted_variance(connection, layout, drop_missing)
 
 
-def _reward_measures(layout: Layout) -> list[str]:
-    weighted = layout.columns.count is not None
+def _multiple(digits: int) -> str:
+    """Return the SQL of a reward as a multiple of the scale; NULL where it is too large for it."""
+    scaled = f"r * 1e{digits}" if digits >= 0 else f"r / 1e{-digits}"
+    # The statistics of files know no NaN, so the condition alone would let it through.
+    return f"CASE WHEN abs(r) <= 1e{KEPT - digits} THEN TRY_CAST({scaled} AS BIGINT) END"
+
+
+def _reward_measures(weighted: bool, wide: bool) -> list[str]:
+    """Return sums of multiples and their squares as wide integers, which no order can change."""
+    weight = "(CASE WHEN abs(n) < 9e15 THEN n ELSE 0 END)::BIGINT::HUGEINT * " if weighted else ""
     measures = [
-        "sum(n * r) / sum(n) AS mean" if weighted else "avg(r) AS mean",
-        "NULL::DOUBLE AS variance" if weighted else "var_samp(r) AS variance",
-        "count(r) AS rewarded",
-    ]
-    return measures + (["min(r) AS lowest", "max(r) AS highest"] if one_pass(layout) else [])
-
-
-def _weighted_variance(connection: Connection, layout: Layout, drop_missing: bool) -> None:
-    """Fill the variance of weighted rows in a second scan, around the mean (no cancellation)."""
-
-    def same(left: str, right: str) -> str:
-        return " AND ".join(f"{left}.{k} IS NOT DISTINCT FROM {right}.{k}" for k in keys(layout))
-
-    rows = transitions(layout, drop_missing=drop_missing)
-    listed = ", ".join(f"l.{key}" for key in keys(layout))
-    places.execute(
-        connection,
-        layout,
-        f"UPDATE groups AS g SET variance = d.square / (g.n - 1) FROM (SELECT {listed}, "
-        f"sum(l.n * (l.r - m.mean) * (l.r - m.mean)) AS square FROM ({rows}) AS l "
-        f"JOIN groups AS m ON {same('l', 'm')} GROUP BY ALL) AS d "
-        f"WHERE {same('g', 'd')} AND g.n > 1",
-    )
-    connection.execute("UPDATE groups SET variance = 0 WHERE lowest = highest AND n > 1")
+        "count(r) AS rewarded", "count(q) AS scaled", "min(r) AS lowest", "max(r) AS highest",
+        f"sum({weight}q) AS total",
+    ]  # fmt: skip
+    if not (weighted or wide):
+        return [*measures, "sum(q::HUGEINT * q) AS square0"]
+    high, low = f"(q >> {PART})", f"(q & {2**PART - 1})"
+    products = (f"{low} * {low}", f"2 * {high} * {low}", f"{high} * {high}")
+    return measures + [f"sum({weight}({p})) AS square{i}" for i, p in enumerate(products)]

@@ -7,11 +7,15 @@ from numpy.typing import NDArray
 
 from surefoot.data import faults
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import CUT, GAP, MOVE, names, one_pass, transitions
+from surefoot.data.groups import CUT, GAP, MOVE, names
 from surefoot.data.sources import Connection
 
 CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"
 """How a whole number is written; '007', '+7' and '7.0' are not, and stay text."""
+WITH_POINT = f"({CANONICAL_INTEGER})(\\.0)?"
+"""The same, perhaps written as a decimal: pandas writes 1.0 where a column has gaps."""
+HALF = 2**62
+"""Where integers of 128 bits are cut in two."""
 
 
 def number_labels(
@@ -37,9 +41,11 @@ def number_labels(
     )
     connection.execute(
         f"CREATE TEMP TABLE {what}_ids AS SELECT {listed}, "
-        f"row_number() OVER (ORDER BY {shown}) - 1 AS id FROM {what}_labels"
+        f"dense_rank() OVER (ORDER BY {shown}) - 1 AS id FROM {what}_labels"
     )
-    found = connection.execute(f"SELECT {shown} FROM {what}_labels ORDER BY {shown}").fetchall()
+    found = connection.execute(
+        f"SELECT DISTINCT {shown} FROM {what}_labels ORDER BY {shown}"
+    ).fetchall()
     return tuple(row[0] for row in found) if len(keys) == 1 else tuple(found)
 
 
@@ -53,10 +59,33 @@ def _label_sql(
     if kind == "integer":
         faults.check_range(connection, layout, what, key)
         return f"{key}::BIGINT"
-    if layout.source.kind != "csv" or text_labels:
+    if text_labels:
         return key
-    query = f"SELECT bool_and(regexp_full_match({key}, '{CANONICAL_INTEGER}')) FROM {what}_labels"
-    return f"{key}::BIGINT" if connection.execute(query).fetchall()[0][0] else key
+    plain, pointed = connection.execute(
+        f"SELECT bool_and(regexp_full_match({key}, '{CANONICAL_INTEGER}')), "
+        f"bool_and(regexp_full_match({key}, '{WITH_POINT}')) FROM {what}_labels"
+    ).fetchall()[0]
+    if layout.source.kind == "csv" and plain:
+        return f"{key}::BIGINT"
+    twin = written_twice(connection, what, key)
+    if twin is None:
+        return key
+    if layout.source.kind == "csv" and pointed:
+        return f"split_part({key}, '.', 1)::BIGINT"
+    raise ValueError(
+        f"{layout.source.name}: {what} {twin!r} is also written '{twin}.0'. One {what} needs one "
+        "spelling: write whole numbers without a decimal point, or pass labels='text' if these "
+        f"are two {what}s."
+    )
+
+
+def written_twice(connection: Connection, what: str, key: str) -> str | None:
+    """Return a label that is written both with and without ``.0``; None where there is none."""
+    found = connection.execute(
+        f"SELECT min(a.{key}) FROM {what}_labels AS a JOIN {what}_labels AS b "
+        f"ON b.{key} = a.{key} || '.0' WHERE regexp_full_match(a.{key}, '{CANONICAL_INTEGER}')"
+    ).fetchall()[0][0]
+    return None if found is None else str(found)
 
 
 def has_starts(layout: Layout) -> bool:
@@ -89,16 +118,21 @@ def fetch_starts(
         f"SELECT s.id, b.n FROM starts AS b JOIN state_ids AS s ON {same}"
     ).fetchnumpy()
     starts = np.zeros(num_states, dtype=np.int64)
-    starts[np.asarray(found["id"])] = np.asarray(found["n"])
+    np.add.at(starts, np.asarray(found["id"]), np.asarray(found["n"]))
     return starts
 
 
 def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[Any]]:
-    """Return the counted groups by id, sorted: s, a, t (-1: an unnamed end), z, n, mean, ..."""
+    """Return the counted groups by id, sorted: s, a, t (-1: an unnamed end), z, n, sums."""
     rewarded = layout.columns.reward is not None
-    measures = ["g.n::BIGINT AS n"] + (["g.mean", "g.variance"] if rewarded else [])
-    if rewarded and one_pass(layout):
-        measures += ["g.lowest", "g.highest"]
+    measures = ["g.n::BIGINT AS n"] + (["g.lowest", "g.highest"] if rewarded else [])
+    if rewarded:
+        listed = [row[0] for row in connection.execute("DESCRIBE groups").fetchall()]
+        for name in ("total", *sorted(c for c in listed if c.startswith("square"))):
+            # NumPy knows no integers of 128 bits, so they come in two halves.
+            high = f"(g.{name} // {HALF} - (g.{name} % {HALF} < 0)::INTEGER)"
+            measures.append(f"{high}::BIGINT AS {name}_high")
+            measures.append(f"(g.{name} - {high} * {HALF})::BIGINT AS {name}_low")
 
     def same(letter: str, table: str) -> str:
         own = names(layout, "a" if letter == "a" else "s")
@@ -115,20 +149,3 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
         name: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else np.asarray(column)
         for name, column in found.items()
     }
-
-
-def fetch_ranges(
-    connection: Connection, layout: Layout, num_actions: int, *, drop_missing: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and the highest reward of each action, in a scan of its own."""
-    rows = transitions(layout, drop_missing=drop_missing)
-    own = names(layout, "a")
-    same = " AND ".join(f"r.{name} = a.{name}" for name in own)
-    found = connection.execute(
-        f"SELECT a.id, r.lowest, r.highest FROM (SELECT {', '.join(own)}, min(r) AS lowest, "
-        f"max(r) AS highest FROM ({rows}) GROUP BY ALL) AS r JOIN action_ids AS a ON {same}"
-    ).fetchnumpy()
-    lowest, highest = np.full(num_actions, np.nan), np.full(num_actions, np.nan)
-    lowest[np.asarray(found["id"])] = np.asarray(found["lowest"])
-    highest[np.asarray(found["id"])] = np.asarray(found["highest"])
-    return lowest, highest
