@@ -21,8 +21,9 @@ PILOT = 1000
 LEAST, MOST = 2000, 400_000
 WANTED_LOSS = 0.01
 """How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
-WORK = 1e10
-"""Most operations that one side may cost: about ten seconds on one core."""
+WORK, MOST_WORK = 1e10, 4e10
+"""Operations that one side may cost, about ten seconds on one core; more only for the least number
+of draws, and four times as many draws as there must be are taken whatever they cost."""
 SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 """Operations that drawing a probability and an uncertain mean reward cost."""
 
@@ -37,12 +38,23 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
     slope = (high - low) / (min(2 * delta, 0.5 * (1 + delta)) - delta / 2)
     spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
     scale = max(abs(float(middle)), 0.1 * spread)
-    least = max(LEAST, 4 * draws_needed(delta, eta))
+    least = least_draws(delta, eta, work)
     if scale <= 0 or slope <= 0:
         return least
     reach = float(norm.isf(eta)) * math.sqrt(delta * (1 - delta)) * float(slope)
     wanted = (reach / (WANTED_LOSS * scale)) ** 2
     return int(min(max(wanted, least), max(least, min(MOST, WORK / work))))
+
+
+def least_draws(delta: float, eta: float, work: float) -> int:
+    """Return how many draws there are at least, where one costs so much.
+
+    Examples
+    --------
+    >>> least_draws(0.05, 0.001, 1e5), least_draws(0.05, 0.001, 4e7), least_draws(0.05, 0.001, 1e9)
+    (2000, 1000, 540)
+    """
+    return int(max(4 * draws_needed(delta, eta), min(LEAST, MOST_WORK / work)))
 
 
 def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:

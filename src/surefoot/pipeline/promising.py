@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._rounding import chance_text, lower_text, near_text
-from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, conditions, percent
@@ -234,7 +233,7 @@ def _compared(model: Model, *policies: NDArray[Any]) -> int:
     settings, mdp = model.settings, model.mdp
     rewards = rewards_of(mdp, model.posterior, objective="max")
     work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
-    least = max(planning.LEAST, 4 * draws_needed(settings.delta, settings.eta))
+    least = planning.least_draws(settings.delta, settings.eta, work)
     return planning.affordable_draws(work, least, COMPARED)
 
 
