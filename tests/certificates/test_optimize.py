@@ -329,7 +329,8 @@ def test_large_models_are_searched_without_inverses(monkeypatch):
     domain = Domain(name="g", mdp=garnet(260, 3, 4, discount=0.9, rng=rng(3)))
     posterior, mdp = data(domain, 5)
     monkeypatch.setattr("surefoot.certificates.local_search.flip_table", None)
-    monkeypatch.setattr("surefoot.certificates.batch.BATCH_VALUES", 100 * mdp.num_entries)
+    numbers = mdp.num_entries + mdp.num_rows
+    monkeypatch.setattr("surefoot.certificates.batch.BATCH_VALUES", 100 * numbers)
     result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=200)
     assert result.selection_draws == 100
     assert any("100 draws, not 200: no more fit in memory" in note for note in result.notes)

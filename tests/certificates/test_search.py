@@ -50,10 +50,9 @@ def direct_returns(batch, choice):
     for i in range(batch.size):
         matrix, gain = np.eye(mdp.num_states), np.zeros(mdp.num_states)
         for s, row in enumerate(choice):
+            gain[s] = batch.gains[i, row]
             for e in range(mdp.row_start[row], mdp.row_start[row + 1]):
                 matrix[s, mdp.successor[e]] -= mdp.discount * batch.draws[i, e]
-                reward = batch.rewards[i if len(batch.rewards) > 1 else 0, e]
-                gain[s] += batch.draws[i, e] * reward
         returns.append(batch.initial @ np.linalg.solve(matrix, gain))
     return np.array(returns)
 
@@ -89,8 +88,8 @@ def test_one_flip_formula_with_uncertain_rewards():
     batch = take_batch(
         posterior, mdp, rewards, np.arange(mdp.num_rows), 20, np.random.default_rng(0)
     )
-    assert batch.rewards.shape == batch.draws.shape
-    assert batch.rewards.std(axis=0).max() > 0
+    means = np.add.reduceat(batch.draws * rewards.fixed, mdp.row_start[:-1], axis=1)
+    assert np.abs(batch.gains - means).max() > 0.01  # rewards differ from draw to draw
     choice = batch.mdp.state_start[:-1].copy()
     table = flip_table(batch, choice)
     choice[1] += 1
@@ -113,8 +112,9 @@ def test_values_and_visits_agree_with_the_definition():
     visits = policy_visits(batch, choice)
     np.testing.assert_allclose(returns, direct_returns(batch, choice), rtol=1e-12)
     np.testing.assert_allclose(visits.sum(axis=1), 1 / (1 - batch.mdp.discount), rtol=1e-12)
-    gain = np.add.reduceat(batch.draws * batch.rewards, batch.mdp.row_start[:-1], axis=1)
-    np.testing.assert_allclose((visits * gain[:, choice]).sum(axis=1), returns, rtol=1e-12)
+    np.testing.assert_allclose((visits * batch.gains[:, choice]).sum(axis=1), returns, rtol=1e-12)
+    gains = np.add.reduceat(batch.draws * batch.mdp.reward, batch.mdp.row_start[:-1], axis=1)
+    np.testing.assert_allclose(batch.gains, gains, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["factored", "products"])

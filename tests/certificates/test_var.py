@@ -61,7 +61,7 @@ def test_order_statistic(numbers, choose):
 def operator(batch, ranks, v):
     """Return ``Tv`` from the definition."""
     mdp = batch.mdp
-    z = batch.rewards + mdp.discount * v[mdp.successor]
+    z = mdp.reward + mdp.discount * v[mdp.successor]
     values = np.sort(np.add.reduceat(batch.draws * z, mdp.row_start[:-1], axis=1), axis=0)
     quantile = values[ranks[mdp.row_state] - 1, np.arange(mdp.num_rows)]
     return np.maximum.reduceat(quantile, mdp.state_start[:-1]), quantile
@@ -81,7 +81,7 @@ def test_the_fixed_point_is_one(domain):
     np.testing.assert_allclose(rows[point.choice], image, atol=1e-9)
     np.testing.assert_array_equal(batch.mdp.row_state[point.choice], np.arange(len(ranks)))
     # The draw said to attain the quantile does.
-    z = batch.rewards[0] + batch.mdp.discount * point.v[batch.mdp.successor]
+    z = batch.mdp.reward + batch.mdp.discount * point.v[batch.mdp.successor]
     worth = np.add.reduceat(batch.draws * z, batch.mdp.row_start[:-1], axis=1)
     np.testing.assert_allclose(worth[point.attained, point.choice], image, atol=1e-9)
 

@@ -48,8 +48,8 @@ class Batch:
         ``(R',)``: which rows of the whole model these are.
     draws
         ``(n, E')`` probabilities.
-    rewards
-        ``(n, E')``, or ``(1, E')`` where all rewards are certain.
+    gains
+        ``(n, R')``: the expected reward of every row.
     uncertain_rows
         ``(R',)``: rows with more than one successor or an uncertain reward.
     """
@@ -57,7 +57,7 @@ class Batch:
     mdp: MDP
     rows: Ints
     draws: Floats
-    rewards: Floats
+    gains: Floats
     uncertain_rows: NDArray[np.bool_]
 
     @property
@@ -92,7 +92,7 @@ class Batch:
     @property
     def models(self) -> tuple[Any, ...]:
         """The arrays that every kernel begins with."""
-        return self.draws, self.rewards, self.mdp.row_start, self.successor, self.mdp.discount
+        return self.draws, self.gains, self.mdp.row_start, self.successor, self.mdp.discount
 
     @cached_property
     def method(self) -> Method:
@@ -109,11 +109,6 @@ class Batch:
     def evaluation_work(self) -> float:
         """About how many operations the evaluation of one policy costs."""
         return self.size * self.method.work
-
-    @cached_property
-    def one_each(self) -> tuple[Ints, Floats]:
-        """Where the rows of each state begin, and their shares, when every state plays one."""
-        return np.arange(self.mdp.num_states + 1), np.ones(self.mdp.num_states)
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -152,9 +147,9 @@ def allowed_rows(mdp: MDP, allowed: ArrayLike | None) -> Ints:
     return rows
 
 
-def affordable(entries: int, *, uncertain: bool) -> int:
-    """Return how many draws of that many entries fit in memory; at least 16."""
-    return max(16, BATCH_VALUES // (entries * (2 if uncertain else 1)))
+def affordable(mdp: MDP, rows: Ints) -> int:
+    """Return how many draws of some rows fit in memory; at least 16."""
+    return max(16, BATCH_VALUES // (int(np.diff(mdp.row_start)[rows].sum()) + len(rows)))
 
 
 def take_batch(
@@ -170,21 +165,21 @@ def take_batch(
     entries = layout.entries_of(rows)
     whole = len(rows) == mdp.num_rows
     draws = np.empty((n, len(entries)))
-    uncertain = rewards.uncertain[entries]
-    drawn = np.empty((n if uncertain.any() else 1, len(entries)))
+    starts = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))[:-1]
+    gains = np.empty((n, len(rows)))
     key = stream_key(rng.spawn(1)[0])
     done = 0
     for block in posterior.stream(n, rng, None if whole else rows):
         draws[done : done + len(block)] = block
         reward = rewards.block(key, done, done + len(block), entries)
-        drawn[done if len(drawn) > 1 else 0 :][: len(reward)] = reward
+        gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
         done += len(block)
     return Batch(
         mdp=restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries]),
         rows=rows,
         draws=draws,
-        rewards=drawn,
-        uncertain_rows=uncertain_rows(mdp, rows, uncertain),
+        gains=gains,
+        uncertain_rows=uncertain_rows(mdp, rows, rewards.uncertain[entries]),
     )
 
 
@@ -270,13 +265,13 @@ def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tu
         shared(batch.size, solve, operations=batch.evaluation_work)
         return values, returns
     values = np.zeros((batch.size, states)) if start is None else start.copy()
-    largest = float(np.abs(batch.rewards).max()) / (1.0 - batch.mdp.discount)
+    largest = float(np.abs(batch.gains).max()) / (1.0 - batch.mdp.discount)
     tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
 
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_values(
             *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS,
-            *batch.one_each, batch.method.system(_entries(batch, choice)), values, returns,
+            batch.method.system(_entries(batch, choice)), values, returns,
         )  # fmt: skip
 
     shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
@@ -301,7 +296,7 @@ def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Fl
 
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_visits(
-            *batch.models, batch.initial, choice, begin, end, goal, *batch.one_each,
+            *batch.models, batch.initial, choice, begin, end, goal,
             batch.method.system(_entries(batch, choice)), visits,
         )  # fmt: skip
 

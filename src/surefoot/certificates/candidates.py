@@ -90,7 +90,7 @@ def _var(batch: Batch, delta: float, v: Floats, stopped: Stopped) -> Iterator[tu
     """
     some = max(VAR_DRAWS, VAR_VALUES // batch.mdp.num_entries)
     if some < batch.size:
-        batch = replace(batch, draws=batch.draws[:some], rewards=batch.rewards[:some])
+        batch = replace(batch, draws=batch.draws[:some], gains=batch.gains[:some])
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         if stopped():

@@ -29,12 +29,12 @@ CLIMB_ROUNDS = 12
 def flip_table(batch: Batch, choice: Ints) -> Floats:
     """Return ``(R, n)``: the return in every draw when one state plays another row. Exact."""
     states = batch.mdp.num_states
-    draws, rewards, row_start, successor, discount = batch.models
+    draws, gains, row_start, successor, discount = batch.models
     table = np.empty((batch.mdp.num_rows, batch.size))
 
     def work(begin: int, end: int) -> None:
         kernels.flip_returns(
-            draws, rewards, batch.mdp.state_start, row_start, successor, discount, batch.initial,
+            draws, gains, batch.mdp.state_start, row_start, successor, discount, batch.initial,
             choice, begin, end, np.empty((states, states)), np.empty(states), np.empty(states),
             np.empty(states), np.empty(states), table,
         )  # fmt: skip
@@ -45,12 +45,12 @@ def flip_table(batch: Batch, choice: Ints) -> Floats:
 
 def estimated_flip_table(batch: Batch, values: Floats, visits: Floats, returns: Floats) -> Floats:
     """Return ``(R, n)`` to first order, without inverting a matrix."""
-    draws, rewards, row_start, successor, discount = batch.models
+    draws, gains, row_start, successor, discount = batch.models
     table = np.empty((batch.mdp.num_rows, batch.size))
 
     def work(begin: int, end: int) -> None:
         kernels.flip_estimates(
-            draws, rewards, batch.mdp.state_start, row_start, successor, discount, values, visits,
+            draws, gains, batch.mdp.state_start, row_start, successor, discount, values, visits,
             returns, begin, end, table,
         )  # fmt: skip
 
@@ -180,13 +180,13 @@ def climb(
 
 def _gains(batch: Batch, values: Floats, visits: Floats, weights: Floats) -> Floats:
     """Return ``(R,)``: weighted sums of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
-    draws, rewards, row_start, successor, discount = batch.models
+    draws, gains, row_start, successor, discount = batch.models
     parts: dict[int, Floats] = {}
 
     def work(begin: int, end: int) -> None:
         part = np.zeros(batch.mdp.num_rows)
         kernels.weighted_gains(
-            draws, rewards, batch.mdp.state_start, row_start, successor, discount, values, visits,
+            draws, gains, batch.mdp.state_start, row_start, successor, discount, values, visits,
             weights, begin, end, part,
         )  # fmt: skip
         parts[begin] = part

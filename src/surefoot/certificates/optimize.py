@@ -26,10 +26,9 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.local_search import local_search
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.certificates.returns import rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
-from surefoot.posterior.rows import RowLayout
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
@@ -215,7 +214,7 @@ def optimize(
     clock = _Clock(time_budget)
     split_rng, search_rng, certify_rng = children(rng, 3)
     choosing, certifying = split_draws(posterior, mdp, split_rng)
-    n, notes = _selection_draws(choosing, mdp, rewards, rows, draws)
+    n, notes = _selection_draws(choosing, mdp, rows, draws)
     if choosing is not posterior:
         notes.append(
             f"the posterior's {posterior.num_draws} draws were split once: {choosing.num_draws} to "
@@ -253,17 +252,16 @@ class _Clock:
 
 
 def _selection_draws(
-    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, wanted: int | None
+    posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[str]]:
     """Return how many draws to choose on, and what to say where they are fewer than asked for."""
-    entries = RowLayout.of(mdp).entries_of(rows)
-    some = bool(rewards.uncertain[entries].any())
-    limits = [(affordable(len(entries), uncertain=some), "no more fit in memory")]
+    limits = [(affordable(mdp, rows), "no more fit in memory")]
     if posterior.num_draws is not None:
         limits.append((posterior.num_draws, "the posterior has no more to choose on"))
     limit, reason = min(limits)
     if wanted is None:
-        n = min(max(FAVOURED_VALUES // len(entries), LEAST_DRAWS), MOST_DRAWS)
+        entries = int(np.diff(mdp.row_start)[rows].sum())
+        n = min(max(FAVOURED_VALUES // entries, LEAST_DRAWS), MOST_DRAWS)
         return min(n, limit), []
     n = min(check_draws_wanted(wanted), limit)
     if n == wanted:
@@ -316,5 +314,7 @@ def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
 
 def _nominal_return(batch: Batch, choice: Ints) -> float:
     """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
-    mean = replace(batch, draws=batch.mdp.probability[None], rewards=batch.mdp.reward[None])
+    mdp = batch.mdp
+    gains = np.add.reduceat(mdp.probability * mdp.reward, mdp.row_start[:-1])
+    mean = replace(batch, draws=mdp.probability[None], gains=gains[None])
     return float(policy_values(mean, choice)[1][0])

@@ -1,8 +1,8 @@
 """Values, visits and returns of one row per state in many drawn models, and of its neighbours.
 
-A batch is ``draws (n, E)`` with ``rewards (n or 1, E)``; ``choice`` is the row that each state
-plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial' X``, playing row
-``a`` instead in state ``s`` alone changes the return of that draw to
+A batch is ``draws (n, E)`` with the expected rewards of rows, ``gains (n, R)``; ``choice`` is the
+row that each state plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and
+``b = initial' X``, playing row ``a`` instead in state ``s`` alone changes that draw's return to
 
     b.r + b_s (Q(s,a) - v_s) / (1 - discount c),   c = (P_a - P_choice(s)) . X e_s
 
@@ -11,8 +11,8 @@ plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial
 
 from surefoot._compile import kernel
 from surefoot.certificates.krylov_kernels import dot
-from surefoot.certificates.return_kernels import eliminate, fill_choice, row_value
-from surefoot.certificates.system_kernels import fill, find_places, find_value, find_visits
+from surefoot.certificates.return_kernels import eliminate
+from surefoot.certificates.system_kernels import fill_rows, find_places, find_value, find_visits
 
 
 @kernel(lean=True)
@@ -47,14 +47,35 @@ def transpose(matrix):
 
 
 @kernel(lean=True)
+def row_worth(draw, gain, start, stop, successor, discount, v):
+    """Return ``gain + discount p.v`` of one row."""
+    total = 0.0
+    for e in range(start, stop):
+        total += draw[e] * v[successor[e]]
+    return gain + discount * total
+
+
+@kernel(lean=True)
+def fill_matrix(draw, gains, row_start, successor, discount, choice, matrix, value):
+    """Write ``I - discount P`` and the expected rewards of one row per state."""
+    size = len(value)
+    for s in range(size):
+        for t in range(size):
+            matrix[s, t] = 0.0
+        matrix[s, s] = 1.0
+        for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
+            matrix[s, successor[e]] -= discount * draw[e]
+        value[s] = gains[choice[s]]
+
+
+@kernel(lean=True)
 def direct_values(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, matrix, values,
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, matrix, values,
     returns,
 ):  # fmt: skip
     """Write values ``(n, S)`` and returns ``(n,)`` of draws ``begin:end``; O(S^3/3) a draw."""
     for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, values[i])
+        fill_matrix(draws[i], gains[i], row_start, successor, discount, choice, matrix, values[i])
         eliminate(matrix, values[i])
         total = 0.0
         for s in range(len(initial)):
@@ -64,12 +85,11 @@ def direct_values(
 
 @kernel(lean=True)
 def direct_visits(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, matrix, visits
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, matrix, visits
 ):
     """Write discounted visits ``b = initial' X``, ``(n, S)``, of draws ``begin:end``."""
     for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, visits[i])
+        fill_matrix(draws[i], gains[i], row_start, successor, discount, choice, matrix, visits[i])
         transpose(matrix)  # dominant by columns now: elimination needs no pivoting either
         for s in range(len(initial)):
             visits[i, s] = initial[s]
@@ -78,13 +98,12 @@ def direct_visits(
 
 @kernel(lean=True)
 def sparse_values(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, tolerance,
-    max_sweeps, state_rows, share, system, values, returns,
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, tolerance,
+    max_sweeps, system, values, returns,
 ):  # fmt: skip
     """Move values ``(n, S)`` to within ``tolerance`` of the right ones, without a full matrix."""
     for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill(system, draws[i], reward, state_rows, choice, share, row_start, successor, discount)
+        fill_rows(system, draws[i], gains[i], choice, row_start, successor, discount)
         if i == begin:
             find_places(system)
         find_value(system, discount, tolerance, max_sweeps, values[i])
@@ -93,14 +112,11 @@ def sparse_values(
 
 @kernel(lean=True)
 def sparse_visits(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, goal, state_rows,
-    share, system, visits,
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, goal, system, visits
 ):  # fmt: skip
     """Move discounted visits ``(n, S)`` until no state's residual exceeds ``goal``."""
     for i in range(begin, end):
-        fill(
-            system, draws[i], rewards[0], state_rows, choice, share, row_start, successor, discount
-        )
+        fill_rows(system, draws[i], gains[i], choice, row_start, successor, discount)
         if i == begin:
             find_places(system)
         find_visits(system, initial, goal, visits[i])
@@ -108,7 +124,7 @@ def sparse_visits(
 
 @kernel(lean=True)
 def flip_returns(
-    draws, rewards, state_start, row_start, successor, discount, initial, choice, begin, end,
+    draws, gains, state_start, row_start, successor, discount, initial, choice, begin, end,
     matrix, gain, value, visit, column, out,
 ):  # fmt: skip
     """Write ``out[row, i]``: the return of draw ``i`` when ``row`` is played in its state instead.
@@ -118,8 +134,7 @@ def flip_returns(
     size = len(value)
     for i in range(begin, end):
         draw = draws[i]
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill_choice(draw, reward, row_start, successor, discount, choice, matrix, gain)
+        fill_matrix(draw, gains[i], row_start, successor, discount, choice, matrix, gain)
         invert(matrix)
         base = 0.0
         for s in range(size):
@@ -141,16 +156,16 @@ def flip_returns(
                 if row == choice[s]:
                     out[row, i] = base
                     continue
-                worth, back = 0.0, -own
+                worth, back = gains[i, row], -own
                 for e in range(row_start[row], row_start[row + 1]):
-                    worth += draw[e] * (reward[e] + discount * value[successor[e]])
+                    worth += discount * draw[e] * value[successor[e]]
                     back += draw[e] * column[successor[e]]
                 out[row, i] = base + visit[s] * (worth - value[s]) / (1.0 - discount * back)
 
 
 @kernel(lean=True)
 def flip_estimates(
-    draws, rewards, state_start, row_start, successor, discount, values, visits, returns, begin,
+    draws, gains, state_start, row_start, successor, discount, values, visits, returns, begin,
     end, out,
 ):  # fmt: skip
     """Write ``out[row, i]``: the flip's return to first order (its denominator taken as 1).
@@ -158,30 +173,30 @@ def flip_estimates(
     The sign of every change is exact, its size is not. O(entries) a draw; no matrix.
     """
     for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
         v = values[i]
         for s in range(len(v)):
             for row in range(state_start[s], state_start[s + 1]):
-                worth = row_value(
-                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
-                )
+                worth = row_worth(
+                    draws[i], gains[i, row], row_start[row], row_start[row + 1], successor,
+                    discount, v,
+                )  # fmt: skip
                 out[row, i] = returns[i] + visits[i, s] * (worth - v[s])
 
 
 @kernel(lean=True)
 def weighted_gains(
-    draws, rewards, state_start, row_start, successor, discount, values, visits, weights, begin,
+    draws, gains, state_start, row_start, successor, discount, values, visits, weights, begin,
     end, out,
 ):  # fmt: skip
     """Add to ``out[row]`` the weighted sum over draws of ``b_s (Q(s, row) - v_s)``."""
     for i in range(begin, end):
         if weights[i] == 0.0:
             continue
-        reward = rewards[i if len(rewards) > 1 else 0]
         v = values[i]
         for s in range(len(v)):
             for row in range(state_start[s], state_start[s + 1]):
-                worth = row_value(
-                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
-                )
+                worth = row_worth(
+                    draws[i], gains[i, row], row_start[row], row_start[row + 1], successor,
+                    discount, v,
+                )  # fmt: skip
                 out[row] += weights[i] * visits[i, s] * (worth - v[s])

@@ -69,6 +69,21 @@ def fill(system, draw, reward, state_rows, rows, share, row_start, successor, di
 
 
 @kernel(lean=True)
+def fill_rows(system, draw, gains, choice, row_start, successor, discount):
+    """Write the equations of one row per state, whose expected rewards are known."""
+    at = 0
+    for i in range(len(system.gain)):
+        row = choice[system.order[i]]
+        system.start[i] = at
+        for e in range(row_start[row], row_start[row + 1]):
+            system.column[at] = system.place[successor[e]]
+            system.chance[at] = discount * draw[e]
+            at += 1
+        system.gain[i] = gains[row]
+    system.start[len(system.gain)] = at
+
+
+@kernel(lean=True)
 def find_places(system):
     """Find where the factors have entries: once for every policy, after `fill`."""
     if system.factored:

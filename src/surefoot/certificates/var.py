@@ -185,7 +185,7 @@ def var_solve(
     fewest = strict_draws(delta, eta, batch.num_uncertain)
     m = _draws_to_promise_on(promising, promise_draws, fewest)
     levels = equal_levels(batch, delta)
-    scale = float(np.abs(batch.rewards).max()) / (1.0 - mdp.discount)
+    scale = float(np.abs(batch.gains).max()) / (1.0 - mdp.discount)
     near = tolerance if tolerance is not None else 1e-7 * max(scale, 1e-300)
     point = fixed_point(batch, strict_ranks(batch, levels, eta), None, near, max_iterations)
     if allocate == "greedy":
@@ -215,11 +215,10 @@ def _draws_to_solve_on(
 ) -> tuple[int, str]:  # fmt: skip
     """Return how many draws to keep, and what to say where that is too few for strict ranks."""
     entries = RowLayout.of(mdp).entries_of(rows)
-    some = bool(rewards.uncertain[entries].any())
     uncertain = uncertain_rows(mdp, rows, rewards.uncertain[entries])
     fewest = strict_draws(delta, eta, max(1, len(np.unique(mdp.row_state[rows[uncertain]]))))
     n = SPARE * fewest if wanted is None else wanted
-    limits = [(affordable(len(entries), uncertain=some), "fit in memory")]
+    limits = [(affordable(mdp, rows), "fit in memory")]
     if posterior.num_draws is not None:
         limits.append((posterior.num_draws, "of the posterior are there to choose on"))
     limit, reason = min(limits)

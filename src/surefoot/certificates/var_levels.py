@@ -72,8 +72,9 @@ def _sorted_values(batch: Batch, point: FixedPoint) -> Floats:
     entries = RowLayout.of(batch.mdp).entries_of(point.choice)
     lengths = np.diff(batch.mdp.row_start)[point.choice]
     starts = np.cumsum(lengths) - lengths
-    z = batch.rewards[:, entries] + batch.mdp.discount * point.v[batch.successor[entries]]
+    z = batch.mdp.discount * point.v[batch.successor[entries]]
     values = np.add.reduceat(batch.draws[:, entries] * z, starts, axis=1)
+    values += batch.gains[:, point.choice]
     return np.sort(values, axis=0).astype(np.float64)
 
 

@@ -9,7 +9,7 @@ from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
 from surefoot.certificates.returns import MAX_SWEEPS
-from surefoot.certificates.system_kernels import fill, find_places, find_value
+from surefoot.certificates.system_kernels import fill_rows, find_places, find_value
 from surefoot.certificates.threads import shared
 from surefoot.posterior.rows import RowLayout
 
@@ -159,7 +159,7 @@ def _sweep(
         table, scratch = np.empty((widest * at_once, batch.size)), np.empty(batch.size)
         for first in range(begin, end, at_once):
             kernels.var_sweep(
-                batch.draws, batch.rewards, *offers, batch.mdp.row_start, batch.successor,
+                batch.draws, batch.gains, *offers, batch.mdp.row_start, batch.successor,
                 batch.mdp.discount, v, ranks, first, min(first + at_once, end), table, scratch,
                 image, choice, attained,
             )  # fmt: skip
@@ -178,20 +178,15 @@ def _jump(batch: Batch, choice: Ints, attained: Ints, v: Floats, tolerance: floa
     entries = RowLayout.of(batch.mdp).entries_of(choice)
     state = np.repeat(np.arange(states), lengths)
     chance = batch.draws[attained[state], entries]
-    source = attained[state] if len(batch.rewards) > 1 else np.zeros(len(state), dtype=np.int64)
-    gain = np.bincount(state, chance * batch.rewards[source, entries], minlength=states)
+    gain = batch.gains[attained, choice]
     if batch.method.full:
         matrix = np.eye(states)
         matrix[state, batch.successor[entries]] -= discount * chance
         return np.linalg.solve(matrix, gain).astype(np.float64)
-    draw, reward = np.zeros((2, batch.mdp.num_entries))
-    draw[entries], reward[entries] = chance, batch.rewards[source, entries]
-    states_rows, share = batch.one_each
+    draw, gains = np.zeros(batch.mdp.num_entries), np.zeros(batch.mdp.num_rows)
+    draw[entries], gains[choice] = chance, gain
     system = batch.method.system(len(entries))
-    fill(
-        system, draw, reward, states_rows, choice, share, batch.mdp.row_start, batch.successor,
-        discount,
-    )  # fmt: skip
+    fill_rows(system, draw, gains, choice, batch.mdp.row_start, batch.successor, discount)
     find_places(system)
     solved = v.copy()
     find_value(system, discount, JUMP_SHARE * tolerance, MAX_SWEEPS, solved)
