@@ -11,7 +11,8 @@ import time
 import numpy as np
 
 import surefoot as sf
-from surefoot.certificates.returns import policy_returns, rewards_of
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 
 

@@ -7,11 +7,12 @@ import pytest
 from scipy.stats import beta, binom
 
 from surefoot.ambiguity import calibration
-from surefoot.ambiguity.calibration import Batch, joint_factors, order_statistics, share_level
+from surefoot.ambiguity.calibration import joint_factors, order_statistics, share_level
 from surefoot.ambiguity.credible import credible_set
 from surefoot.data.counting import Counts
 from surefoot.domains import machine_replacement, riverswim
 from surefoot.model.mdp import MDP
+from surefoot.posterior.batch import Batch
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.solvers.solver import solve
@@ -308,7 +309,7 @@ def test_a_model_without_doubt_has_empty_balls():
 
 def test_unmoved_rows_leave_a_joint_region_alone(swim):
     posterior, mdp = swim
-    batch = Batch(posterior=posterior, seed=(0, 1), first=0, last=50)
+    batch = Batch.take(posterior, 50, np.random.default_rng((0, 1)))
     rows = np.flatnonzero(mdp.uncertain_rows)
     weights = np.ones(mdp.num_entries)
     size = np.zeros(mdp.num_rows)

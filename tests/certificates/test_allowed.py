@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.batch import allowed_rows
-from surefoot.certificates.returns import rewards_of
+from surefoot.certificates.models import allowed_rows
 from surefoot.domains.domain import Domain
 from surefoot.posterior.rows import RowLayout
 from surefoot.posterior.some_rows import SomeRows
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rng(seed=0):

@@ -4,8 +4,8 @@ import numpy as np
 
 import surefoot as sf
 from surefoot.certificates import planning
-from surefoot.certificates.returns import rewards_of
 from surefoot.domains.garnet import river_chain
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 
 RETURNS = np.random.default_rng(0).normal(size=1000)

@@ -1,20 +1,11 @@
 """Local search: the one-flip formula against direct evaluation, and against all policies."""
 
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
-from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.batch import (
-    allowed_rows,
-    percentile,
-    policy_values,
-    policy_visits,
-    take_batch,
-)
 from surefoot.certificates.candidates import mean_distances, proposals
 from surefoot.certificates.local_search import (
     climb,
@@ -22,11 +13,18 @@ from surefoot.certificates.local_search import (
     flip_table,
     local_search,
 )
-from surefoot.certificates.returns import Rewards, rewards_of
+from surefoot.certificates.models import (
+    allowed_rows,
+    draw_models,
+    percentile,
+    policy_values,
+    policy_visits,
+)
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.domain import Domain
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 
 
 def batch_of(domain, n_per_row, draws, seed=0, rows=None):
@@ -34,7 +32,7 @@ def batch_of(domain, n_per_row, draws, seed=0, rows=None):
     posterior = DirichletPosterior(counts)
     rewards = rewards_of(domain.mdp, posterior, objective="max")
     chosen = np.arange(domain.mdp.num_rows) if rows is None else rows
-    return take_batch(
+    return draw_models(
         posterior, domain.mdp, rewards, chosen, draws, np.random.default_rng(seed + 1)
     )
 
@@ -85,7 +83,7 @@ def test_one_flip_formula_with_uncertain_rewards():
     mdp, posterior = counts.to_mdp(discount=0.9), DirichletPosterior(counts)
     rewards = rewards_of(mdp, posterior, objective="max")
     assert rewards.uncertain.any()
-    batch = take_batch(
+    batch = draw_models(
         posterior, mdp, rewards, np.arange(mdp.num_rows), 20, np.random.default_rng(0)
     )
     means = np.add.reduceat(batch.draws * rewards.fixed, mdp.row_start[:-1], axis=1)
@@ -94,15 +92,6 @@ def test_one_flip_formula_with_uncertain_rewards():
     table = flip_table(batch, choice)
     choice[1] += 1
     np.testing.assert_allclose(table[choice[1]], direct_returns(batch, choice), rtol=1e-9)
-
-
-def test_inverse_is_exact_on_fractions():
-    matrix = np.array(
-        [[Fraction(7, 10), Fraction(-1, 5)], [Fraction(-1, 3), Fraction(5, 6)]], dtype=object
-    )
-    given = matrix.copy()
-    kernels.invert.py_func(matrix)
-    assert (given @ matrix).tolist() == [[1, 0], [0, 1]]
 
 
 def test_values_and_visits_agree_with_the_definition():
@@ -123,7 +112,7 @@ def test_large_models_are_evaluated_to_the_same_numbers(kind, monkeypatch):
     choice = batch.mdp.state_start[:-1] + 2
     values, returns = policy_values(batch, choice)
     visits = policy_visits(batch, choice)
-    assert batch.method.kind == "full"
+    assert batch.evaluator.kind == "full"
     batch = evaluated(batch, kind, monkeypatch)
     sparse, sparse_returns = policy_values(batch, choice)
     near = 1e-12 if kind == "factored" else 1e-6
@@ -135,12 +124,12 @@ def test_large_models_are_evaluated_to_the_same_numbers(kind, monkeypatch):
 
 def evaluated(batch, kind, monkeypatch):
     """Return a batch whose policies are evaluated in another way."""
-    monkeypatch.setattr("surefoot.certificates.methods.DIRECT_STATES", 0)
-    monkeypatch.setattr("surefoot.certificates.methods.SPARSE_COST", 1e-9)
+    monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.FULL_STATES", 0)
+    monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.SPARSE_COST", 1e-9)
     if kind == "products":
-        monkeypatch.setattr("surefoot.certificates.methods.FACTORED_STATES", 0)
+        monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.FEW_STATES", 1000)
     other = replace(batch)
-    assert other.method.kind == kind
+    assert other.evaluator.kind == kind
     return other
 
 
@@ -247,7 +236,7 @@ def test_states_with_an_uncertain_reward_count_as_uncertain():
     posterior = DirichletPosterior(counts)
     fixed = rewards_of(domain.mdp, posterior, objective="max").fixed
     rewards = Rewards(fixed=fixed, counts=counts, uncertain=np.zeros(3, dtype=bool))
-    batch = take_batch(posterior, domain.mdp, rewards, np.arange(3), 4, np.random.default_rng(0))
+    batch = draw_models(posterior, domain.mdp, rewards, np.arange(3), 4, np.random.default_rng(0))
     assert not batch.uncertain_states.any()
     assert batch.num_uncertain == 1
 

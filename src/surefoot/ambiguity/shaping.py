@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.calibration import Batch, Level, order_statistics
+from surefoot.ambiguity.calibration import Level, order_statistics
 from surefoot.ambiguity.order_statistics import covering_rank
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.ambiguity.weights import (
@@ -24,6 +24,7 @@ from surefoot.ambiguity.weights import (
     weights_at,
 )
 from surefoot.model.mdp import MDP
+from surefoot.posterior.batch import Batch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

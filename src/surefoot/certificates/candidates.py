@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
 from surefoot.certificates.local_search import climb
+from surefoot.certificates.models import Floats, Ints, Models, Stopped
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import solve
@@ -23,7 +23,7 @@ VAR_DRAWS, VAR_VALUES = 500, 2**22
 MAX_SWEEPS = 100
 
 
-def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield names and policies (one row per state), the nominal one first.
 
     They are made one by one, so that a search out of time may leave the rest.
@@ -43,12 +43,12 @@ def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[st
         yield name, climb(batch, nominal, delta, share, stopped)
 
 
-def _tolerance(batch: Batch) -> float:
+def _tolerance(batch: Models) -> float:
     scale = float(np.abs(batch.mdp.reward).max()) / (1.0 - batch.mdp.discount)
     return 1e-6 * max(scale, 1e-300)
 
 
-def _rows(batch: Batch, policy: Floats | Ints) -> Ints:
+def _rows(batch: Models, policy: Floats | Ints) -> Ints:
     return check_policy(batch.mdp, policy).rows.astype(np.int64)
 
 
@@ -56,7 +56,7 @@ class _OutOfTimeError(Exception):
     """Ends a solve whose time is over."""
 
 
-def _robust(batch: Batch, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def _robust(batch: Models, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield robust policies for L1 balls of growing size, none when the time is over."""
 
     def watch(*_: object) -> None:
@@ -73,7 +73,7 @@ def _robust(batch: Batch, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
         yield f"robust, budget {scale:g} x mean distance", _rows(batch, solution.policy)
 
 
-def mean_distances(batch: Batch) -> Floats:
+def mean_distances(batch: Models) -> Floats:
     """Return ``(R,)``: how far draws lie from the nominal row on average, in the L1 norm."""
     total = np.zeros(batch.mdp.num_entries)
     for begin in range(0, batch.size, 64):
@@ -83,7 +83,7 @@ def mean_distances(batch: Batch) -> Floats:
     return distances
 
 
-def _var(batch: Batch, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def _var(batch: Models, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield policies of the VaR operator at a path of levels, each from the value before.
 
     When the time is over the last one is left as far as it got.

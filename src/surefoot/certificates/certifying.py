@@ -7,14 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
-from surefoot.certificates.batch import allowed_rows, children, restricted
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import Rewards, policy_returns, rewards_of, usual_tolerance
+from surefoot.certificates.models import allowed_rows, children, restricted
 from surefoot.certificates.upper import UpperBound, upper_bound
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
 from surefoot.posterior.some_rows import SomeRows
+from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.policies import RowPolicy, check_policy
 from surefoot.solvers.solver import evaluate
 

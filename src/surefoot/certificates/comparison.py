@@ -13,9 +13,10 @@ from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import conditions, percent
 from surefoot.certificates.certifying import check_levels
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 
 

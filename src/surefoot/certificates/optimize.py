@@ -9,26 +9,26 @@ from numpy.typing import ArrayLike
 
 from surefoot._rounding import column_texts, near_text
 from surefoot._showing import Grid, Shown
-from surefoot.certificates.batch import (
-    Batch,
-    Ints,
-    affordable,
-    allowed_rows,
-    children,
-    choosing_rng,
-    percentile,
-    policy_values,
-    split_draws,
-    take_batch,
-)
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.local_search import local_search
+from surefoot.certificates.models import (
+    Ints,
+    Models,
+    affordable,
+    allowed_rows,
+    children,
+    choosing_rng,
+    draw_models,
+    percentile,
+    policy_values,
+    split_draws,
+)
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.returns import rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
@@ -220,7 +220,7 @@ def optimize(
             f"the posterior's {posterior.num_draws} draws were split once: {choosing.num_draws} to "
             f"choose the policy, {certifying.num_draws} to certify it."
         )
-    batch = take_batch(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
+    batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
     candidates = _search(batch, delta, clock, progress, 1.0 if objective == "max" else -1.0)
     del batch  # a quarter of a gigabyte that the certificate has no use for
     policy = next(candidate.policy for candidate in candidates if candidate.selected)
@@ -270,7 +270,7 @@ def _selection_draws(
 
 
 def _search(
-    batch: Batch, delta: float, clock: _Clock, progress: Progress | None, sign: float
+    batch: Models, delta: float, clock: _Clock, progress: Progress | None, sign: float
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
@@ -312,7 +312,7 @@ def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
     return list(starts.values())
 
 
-def _nominal_return(batch: Batch, choice: Ints) -> float:
+def _nominal_return(batch: Models, choice: Ints) -> float:
     """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
     mdp = batch.mdp
     gains = np.add.reduceat(mdp.probability * mdp.reward, mdp.row_start[:-1])

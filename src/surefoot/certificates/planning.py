@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot.ambiguity.order_statistics import draws_needed
-from surefoot.certificates.methods import choose_method
-from surefoot.certificates.returns import Rewards
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.policies import RowPolicy
 
 Floats = NDArray[np.float64]
@@ -61,12 +61,12 @@ def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:
     """Return about how many operations one draw of a policy costs."""
     played = rows.rows.astype(np.int64)
     entries = RowLayout.of(mdp).entries_of(played)
-    return choose_method(mdp, played).work + _sampling_work(rewards, entries)
+    return choose_evaluator(mdp, played).work + _sampling_work(rewards, entries)
 
 
 def best_work(mdp: MDP, rewards: Rewards) -> float:
     """Return about how many operations the best return of one draw costs."""
-    rounds = 2 * choose_method(mdp).work + 4.0 * mdp.num_entries
+    rounds = 2 * choose_evaluator(mdp).work + 4.0 * mdp.num_entries
     return rounds + _sampling_work(rewards, np.arange(mdp.num_entries))
 
 

@@ -10,40 +10,13 @@ row that each state plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r
 """
 
 from surefoot._compile import kernel
-from surefoot.certificates.krylov_kernels import dot
-from surefoot.certificates.return_kernels import eliminate
-from surefoot.certificates.system_kernels import fill_rows, find_places, find_value, find_visits
-
-
-@kernel(lean=True)
-def invert(matrix):
-    """Invert in place, without pivoting (Gauss-Jordan); O(S^3).
-
-    Meant for ``I - discount P``, which is strictly diagonally dominant by rows.
-    """
-    size = len(matrix)
-    for pivot in range(size):
-        scale = 1 / matrix[pivot, pivot]
-        matrix[pivot, pivot] = 1
-        for t in range(size):
-            matrix[pivot, t] *= scale
-        for s in range(size):
-            factor = matrix[s, pivot]
-            if s == pivot or factor == 0:
-                continue
-            matrix[s, pivot] = 0
-            for t in range(size):
-                matrix[s, t] -= factor * matrix[pivot, t]
-
-
-@kernel(lean=True)
-def transpose(matrix):
-    """Transpose a square matrix in place."""
-    for s in range(len(matrix)):
-        for t in range(s):
-            held = matrix[s, t]
-            matrix[s, t] = matrix[t, s]
-            matrix[t, s] = held
+from surefoot.solvers.evaluation.krylov_kernels import dot
+from surefoot.solvers.evaluation.system_kernels import (
+    fill_rows,
+    find_places,
+    find_value,
+    find_visits,
+)
 
 
 @kernel(lean=True)
@@ -69,31 +42,23 @@ def fill_matrix(draw, gains, row_start, successor, discount, choice, matrix, val
 
 
 @kernel(lean=True)
-def direct_values(
-    draws, gains, row_start, successor, discount, initial, choice, begin, end, matrix, values,
-    returns,
-):  # fmt: skip
-    """Write values ``(n, S)`` and returns ``(n,)`` of draws ``begin:end``; O(S^3/3) a draw."""
-    for i in range(begin, end):
-        fill_matrix(draws[i], gains[i], row_start, successor, discount, choice, matrix, values[i])
-        eliminate(matrix, values[i])
-        total = 0.0
-        for s in range(len(initial)):
-            total += initial[s] * values[i, s]
-        returns[i] = total
+def write_systems(draws, gains, row_start, successor, discount, choice, first, matrices, values):
+    """Write the full systems of one row per state in the draws from ``first`` on."""
+    for k in range(len(values)):
+        i = first + k
+        fill_matrix(
+            draws[i], gains[i], row_start, successor, discount, choice, matrices[k], values[k]
+        )
 
 
 @kernel(lean=True)
-def direct_visits(
-    draws, gains, row_start, successor, discount, initial, choice, begin, end, matrix, visits
-):
-    """Write discounted visits ``b = initial' X``, ``(n, S)``, of draws ``begin:end``."""
-    for i in range(begin, end):
-        fill_matrix(draws[i], gains[i], row_start, successor, discount, choice, matrix, visits[i])
-        transpose(matrix)  # dominant by columns now: elimination needs no pivoting either
+def weigh(values, initial, returns):
+    """Write ``initial . values[k]``, added up in the order of the states."""
+    for k in range(len(values)):
+        total = 0.0
         for s in range(len(initial)):
-            visits[i, s] = initial[s]
-        eliminate(matrix, visits[i])
+            total += initial[s] * values[k, s]
+        returns[k] = total
 
 
 @kernel(lean=True)
@@ -124,31 +89,28 @@ def sparse_visits(
 
 @kernel(lean=True)
 def flip_returns(
-    draws, gains, state_start, row_start, successor, discount, initial, choice, begin, end,
-    matrix, gain, value, visit, column, out,
+    draws, gains, state_start, row_start, successor, discount, initial, choice, first, columns,
+    values, out,
 ):  # fmt: skip
     """Write ``out[row, i]``: the return of draw ``i`` when ``row`` is played in its state instead.
 
-    Exact; O(S^3 + entries) a draw.
+    In draw ``first + k``, ``columns[k, s]`` is ``X e_s`` and ``values[k]`` has room for ``v``.
+    Exact; O(S^2 + entries) a draw.
     """
-    size = len(value)
-    for i in range(begin, end):
-        draw = draws[i]
-        fill_matrix(draw, gains[i], row_start, successor, discount, choice, matrix, gain)
-        invert(matrix)
-        base = 0.0
+    size = len(initial)
+    for k in range(len(columns)):
+        i = first + k
+        draw, value = draws[i], values[k]
         for s in range(size):
-            visit[s] = 0.0
+            value[s] = 0.0
         for s in range(size):
-            total = 0.0
+            gain = gains[i, choice[s]]
             for t in range(size):
-                total += matrix[s, t] * gain[t]
-                visit[t] += initial[s] * matrix[s, t]
-            value[s] = total
-            base += initial[s] * total
+                value[t] += gain * columns[k, s, t]
+        base = dot(initial, value)
         for s in range(size):
-            for t in range(size):
-                column[t] = matrix[t, s]
+            column = columns[k, s]
+            visits = dot(initial, column)
             own = 0.0
             for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
                 own += draw[e] * column[successor[e]]
@@ -160,7 +122,7 @@ def flip_returns(
                 for e in range(row_start[row], row_start[row + 1]):
                     worth += discount * draw[e] * value[successor[e]]
                     back += draw[e] * column[successor[e]]
-                out[row, i] = base + visit[s] * (worth - value[s]) / (1.0 - discount * back)
+                out[row, i] = base + visits * (worth - value[s]) / (1.0 - discount * back)
 
 
 @kernel(lean=True)

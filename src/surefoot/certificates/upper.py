@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.ambiguity.order_statistics import upper_rank
-from surefoot.certificates.return_kernels import all_policy_returns
-from surefoot.certificates.returns import DIRECT_STATES, Rewards, best_returns, policy_returns
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.solvers.evaluation.return_kernels import all_policy_returns
+from surefoot.solvers.evaluation.returns import best_returns, policy_returns
+from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.policies import deterministic
 from surefoot.solvers.workspace import available_cores
 
 Floats = NDArray[np.float64]
 
-MAX_POLICIES = 4096
+MAX_POLICIES, LISTED_STATES = 4096, 220
 ENUMERATION_WORK = 4e10
 """Most operations that an enumeration may cost (about half a minute on two cores)."""
 ANY_POLICY = "no policy"
@@ -70,7 +71,7 @@ def upper_bound(
     policies = count_policies(mdp)
     plain_rng, listing_rng = rng.spawn(2)
     cost = policies * draws * (mdp.num_states**3 / 3 + 2 * mdp.num_entries)
-    listed = policies <= MAX_POLICIES and mdp.num_states <= DIRECT_STATES
+    listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES
     if listed and cost <= ENUMERATION_WORK:
         first = mdp.state_start[:-1] if start is None else start
         value = _enumerated(

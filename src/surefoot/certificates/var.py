@@ -5,7 +5,6 @@ delta over the uncertain states (Lobo, Cousins, Zick, Petrik 2023). Policy and v
 batch of draws, the promise from another.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,22 +14,19 @@ from surefoot._rounding import lower_text, upper_text
 from surefoot._showing import Shown
 from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
-from surefoot.certificates.batch import (
-    Batch,
+from surefoot.certificates.models import (
     Floats,
     Ints,
+    Models,
     affordable,
     allowed_rows,
     children,
     choosing_rng,
+    draw_models,
     split_draws,
-    take_batch,
     uncertain_rows,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.return_kernels import EPSILON, rounding
-from surefoot.certificates.returns import Rewards, rewards_of
-from surefoot.certificates.threads import shared
 from surefoot.certificates.var_levels import greedy_levels
 from surefoot.certificates.var_operator import (
     FixedPoint,
@@ -42,6 +38,10 @@ from surefoot.certificates.var_operator import (
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.evaluation.return_kernels import EPSILON, rounding
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.evaluation.threads import shared
 from surefoot.solvers.solution import Status
 
 SPARE, SPARE_PROMISE = 4, 16
@@ -181,7 +181,7 @@ def var_solve(
     choosing, promising = split_draws(posterior, mdp, split_rng)
     rows = allowed_rows(mdp, allowed)
     n, note = _draws_to_solve_on(choosing, mdp, rewards, rows, delta, eta, draws)
-    batch = take_batch(choosing, mdp, rewards, rows, n, choosing_rng(first_rng))
+    batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(first_rng))
     fewest = strict_draws(delta, eta, batch.num_uncertain)
     m = _draws_to_promise_on(promising, promise_draws, fewest)
     levels = equal_levels(batch, delta)
@@ -244,7 +244,7 @@ def _draws_to_promise_on(posterior: Posterior, wanted: int | None, fewest: int) 
 
 
 def _promise(
-    posterior: Posterior, mdp: MDP, rewards: Rewards, batch: Batch, point: FixedPoint,
+    posterior: Posterior, mdp: MDP, rewards: Rewards, batch: Models, point: FixedPoint,
     levels: Floats, eta: float, n: int, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Return ``initial.v + min_s(q_s - v_s)/(1 - discount)`` less rounding, on fresh draws.
@@ -267,7 +267,7 @@ def _promise(
     smallest = np.full((len(rows), int(ranks.max())), np.inf)
     successor = mdp.successor[entries].astype(np.int64)
     largest_reward = 0.0
-    for block, reward in _paired(posterior, rewards, rows, entries, n, rng):
+    for block, reward in Draws.take(posterior, mdp, rewards, n, rng).blocks(rows, entries):
         largest_reward = max(largest_reward, float(np.abs(reward).max()))
 
         def work(begin: int, end: int, d: Floats = block, r: Floats = reward) -> None:
@@ -284,13 +284,3 @@ def _promise(
     slack = 4 * (len(rows) + 4) * EPSILON * (largest + abs(change))
     promise = mean + change - slack
     return promise if np.isfinite(promise) else -np.inf
-
-
-def _paired(
-    posterior: Posterior, rewards: Rewards, rows: Ints, entries: Ints, n: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
-    """Yield fresh draws of some rows with their rewards."""
-    reward_rng = rng.spawn(1)[0]
-    for block in posterior.stream(n, rng, rows):
-        yield np.ascontiguousarray(block), rewards.draw(len(block), entries, reward_rng)

@@ -8,8 +8,8 @@ the VaR being an order statistic over the draws: rank 1 is the smallest.
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.certificates.return_kernels import replace_top, row_value
 from surefoot.certificates.search_kernels import row_worth
+from surefoot.solvers.evaluation.return_kernels import replace_top, row_value
 
 
 @kernel(lean=True)

@@ -9,9 +9,10 @@ from surefoot._showing import Shown
 from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 
 

@@ -15,12 +15,12 @@ from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.optimize import STARTS, optimize
-from surefoot.certificates.returns import rewards_of
 from surefoot.certificates.verification import Verification, verify
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.wording import in_cost_words
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import evaluate, solve
 

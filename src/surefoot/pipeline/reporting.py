@@ -11,7 +11,6 @@ from surefoot._writing import replacing
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.data.building import initial_distribution
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import CandidateLine, Difference, streams
@@ -19,6 +18,8 @@ from surefoot.pipeline.wording import as_options, log_words
 from surefoot.report import plots
 from surefoot.report.page import Choice, Figure, Page
 from surefoot.report.tables import policy_lines
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 
 DRAWN, LEAST = 20_000, 2000

@@ -160,3 +160,19 @@ def settle(start, column, chance, gain, discount, tolerance, max_sweeps, v, imag
                 goal = 0.25 * tolerance / reach
                 solve_sparse(start, column, chance, False, gain, goal, v, work)
                 attempts += 1
+
+
+@kernel(lean=True)
+def relax(start, column, chance, gain, count, v):
+    """Run Gauss-Seidel sweeps to and fro on ``v`` in place, solving out self-loops; O(entries)."""
+    size = len(v)
+    for sweep in range(count):
+        for position in range(size):
+            s = position if sweep % 2 == 0 else size - 1 - position
+            total, own = gain[s], 0.0
+            for e in range(start[s], start[s + 1]):
+                if column[e] == s:
+                    own += chance[e]
+                else:
+                    total += chance[e] * v[column[e]]
+            v[s] = total / (1.0 - own)

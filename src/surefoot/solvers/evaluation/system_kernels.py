@@ -7,8 +7,8 @@ model. Results are near, not certain: whoever promises something bounds the resi
 from typing import Any, NamedTuple
 
 from surefoot._compile import kernel
-from surefoot.certificates.factor_kernels import analyse, back_substitute, factorise
-from surefoot.certificates.krylov_kernels import settle, solve_sparse
+from surefoot.solvers.evaluation.factor_kernels import analyse, back_substitute, factorise
+from surefoot.solvers.evaluation.krylov_kernels import settle, solve_sparse
 
 
 class System(NamedTuple):
@@ -80,6 +80,21 @@ def fill_rows(system, draw, gains, choice, row_start, successor, discount):
             system.chance[at] = discount * draw[e]
             at += 1
         system.gain[i] = gains[row]
+    system.start[len(system.gain)] = at
+
+
+@kernel(lean=True)
+def fill_from(system, start, target, chance, gain):
+    """Write equations that are known already, in the order of the states."""
+    at = 0
+    for i in range(len(system.gain)):
+        s = system.order[i]
+        system.start[i] = at
+        for e in range(start[s], start[s + 1]):
+            system.column[at] = system.place[target[e]]
+            system.chance[at] = chance[e]
+            at += 1
+        system.gain[i] = gain[s]
     system.start[len(system.gain)] = at
 
 

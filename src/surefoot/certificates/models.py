@@ -9,20 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.order_statistics import marginal_rank
-from surefoot.certificates import methods
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.methods import Method, choose_method
-from surefoot.certificates.returns import MAX_SWEEPS, Rewards
-from surefoot.certificates.threads import shared
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.posterior.protocol import Posterior, check_generator, stream_key
 from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.dense import chunks, solve_dense
+from surefoot.solvers.evaluation.equations import MAX_SWEEPS
+from surefoot.solvers.evaluation.evaluator import Evaluator, choose_evaluator
+from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.evaluation.threads import shared
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Stopped = Callable[[], bool]
 """Tells whether the time is over."""
+Work = Callable[[int, int], None]
+"""Does the draws from one to before another."""
 
 BATCH_VALUES = 2**25
 """How many numbers a batch holds at most (a quarter of a gigabyte)."""
@@ -37,8 +40,8 @@ VISITS_SHARE = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Batch:
-    """Drawn models of the allowed rows.
+class Models:
+    """Drawn models of the allowed rows, in memory.
 
     Attributes
     ----------
@@ -95,20 +98,19 @@ class Batch:
         return self.draws, self.gains, self.mdp.row_start, self.successor, self.mdp.discount
 
     @cached_property
-    def method(self) -> Method:
+    def evaluator(self) -> Evaluator:
         """How policies are evaluated."""
-        return choose_method(self.mdp)
+        return choose_evaluator(self.mdp)
 
     @property
     def small(self) -> bool:
         """Whether the effect of every single change can be computed exactly."""
-        states = self.mdp.num_states
-        return states <= methods.DIRECT_STATES and self.size * float(states) ** 3 <= EXACT_WORK
+        return self.evaluator.full and self.size * float(self.mdp.num_states) ** 3 <= EXACT_WORK
 
     @property
     def evaluation_work(self) -> float:
         """About how many operations the evaluation of one policy costs."""
-        return self.size * self.method.work
+        return self.size * self.evaluator.work
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -152,14 +154,14 @@ def affordable(mdp: MDP, rows: Ints) -> int:
     return max(16, BATCH_VALUES // (int(np.diff(mdp.row_start)[rows].sum()) + len(rows)))
 
 
-def take_batch(
+def draw_models(
     posterior: Posterior,
     mdp: MDP,
     rewards: Rewards,
     rows: Ints,
     n: int,
     rng: np.random.Generator,
-) -> Batch:
+) -> Models:
     """Draw ``n`` models, restricted to some rows, and keep them."""
     layout = RowLayout.of(mdp)
     entries = layout.entries_of(rows)
@@ -174,7 +176,7 @@ def take_batch(
         reward = rewards.block(key, done, done + len(block), entries)
         gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
         done += len(block)
-    return Batch(
+    return Models(
         mdp=restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries]),
         rows=rows,
         draws=draws,
@@ -246,65 +248,76 @@ def split_draws(
     return posterior.split(posterior.num_draws // 2, rng)
 
 
-def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tuple[Floats, Floats]:
+def full_systems(batch: Models, choice: Ints, first: int, last: int) -> tuple[Floats, Floats]:
+    """Return ``I - discount P`` and expected rewards of one row per state in some draws."""
+    size = batch.mdp.num_states
+    matrices, values = np.empty((last - first, size, size)), np.empty((last - first, size))
+    kernels.write_systems(*batch.models, choice, first, matrices, values)
+    return matrices, values
+
+
+def policy_values(
+    batch: Models, choice: Ints, start: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
     Large sparse models are improved from ``start``; others are solved.
     """
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
-    if batch.method.full:
-        values = np.empty((batch.size, states))
-
-        def solve(begin: int, end: int) -> None:
-            matrix = np.empty((states, states))
-            kernels.direct_values(
-                *batch.models, batch.initial, choice, begin, end, matrix, values, returns
-            )
-
-        shared(batch.size, solve, operations=batch.evaluation_work)
-        return values, returns
     values = np.zeros((batch.size, states)) if start is None else start.copy()
     largest = float(np.abs(batch.gains).max()) / (1.0 - batch.mdp.discount)
     tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
 
+    def solve(begin: int, end: int) -> None:
+        for first, last in chunks(begin, end, states):
+            matrices, found = full_systems(batch, choice, first, last)
+            solve_dense(matrices, found)
+            values[first:last] = found
+            kernels.weigh(found, batch.initial, returns[first:last])
+
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_values(
             *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS,
-            batch.method.system(_entries(batch, choice)), values, returns,
+            batch.evaluator.system(_entries(batch, choice)), values, returns,
         )  # fmt: skip
 
-    shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+    _shared(batch, solve, sweep)
     return values, returns
 
 
-def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Floats:
+def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
     states = batch.mdp.num_states
-    if batch.method.full:
-        visits = np.empty((batch.size, states))
-
-        def solve(begin: int, end: int) -> None:
-            matrix = np.empty((states, states))
-            kernels.direct_visits(*batch.models, batch.initial, choice, begin, end, matrix, visits)
-
-        shared(batch.size, solve, operations=batch.evaluation_work)
-        return visits
     rest = 1.0 / (1.0 - batch.mdp.discount)
     visits = np.tile(batch.initial * rest, (batch.size, 1)) if start is None else start.copy()
     goal = VISITS_SHARE / states
 
+    def solve(begin: int, end: int) -> None:
+        for first, last in chunks(begin, end, states):
+            matrices, _ = full_systems(batch, choice, first, last)
+            visits[first:last] = batch.initial
+            solve_dense(np.ascontiguousarray(matrices.transpose(0, 2, 1)), visits[first:last])
+
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_visits(
             *batch.models, batch.initial, choice, begin, end, goal,
-            batch.method.system(_entries(batch, choice)), visits,
+            batch.evaluator.system(_entries(batch, choice)), visits,
         )  # fmt: skip
 
-    shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+    _shared(batch, solve, sweep)
     return visits
 
 
-def _entries(batch: Batch, choice: Ints) -> int:
+def _shared(batch: Models, solve: Work, sweep: Work) -> None:
+    """Share the draws among threads: full matrices are solved, other systems swept."""
+    if batch.evaluator.full:
+        shared(batch.size, solve, operations=batch.evaluation_work)
+    else:
+        shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+
+
+def _entries(batch: Models, choice: Ints) -> int:
     return int(np.diff(batch.mdp.row_start)[choice].sum())
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates import krylov_kernels as kernels
-from surefoot.certificates.methods import choose_method
-from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.domains.domain import Domain
+from surefoot.solvers.evaluation import krylov_kernels as kernels
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.returns import best_returns, policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.policies import check_policy
 
 
@@ -127,7 +128,7 @@ def trapped_problem(states=260):
 
 def test_brackets_of_large_models_are_narrow_and_right():
     mdp, posterior = trapped_problem()
-    assert choose_method(mdp).kind == "products"
+    assert choose_evaluator(mdp).kind == "products"
     rewards = rewards_of(mdp, posterior, objective="max")
     rng = np.random.default_rng(2)
     policy = sf.solve(mdp).policy
