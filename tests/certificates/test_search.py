@@ -24,6 +24,7 @@ from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.domain import Domain
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 
 
@@ -128,7 +129,7 @@ def evaluated(batch, kind, monkeypatch):
     monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.SPARSE_COST", 1e-9)
     if kind == "products":
         monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.FEW_STATES", 1000)
-    other = replace(batch)
+    other = replace(batch, evaluator=choose_evaluator(batch.mdp))
     assert other.evaluator.kind == kind
     return other
 

@@ -172,7 +172,7 @@ def test_a_randomised_policy_may_reach_a_state_by_several_rows():
     find_value(system, mdp.discount, 1e-9, 10, value)
     np.testing.assert_allclose(value, sf.evaluate(mdp, share, tolerance=1e-11).value, rtol=1e-9)
     initial = np.full(40, 1 / 40)
-    find_visits(system, initial, 1e-9, visits)
+    find_visits(system, initial, 1e-9, 10, visits)
     dense = mdp.to_arrays()
     gain = (share * dense.rewards).sum(axis=1)
     assert visits @ gain == pytest.approx(initial @ value)

@@ -80,6 +80,16 @@ def test_both_systems_are_solved(kind, transposed):
     assert products < kernels.MAX_PRODUCTS
 
 
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("discount", [0.0, 0.9, 0.999])
+def test_visits_settle_within_the_goal(kind, discount):
+    start, column, chance, gain, matrix = system(kind, discount)
+    initial = np.abs(gain) / np.abs(gain).sum()
+    x = initial.copy()
+    kernels.settle_visits(start, column, chance, initial, 1e-7, 20_000, x, room(gain))
+    assert np.abs(initial - matrix.T @ x).max() < 2e-7
+
+
 def test_a_trap_takes_few_products():
     """Sweeps would need the discount's own pace: hundreds. The trap is two errors, not hundreds."""
     start, column, chance, gain, _ = system("trap", 0.99, states=600)

@@ -1,13 +1,12 @@
 """Policies worth considering, from many sides: what the search starts from."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.local_search import climb
-from surefoot.certificates.models import Floats, Ints, Models, Stopped
+from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.solvers.policies import check_policy
 from surefoot.solvers.solver import solve
@@ -33,6 +32,7 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
     yield "nominal", nominal
     yield from _robust(batch, stopped)
     yield from _var(batch, delta, solution.value, stopped)
+    known = policy_values(batch, nominal)
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
         if stopped():
             return
@@ -40,7 +40,7 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
             name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
         else:
             name = "coordinate ascent, all draws"
-        yield name, climb(batch, nominal, delta, share, stopped)
+        yield name, climb(batch, nominal, delta, share, stopped, known)
 
 
 def _tolerance(batch: Models) -> float:
@@ -90,7 +90,7 @@ def _var(batch: Models, delta: float, v: Floats, stopped: Stopped) -> Iterator[t
     """
     some = max(VAR_DRAWS, VAR_VALUES // batch.mdp.num_entries)
     if some < batch.size:
-        batch = replace(batch, draws=batch.draws[:some], gains=batch.gains[:some])
+        batch = batch.part(slice(some))
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         if stopped():

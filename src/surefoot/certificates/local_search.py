@@ -148,6 +148,7 @@ def climb(
     delta: float,
     share: float,
     stopped: Stopped = lambda: False,
+    known: tuple[Floats, Floats] | None = None,
 ) -> Ints:
     """Improve the mean return over the worst draws, all states at once (coordinate ascent).
 
@@ -155,21 +156,18 @@ def climb(
     ``share=delta`` this climbs on the CVaR, with ``share=1`` on the mean. In each state the action
     with the largest sum of ``b_s Q(s, a)`` over those draws is played next, as for a weighted
     mixture of models (Steimle et al. 2021; Su, Petrik 2023). Returns the policy with the best
-    percentile on the way.
+    percentile on the way. ``known`` are values and returns of the first policy.
     """
     rank = batch.rank(delta)
     count = max(1, min(batch.size, round(share * batch.size)))
-    values, returns = policy_values(batch, choice)
-    visits = None
+    values, returns = known or policy_values(batch, choice)
     best, best_choice = percentile(returns, rank), choice
     seen = {choice.tobytes()}
     for _ in range(CLIMB_ROUNDS):
         if stopped():
             break
-        visits = policy_visits(batch, choice, visits)
-        weights = np.zeros(batch.size)
-        weights[np.argsort(returns, kind="stable")[:count]] = 1.0 / count
-        gains = _gains(batch, values, visits, weights)
+        worst = np.sort(np.argsort(returns, kind="stable")[:count])
+        gains = _gains(batch.part(worst) if count < batch.size else batch, choice, values[worst])
         choice = _greedy_choice(batch, gains, choice)
         if choice.tobytes() in seen:
             break
@@ -181,16 +179,17 @@ def climb(
     return best_choice
 
 
-def _gains(batch: Models, values: Floats, visits: Floats, weights: Floats) -> Floats:
-    """Return ``(R,)``: weighted sums of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
+def _gains(batch: Models, choice: Ints, values: Floats) -> Floats:
+    """Return ``(R,)``: means of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
     draws, gains, row_start, successor, discount = batch.models
+    visits = policy_visits(batch, choice)
     parts: dict[int, Floats] = {}
 
     def work(begin: int, end: int) -> None:
         part = np.zeros(batch.mdp.num_rows)
-        kernels.weighted_gains(
+        kernels.mean_gains(
             draws, gains, batch.mdp.state_start, row_start, successor, discount, values, visits,
-            weights, begin, end, part,
+            begin, end, part,
         )  # fmt: skip
         parts[begin] = part
 

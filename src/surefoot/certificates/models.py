@@ -1,9 +1,11 @@
 """A batch of drawn models in memory: what policies are chosen on, never certified on."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +57,8 @@ class Models:
         ``(n, R')``: the expected reward of every row.
     uncertain_rows
         ``(R',)``: rows with more than one successor or an uncertain reward.
+    evaluator
+        How policies are evaluated.
     """
 
     mdp: MDP
@@ -62,6 +66,7 @@ class Models:
     draws: Floats
     gains: Floats
     uncertain_rows: NDArray[np.bool_]
+    evaluator: Evaluator
 
     @property
     def size(self) -> int:
@@ -97,11 +102,6 @@ class Models:
         """The arrays that every kernel begins with."""
         return self.draws, self.gains, self.mdp.row_start, self.successor, self.mdp.discount
 
-    @cached_property
-    def evaluator(self) -> Evaluator:
-        """How policies are evaluated."""
-        return choose_evaluator(self.mdp)
-
     @property
     def small(self) -> bool:
         """Whether the effect of every single change can be computed exactly."""
@@ -111,6 +111,16 @@ class Models:
     def evaluation_work(self) -> float:
         """About how many operations the evaluation of one policy costs."""
         return self.size * self.evaluator.work
+
+    def part(self, which: Ints | slice) -> "Models":
+        """Return some of the draws."""
+        return replace(self, draws=self.draws[which], gains=self.gains[which])
+
+    @cached_property
+    def mean(self) -> "Models":
+        """The posterior mean as a single draw."""
+        gains = np.add.reduceat(self.mdp.probability * self.mdp.reward, self.mdp.row_start[:-1])
+        return replace(self, draws=self.mdp.probability[None], gains=gains[None])
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -176,8 +186,10 @@ def draw_models(
         reward = rewards.block(key, done, done + len(block), entries)
         gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
         done += len(block)
+    own = restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries])
     return Models(
-        mdp=restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries]),
+        mdp=own,
+        evaluator=choose_evaluator(own),
         rows=rows,
         draws=draws,
         gains=gains,
@@ -226,6 +238,26 @@ def choosing_rng(rng: np.random.Generator) -> np.random.Generator:
     return np.random.default_rng([CHOOSING, *map(int, rng.integers(0, 2**63, size=4))])
 
 
+_CHOSEN_ON: WeakSet[Posterior] = WeakSet()
+"""Posteriors of finitely many draws that have chosen a policy."""
+
+
+def mark_chosen_on(*posteriors: Posterior) -> None:
+    """Remember that draws of these posteriors have chosen a policy, where they may run out."""
+    for posterior in posteriors:
+        if posterior.num_draws is not None:
+            with suppress(TypeError):  # a posterior of the user's that nothing can refer to
+                _CHOSEN_ON.add(posterior)
+
+
+def has_chosen(posterior: Posterior) -> bool:
+    """Tell whether draws of this posterior have chosen a policy, and there are no others."""
+    try:
+        return posterior in _CHOSEN_ON
+    except TypeError:
+        return False
+
+
 def split_draws(
     posterior: Posterior, mdp: MDP, rng: np.random.Generator
 ) -> tuple[Posterior, Posterior]:
@@ -261,11 +293,17 @@ def policy_values(
 ) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
-    Large sparse models are improved from ``start``; others are solved.
+    Large sparse models are improved from ``start``, or from the value in the mean model; others are
+    solved.
     """
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
-    values = np.zeros((batch.size, states)) if start is None else start.copy()
+    if start is not None:
+        values = start.copy()
+    elif batch.evaluator.full or batch.size == 1:
+        values = np.zeros((batch.size, states))
+    else:
+        values = np.tile(policy_values(batch.mean, choice)[0], (batch.size, 1))
     largest = float(np.abs(batch.gains).max()) / (1.0 - batch.mdp.discount)
     tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
 
@@ -289,8 +327,12 @@ def policy_values(
 def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
     states = batch.mdp.num_states
-    rest = 1.0 / (1.0 - batch.mdp.discount)
-    visits = np.tile(batch.initial * rest, (batch.size, 1)) if start is None else start.copy()
+    if start is not None:
+        visits = start.copy()
+    elif batch.evaluator.full or batch.size == 1:
+        visits = np.tile(batch.initial / (1.0 - batch.mdp.discount), (batch.size, 1))
+    else:
+        visits = np.tile(policy_visits(batch.mean, choice), (batch.size, 1))
     goal = VISITS_SHARE / states
 
     def solve(begin: int, end: int) -> None:
@@ -301,7 +343,7 @@ def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> F
 
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_visits(
-            *batch.models, batch.initial, choice, begin, end, goal,
+            *batch.models, batch.initial, choice, begin, end, goal, MAX_SWEEPS,
             batch.evaluator.system(_entries(batch, choice)), visits,
         )  # fmt: skip
 

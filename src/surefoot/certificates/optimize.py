@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from surefoot.certificates.models import (
     children,
     choosing_rng,
     draw_models,
+    mark_chosen_on,
     percentile,
     policy_values,
     split_draws,
@@ -36,6 +37,9 @@ FAVOURED_VALUES = 2**22
 """Batches up to this size are cheap: small models get more draws."""
 STARTS, LARGE_STARTS = 3, 1
 """How many of the best candidates the local search starts from; fewer in large models."""
+
+ONLY = "the only policy"
+"""The candidate where every state has one action."""
 
 Progress = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
@@ -97,6 +101,9 @@ class Result(Shown):
         Whether the time budget ended the search.
     notes
         What had to be done otherwise than asked.
+    holdout
+        The posterior that certified: of finitely many draws, those that had no part in the choice.
+        Certify other policies with it, not with the one that chose.
 
     Examples
     --------
@@ -114,6 +121,7 @@ class Result(Shown):
     selection_draws: int
     stopped_early: bool
     notes: tuple[str, ...]
+    holdout: Posterior
 
     def _headline(self) -> str:
         return self.certificate.sentence
@@ -159,18 +167,20 @@ def optimize(
     draws: int | None = None,
     objective: str = "max",
     progress: Progress | None = None,
+    holdout: Posterior | None = None,
 ) -> Result:
     """Find a policy whose return is high with probability ``1 - delta``, and certify it.
 
     Candidates (nominal, robust, VaR, coordinate ascent) are compared by their empirical percentile
     on one batch of draws, the best are improved by local search there, and the winner alone is
-    certified, on fresh draws. Without a time budget the result depends on the seed alone.
+    certified, on fresh draws. Without a time budget the result depends on the seed alone. Where
+    every state has one action there is nothing to choose, and nothing is drawn for choosing.
 
     Parameters
     ----------
     posterior
-        What the data say about the transition probabilities. Finitely many draws are split once:
-        one half chooses, the other certifies.
+        What the data say about the transition probabilities. Finitely many draws are split once,
+        unless there is a ``holdout``: one half chooses, the other certifies.
     mdp
         The model with the same rows: rewards, discount, initial distribution.
     delta
@@ -192,6 +202,9 @@ def optimize(
         ``"max"`` for rewards, ``"min"`` for costs.
     progress
         Called after each candidate with its name and the best percentile so far.
+    holdout
+        A posterior that certifies, where the first one chooses: of other data, or of draws of its
+        own. None certifies with the first.
 
     Examples
     --------
@@ -213,29 +226,58 @@ def optimize(
     rewards = rewards_of(mdp, posterior, objective=objective)
     clock = _Clock(time_budget)
     split_rng, search_rng, certify_rng = children(rng, 3)
-    choosing, certifying = split_draws(posterior, mdp, split_rng)
+    if holdout is not None:
+        check_objective(holdout, objective)
+        holdout.check_matches(mdp)
+
+    def certified(policy: Ints, certifying: Posterior) -> Certificate:
+        return certify(
+            policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
+            objective=objective, allowed=allowed,
+        )  # fmt: skip
+
+    if len(rows) == mdp.num_states:
+        only = certified(mdp.row_action[rows], holdout or posterior)
+        return _only_policy(only, progress, holdout or posterior)
+    choosing, certifying = posterior, holdout
+    if certifying is None:
+        choosing, certifying = split_draws(posterior, mdp, split_rng)
     n, notes = _selection_draws(choosing, mdp, rows, draws)
     if choosing is not posterior:
         notes.append(
             f"the posterior's {posterior.num_draws} draws were split once: {choosing.num_draws} to "
             f"choose the policy, {certifying.num_draws} to certify it."
         )
+    mark_chosen_on(posterior, choosing)
     batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
     candidates = _search(batch, delta, clock, progress, 1.0 if objective == "max" else -1.0)
     del batch  # a quarter of a gigabyte that the certificate has no use for
     policy = next(candidate.policy for candidate in candidates if candidate.selected)
-    certificate = certify(
-        policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
-        objective=objective, allowed=allowed,
-    )  # fmt: skip
     return Result(
         policy=policy,
-        certificate=certificate,
+        certificate=certified(policy, certifying),
         candidates=candidates,
         selection_draws=n,
         stopped_early=clock.stopped,
         notes=tuple(notes),
+        holdout=certifying,
     )
+
+
+def _only_policy(certificate: Certificate, progress: Progress | None, holdout: Posterior) -> Result:
+    """Return the result where every state has one action: a certificate, and no search."""
+    marginal = certificate.marginal_bound
+    reached = certificate.promise if marginal is None else marginal
+    if progress is not None:
+        progress(ONLY, reached)
+    candidate = Candidate(
+        name=ONLY, percentile=reached, nominal_return=certificate.nominal_return, selected=True,
+        policy=certificate.policy,
+    )  # fmt: skip
+    return Result(
+        policy=certificate.policy, certificate=certificate, candidates=(candidate,),
+        selection_draws=0, stopped_early=False, notes=(), holdout=holdout,
+    )  # fmt: skip
 
 
 class _Clock:
@@ -314,7 +356,4 @@ def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
 
 def _nominal_return(batch: Models, choice: Ints) -> float:
     """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
-    mdp = batch.mdp
-    gains = np.add.reduceat(mdp.probability * mdp.reward, mdp.row_start[:-1])
-    mean = replace(batch, draws=mdp.probability[None], gains=gains[None])
-    return float(policy_values(mean, choice)[1][0])
+    return float(policy_values(batch.mean, choice)[1][0])

@@ -24,6 +24,9 @@ WANTED_LOSS = 0.01
 WORK, MOST_WORK = 1e10, 4e10
 """Operations that one side may cost, about ten seconds on one core; more only for the least number
 of draws, and four times as many draws as there must be are taken whatever they cost."""
+NEAR = 1e-4
+"""How wide a bracket of a return may be, as a share of the spread of returns: the promise gives up
+at most that, and a bracket is never looked at without its width."""
 SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 """Operations that drawing a probability and an uncertain mean reward cost."""
 
@@ -44,6 +47,20 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
     reach = float(norm.isf(eta)) * math.sqrt(delta * (1 - delta)) * float(slope)
     wanted = (reach / (WANTED_LOSS * scale)) ** 2
     return int(min(max(wanted, least), max(least, min(MOST, WORK / work))))
+
+
+def precision(pilot: Floats) -> float | None:
+    """Return how near returns must be to their values: what their spread makes of no account.
+
+    None where they do not differ.
+
+    Examples
+    --------
+    >>> precision(np.linspace(0.0, 10.0, 1001))
+    0.0009
+    """
+    spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
+    return NEAR * spread if 0 < spread < np.inf else None
 
 
 def least_draws(delta: float, eta: float, work: float) -> int:

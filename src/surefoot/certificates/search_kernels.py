@@ -77,14 +77,15 @@ def sparse_values(
 
 @kernel(lean=True)
 def sparse_visits(
-    draws, gains, row_start, successor, discount, initial, choice, begin, end, goal, system, visits
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, goal, max_sweeps,
+    system, visits,
 ):  # fmt: skip
     """Move discounted visits ``(n, S)`` until no state's residual exceeds ``goal``."""
     for i in range(begin, end):
         fill_rows(system, draws[i], gains[i], choice, row_start, successor, discount)
         if i == begin:
             find_places(system)
-        find_visits(system, initial, goal, visits[i])
+        find_visits(system, initial, goal, max_sweeps, visits[i])
 
 
 @kernel(lean=True)
@@ -146,14 +147,12 @@ def flip_estimates(
 
 
 @kernel(lean=True)
-def weighted_gains(
-    draws, gains, state_start, row_start, successor, discount, values, visits, weights, begin,
-    end, out,
-):  # fmt: skip
-    """Add to ``out[row]`` the weighted sum over draws of ``b_s (Q(s, row) - v_s)``."""
+def mean_gains(
+    draws, gains, state_start, row_start, successor, discount, values, visits, begin, end, out
+):
+    """Add to ``out[row]`` what draws ``begin:end`` add to the mean of ``b_s (Q(s, row) - v_s)``."""
+    share = 1.0 / len(draws)
     for i in range(begin, end):
-        if weights[i] == 0.0:
-            continue
         v = values[i]
         for s in range(len(v)):
             for row in range(state_start[s], state_start[s + 1]):
@@ -161,4 +160,4 @@ def weighted_gains(
                     draws[i], gains[i, row], row_start[row], row_start[row + 1], successor,
                     discount, v,
                 )  # fmt: skip
-                out[row] += weights[i] * visits[i, s] * (worth - v[s])
+                out[row] += share * visits[i, s] * (worth - v[s])

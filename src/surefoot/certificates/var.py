@@ -23,6 +23,7 @@ from surefoot.certificates.models import (
     children,
     choosing_rng,
     draw_models,
+    mark_chosen_on,
     split_draws,
     uncertain_rows,
 )
@@ -179,6 +180,7 @@ def var_solve(
     rewards = rewards_of(mdp, posterior, objective=objective)
     split_rng, first_rng, fresh_rng = children(rng, 3)
     choosing, promising = split_draws(posterior, mdp, split_rng)
+    mark_chosen_on(posterior, choosing)
     rows = allowed_rows(mdp, allowed)
     n, note = _draws_to_solve_on(choosing, mdp, rewards, rows, delta, eta, draws)
     batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(first_rng))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from surefoot.model.mdp import MDP
 from surefoot.solvers.evaluation.dense import dense_work
 from surefoot.solvers.evaluation.krylov_kernels import VECTORS
-from surefoot.solvers.evaluation.orders import band_order, minimum_degree_order
+from surefoot.solvers.evaluation.orders import Order, band_order, minimum_degree_order
 from surefoot.solvers.evaluation.system_kernels import System
 
 Floats = NDArray[np.float64]
@@ -129,18 +129,19 @@ def direct_ways(links: Links, limit: float = np.inf, patience: float = 1.0) -> l
     rest = 6.0 * size + 4.0 * links.entries
     if size < FEW_STATES or not limit > rest:
         return ways
-    found = band_order(size, links.source, links.target)
-    ways += _factored(found, rest, limit)
+    widest = ((limit - rest) / (SPARSE_COST * size)) ** 0.5
+    ways += _factored(band_order(size, links.source, links.target, widest), rest, limit)
     limit = min([limit, *(way.work for way in ways)])
     if size <= FACTORED_STATES and limit > rest:
         most = min(patience * (limit - rest) / SPARSE_COST, 2.0**62)
-        best = minimum_degree_order(size, links.source, links.target, int(most))
-        if best is not None:
-            ways += _factored(best, rest, limit)
+        found = minimum_degree_order(size, links.source, links.target, int(most))
+        ways += _factored(found, rest, limit)
     return ways
 
 
-def _factored(found: tuple[Ints, int, int], rest: float, limit: float) -> list[Evaluator]:
+def _factored(found: Order | None, rest: float, limit: float) -> list[Evaluator]:
+    if found is None:
+        return []
     order, fill, multiplications = found
     work = rest + SPARSE_COST * multiplications
     if not work < limit:

@@ -11,15 +11,17 @@ Order = tuple[Ints, int, int]
 """The states in their order, the most entries of a factor, and the multiplications it takes."""
 
 
-def band_order(size: int, source: Ints, target: Ints) -> Order:
-    """Return an order in which linked states stand near each other.
+def band_order(size: int, source: Ints, target: Ints, widest: float) -> Order | None:
+    """Return an order in which linked states stand near each other: at most ``widest`` places away.
 
-    The given order is kept where it is good already (chains); else reverse Cuthill-McKee.
+    The given order is kept where it is good already (chains); else reverse Cuthill-McKee. None
+    where a state has more links than such a band has room for.
 
     Examples
     --------
-    >>> band_order(4, np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0]))[0].tolist()
-    [0, 1, 2, 3]
+    >>> order, fill, multiplications = band_order(3, np.array([0, 1]), np.array([1, 2]), 10)
+    >>> order.tolist(), fill, multiplications
+    ([0, 1, 2], 3, 6)
     """
     natural = np.arange(size)
     width = int(np.abs(target - source).max(initial=0))
@@ -29,6 +31,9 @@ def band_order(size: int, source: Ints, target: Ints) -> Order:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     links = csr_array((np.ones(len(source), dtype=np.int8), (source, target)), shape=(size, size))
+    links.sum_duplicates()
+    if np.diff(links.indptr).max() > 2 * widest + 1:
+        return None
     order = reverse_cuthill_mckee(links, symmetric_mode=False).astype(np.int64)
     place = np.empty(size, dtype=np.int64)
     place[order] = natural

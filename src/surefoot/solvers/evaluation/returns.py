@@ -75,7 +75,7 @@ def policy_returns(
     Only the rows that the policy plays are drawn, where rows are independent.
     """
     draws = Draws.take(posterior, mdp, rewards, n, rng)
-    return _bracketed(engine.policy_ends(draws, policy, tolerance or _near(mdp, rewards)))
+    return _bracketed(engine.policy_ends(draws, policy, _near(mdp, rewards, tolerance)))
 
 
 def best_returns(
@@ -95,7 +95,7 @@ def best_returns(
     """
     draws = Draws.take(posterior, mdp, rewards, n, rng)
     first = mdp.state_start[:-1] if start is None else start
-    return _bracketed(engine.best_ends(draws, first, tolerance or _near(mdp, rewards)))
+    return _bracketed(engine.best_ends(draws, first, _near(mdp, rewards, tolerance)))
 
 
 def _bracketed(ends: Floats) -> ReturnDraws:
@@ -115,6 +115,7 @@ def usual_tolerance(mdp: MDP) -> float:
     return max(1e-6 * float(np.abs(mdp.reward).max()), 1e-300)
 
 
-def _near(mdp: MDP, rewards: Rewards) -> float:
-    """Return how near to its value a policy is evaluated, whatever unit rewards are in."""
-    return max(1e-9 * float(np.abs(rewards.fixed).max()) / (1 - mdp.discount), 1e-300)
+def _near(mdp: MDP, rewards: Rewards, tolerance: float | None) -> float:
+    """Return how near to its value a policy is evaluated: no nearer than arithmetic allows."""
+    least = max(1e-9 * float(np.abs(rewards.fixed).max()) / (1 - mdp.discount), 1e-300)
+    return least if tolerance is None else max(tolerance, least)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from surefoot._compile import kernel
 from surefoot.solvers.evaluation.factor_kernels import analyse, back_substitute, factorise
-from surefoot.solvers.evaluation.krylov_kernels import settle, solve_sparse
+from surefoot.solvers.evaluation.krylov_kernels import settle, settle_visits
 
 
 class System(NamedTuple):
@@ -142,7 +142,7 @@ def find_value(system, discount, tolerance, max_sweeps, v):
 
 
 @kernel(lean=True)
-def find_visits(system, initial, goal, b):
+def find_visits(system, initial, goal, max_sweeps, b):
     """Move ``b`` to discounted visits ``initial' (I - chance)^-1``, residuals below ``goal``."""
     value = system.value
     if system.factored:
@@ -153,8 +153,9 @@ def find_visits(system, initial, goal, b):
         for i in range(len(value)):
             value[i] = b[system.order[i]]
             system.image[i] = initial[system.order[i]]
-        solve_sparse(
-            system.start, system.column, system.chance, True, system.image, goal, value, system.work
-        )
+        settle_visits(
+            system.start, system.column, system.chance, system.image, goal, max_sweeps, value,
+            system.work,
+        )  # fmt: skip
     for i in range(len(value)):
         b[system.order[i]] = value[i]
