@@ -11,8 +11,9 @@ import time
 import numpy as np
 
 import surefoot as sf
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rate(name: str, mdp: sf.MDP, posterior: sf.DirichletPosterior, draws: int) -> None:

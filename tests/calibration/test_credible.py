@@ -8,10 +8,11 @@ from scipy.stats import beta, binom
 
 from surefoot.calibration import levels
 from surefoot.calibration.credible import credible_set
-from surefoot.calibration.levels import DrawRange, joint_factors, order_statistics, share_level
+from surefoot.calibration.levels import joint_factors, order_statistics, share_level
 from surefoot.data.counts import Counts
 from surefoot.domains import machine_replacement, riverswim
 from surefoot.model.mdp import MDP
+from surefoot.posterior.batch import Batch
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.solvers.solver import solve
@@ -227,14 +228,14 @@ def finite(swim, n):
 def test_shape_and_size_never_share_a_draw(swim, monkeypatch):
     posterior, mdp = finite(swim, 3000)
     seen: list[set[float]] = []
-    original = DrawRange.blocks
+    original = Batch.blocks
 
     def spy(self, rows):
         for block in original(self, rows):
             seen.append((self.first, set(block[:, -1].tolist())))
             yield block
 
-    monkeypatch.setattr(DrawRange, "blocks", spy)
+    monkeypatch.setattr(Batch, "blocks", spy)
     made = credible_set(
         posterior, mdp, delta=0.1, weights="analytic", center="search", rng=np.random.default_rng(0)
     )
@@ -308,7 +309,7 @@ def test_a_model_without_doubt_has_empty_balls():
 
 def test_unmoved_rows_leave_a_joint_region_alone(swim):
     posterior, mdp = swim
-    batch = DrawRange(posterior=posterior, seed=(0, 1), first=0, last=50)
+    batch = Batch.take(posterior, 50, np.random.default_rng((0, 1)))
     rows = np.flatnonzero(mdp.uncertain_rows)
     weights = np.ones(mdp.num_entries)
     size = np.zeros(mdp.num_rows)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.batch import allowed_rows
-from surefoot.certificates.returns import rewards_of
+from surefoot.certificates.models import allowed_rows
 from surefoot.posterior.rows import RowLayout, SomeRows
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rng(seed=0):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.batch import split_draws
-from surefoot.certificates.returns import rewards_of
+from surefoot.certificates.models import split_draws
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rng(seed):

@@ -7,11 +7,10 @@ import pytest
 from scipy.stats import beta, binom
 
 from surefoot._order_statistics import lower_rank
-from surefoot.certificates import batch
-from surefoot.certificates.batch import choosing_rng, split_draws
+from surefoot.certificates import models
 from surefoot.certificates.certifying import certify
+from surefoot.certificates.models import choosing_rng, split_draws
 from surefoot.certificates.optimize import optimize
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.certificates.var import var_solve
 from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
@@ -21,6 +20,8 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 
 
@@ -141,8 +142,10 @@ def test_threads_change_nothing(kind, machine, monkeypatch):
         posterior, mdp = data(model, 5)
     found = []
     for cores in (1, 3):
-        monkeypatch.setattr("surefoot.certificates.threads.available_cores", lambda n=cores: n)
-        monkeypatch.setattr("surefoot.certificates.threads.WORTH_A_THREAD", 1.0)
+        monkeypatch.setattr(
+            "surefoot.solvers.evaluation.threads.available_cores", lambda n=cores: n
+        )
+        monkeypatch.setattr("surefoot.solvers.evaluation.threads.WORTH_A_THREAD", 1.0)
         found.append(optimize(posterior, mdp, delta=0.05, rng=rng(5), draws=200))
     one, three = found
     assert [c.percentile for c in one.candidates] == [c.percentile for c in three.candidates]
@@ -209,7 +212,7 @@ def test_the_search_ends_soon_after_its_time_is_over(looks, monkeypatch):
         _clock.stopped = len(seen) > looks
         return _clock.stopped
 
-    real = batch.policy_values
+    real = models.policy_values
 
     def counted(*given):
         if len(seen) > looks:
@@ -328,7 +331,8 @@ def test_large_models_are_searched_without_inverses(monkeypatch):
     domain = garnet(260, 3, 4, discount=0.9, rng=rng(3))
     posterior, mdp = data(domain, 5)
     monkeypatch.setattr("surefoot.certificates.local_search.flip_table", None)
-    monkeypatch.setattr("surefoot.certificates.batch.BATCH_VALUES", 100 * mdp.num_entries)
+    numbers = mdp.num_entries + mdp.num_rows
+    monkeypatch.setattr("surefoot.certificates.models.BATCH_VALUES", 100 * numbers)
     result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=200)
     assert result.selection_draws == 100
     assert any("100 draws, not 200: no more fit in memory" in note for note in result.notes)

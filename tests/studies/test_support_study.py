@@ -8,25 +8,22 @@ from scipy.stats import binom
 from surefoot.data.support import DEFAULT_SUPPORT, UNSEEN_PRIOR
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import inventory, machine_replacement, riverswim
+from surefoot.model.mdp import MDP
 from surefoot.studies import support
-from surefoot.studies.return_kernels import policy_returns
 from surefoot.studies.support_choices import CHOICES, per_entry, per_row, with_unseen
 
 
-@pytest.mark.parametrize("function", [policy_returns, policy_returns.py_func])
-def test_returns_solve_the_linear_system(function):
+def test_returns_solve_the_linear_system():
     rng = np.random.default_rng(0)
     size = 6
     draws = rng.dirichlet(np.ones(size), size=(3, size))
-    reward, initial = rng.normal(size=size * size), rng.dirichlet(np.ones(size))
-    out = np.empty(3)
-    starts = np.arange(0, size * size + 1, size)
-    successor = np.tile(np.arange(size), size)
-    function(draws.reshape(3, -1), starts, successor, reward, 0.97, initial, out)
-    for drawn, found in zip(draws, out, strict=True):
-        gain = (drawn * reward.reshape(size, size)).sum(axis=1)
+    reward, initial = rng.normal(size=(size, 1, size)), rng.dirichlet(np.ones(size))
+    mdp = MDP.from_arrays(draws[0][:, None], reward, discount=0.97, initial=initial)
+    found = support._returns(mdp, np.arange(size), draws.reshape(3, -1))
+    for drawn, one in zip(draws, found, strict=True):
+        gain = (drawn * reward[:, 0]).sum(axis=1)
         value = np.linalg.solve(np.eye(size) - 0.97 * drawn, gain)
-        assert found == pytest.approx(initial @ value, rel=1e-12)
+        assert one == pytest.approx(initial @ value, rel=1e-12)
 
 
 def test_optimal_rows_attain_the_known_optimum():

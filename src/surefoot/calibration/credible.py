@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import NORMS, AmbiguitySet, seal
 from surefoot.calibration.levels import (
-    DrawRange,
     Level,
     joint_factors,
     order_statistics,
@@ -17,6 +16,7 @@ from surefoot.calibration.levels import (
 from surefoot.calibration.shapes import Shaping, choose_shape
 from surefoot.calibration.weights import SEARCH, Chosen
 from surefoot.model.mdp import MDP
+from surefoot.posterior.batch import Batch
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 
 Floats = NDArray[np.float64]
@@ -133,8 +133,8 @@ def credible_set(
 class Plan:
     """Which draws shape the sets and which size them; fixed before any of them is seen."""
 
-    shape: DrawRange | None
-    size: DrawRange
+    shape: Batch | None
+    size: Batch
     rank: int
 
 
@@ -166,7 +166,7 @@ def _plan(
         )
     # One generator for both: a posterior of finitely many draws gives them in a random order.
     parts = [
-        DrawRange(posterior=posterior, seed=(seed, 1), first=a, last=b)
+        Batch(posterior=posterior, source=np.random.default_rng((seed, 1)), first=a, last=b)
         for a, b in ((0, first), (first, first + size))
     ]
     return Plan(shape=parts[0] if shape else None, size=parts[1], rank=level.rank(size))
@@ -180,14 +180,11 @@ def _plan_endless(
         draws = max(level.needed, min(max(EFFORT * level.needed, USUAL_DRAWS), affordable))
     size = check_draws_wanted(draws)
     rank = level.rank(size)
-    batch = None
-    if shape:
-        batch = DrawRange(posterior=posterior, seed=(seed, 0), first=0, last=SHAPE_DRAWS)
-    return Plan(
-        shape=batch,
-        size=DrawRange(posterior=posterior, seed=(seed, 1), first=0, last=size),
-        rank=rank,
-    )
+    batches = [
+        Batch.take(posterior, n, np.random.default_rng((seed, number)))
+        for number, n in enumerate((SHAPE_DRAWS, size))
+    ]
+    return Plan(shape=batches[0] if shape else None, size=batches[1], rank=rank)
 
 
 def _check_center(posterior: Posterior, mdp: MDP) -> None:

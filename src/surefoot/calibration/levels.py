@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from surefoot._order_statistics import covering_rank, draws_needed
 from surefoot.calibration.distance_kernels import largest_ratios, row_distances
 from surefoot.model.mdp import MDP
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.batch import Batch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -103,43 +103,8 @@ def share_level(mdp: MDP, *, delta: float, eta: float, union: str, rule: str) ->
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DrawRange:
-    """Some draws of a posterior, the same ones each time they are asked for.
-
-    Attributes
-    ----------
-    posterior
-        Where they come from.
-    seed
-        The generator of the draws.
-    first, last
-        Which draws of that generator: ranges of finitely many draws share one seed and overlap
-        nowhere.
-    """
-
-    posterior: Posterior
-    seed: tuple[int, int]
-    first: int
-    last: int
-
-    @property
-    def draws(self) -> int:
-        """How many draws there are."""
-        return self.last - self.first
-
-    def blocks(self, rows: Ints) -> Iterator[Floats]:
-        """Yield the entries of some rows, some draws at a time."""
-        skip = self.first
-        rng = np.random.default_rng(self.seed)
-        for block in self.posterior.stream(self.last, rng, rows=rows):
-            if skip < len(block):
-                yield block[skip:]
-            skip = max(0, skip - len(block))
-
-
 def order_statistics(
-    batch: DrawRange, mdp: MDP, *, norm: str, weights: Floats, rank: int, rows: Ints
+    batch: Batch, mdp: MDP, *, norm: str, weights: Floats, rank: int, rows: Ints
 ) -> Floats:
     """Return the ``rank``-th smallest distance of every given row, ``(J, R)``; others get 0.
 
@@ -161,7 +126,7 @@ def order_statistics(
 
 
 def joint_factors(
-    batch: DrawRange, mdp: MDP, *, norm: str, weights: Floats, size: Floats, rows: Ints
+    batch: Batch, mdp: MDP, *, norm: str, weights: Floats, size: Floats, rows: Ints
 ) -> Floats:
     """Return for every draw the factor by which all sets must grow to hold it."""
     factors = np.zeros(batch.draws)

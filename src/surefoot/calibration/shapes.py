@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import covering_rank
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.calibration.levels import DrawRange, Level, order_statistics
+from surefoot.calibration.levels import Level, order_statistics
 from surefoot.calibration.weights import (
     SEARCH,
     USUAL_CENTER,
@@ -24,6 +24,7 @@ from surefoot.calibration.weights import (
     weights_at,
 )
 from surefoot.model.mdp import MDP
+from surefoot.posterior.batch import Batch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,7 +44,7 @@ class Shaping:
     mdp: MDP
     norm: str
     objective: str
-    batch: DrawRange | None
+    batch: Batch | None
     level: Level
 
     def sizes(self, weights: Floats) -> Floats:

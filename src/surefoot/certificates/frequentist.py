@@ -12,10 +12,10 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import usual_tolerance
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
+from surefoot.solvers.evaluation.returns import usual_tolerance
 from surefoot.solvers.solver import evaluate, solve
 
 

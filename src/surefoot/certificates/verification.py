@@ -9,10 +9,11 @@ from surefoot._display import Shown
 from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -11,7 +11,6 @@ from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.data.conversions import initial_distribution
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
@@ -20,6 +19,8 @@ from surefoot.pipeline.wording import as_options, log_words
 from surefoot.report import plots
 from surefoot.report.page import Choice, Figure, Page
 from surefoot.report.tables import policy_lines
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""

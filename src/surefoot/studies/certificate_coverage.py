@@ -18,7 +18,6 @@ import numpy as np
 from scipy.stats import binom
 
 from surefoot.certificates.optimize import optimize
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.certificates.upper import count_policies
 from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
@@ -26,6 +25,8 @@ from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate
 from surefoot.studies.support import as_logged
 

@@ -22,7 +22,8 @@ from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.studies.return_kernels import policy_returns
+from surefoot.solvers.evaluation.dense import solve_dense
+from surefoot.solvers.evaluation.return_kernels import write_systems
 from surefoot.studies.support_choices import CHOICES, TRUE_SUPPORT, Choice
 
 Floats = NDArray[np.float64]
@@ -212,10 +213,15 @@ def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
     entries = np.concatenate([np.arange(*mdp.row_start[row : row + 2]) for row in rows])
     starts = np.append(0, np.cumsum(np.diff(mdp.row_start)[rows]))
     reward = mdp.reward[entries] if mdp.reward_per_entry else mdp.reward[mdp.entry_row[entries]]
-    out = np.empty(len(draws))
-    successor = mdp.successor[entries].astype(np.int64)
-    policy_returns(draws, starts, successor, reward, mdp.discount, mdp.initial, out)
-    return out
+    size = mdp.num_states
+    matrices, values = np.empty((len(draws), size, size)), np.empty((len(draws), size))
+    write_systems(
+        draws, reward[None], np.arange(size + 1), starts, np.ones(size),
+        mdp.successor[entries].astype(np.int64), mdp.discount, 0, matrices, values,
+    )  # fmt: skip
+    solve_dense(matrices, values)
+    returns: Floats = values @ mdp.initial
+    return returns
 
 
 def tightest(cells: Sequence[Cell]) -> Choice | None:

@@ -1,28 +1,33 @@
 """A batch of drawn models in memory: what policies are chosen on, never certified on."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import marginal_rank
-from surefoot.certificates import methods
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.methods import Method, choose_method
-from surefoot.certificates.returns import MAX_SWEEPS, Rewards
-from surefoot.certificates.threads import shared
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.posterior.protocol import Posterior, check_generator, stream_key
 from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.dense import chunks, solve_dense
+from surefoot.solvers.evaluation.equations import MAX_SWEEPS
+from surefoot.solvers.evaluation.evaluator import Evaluator, choose_evaluator
+from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.evaluation.threads import shared
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Stopped = Callable[[], bool]
 """Tells whether the time is over."""
+Work = Callable[[int, int], None]
+"""Does the draws from one to before another."""
 
 BATCH_VALUES = 2**25
 """How many numbers a batch holds at most (a quarter of a gigabyte)."""
@@ -37,8 +42,8 @@ VISITS_SHARE = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Batch:
-    """Drawn models of the allowed rows.
+class Models:
+    """Drawn models of the allowed rows, in memory.
 
     Attributes
     ----------
@@ -48,17 +53,20 @@ class Batch:
         ``(R',)``: which rows of the whole model these are.
     draws
         ``(n, E')`` probabilities.
-    rewards
-        ``(n, E')``, or ``(1, E')`` where all rewards are certain.
+    gains
+        ``(n, R')``: the expected reward of every row.
     uncertain_rows
         ``(R',)``: rows with more than one successor or an uncertain reward.
+    evaluator
+        How policies are evaluated.
     """
 
     mdp: MDP
     rows: Ints
     draws: Floats
-    rewards: Floats
+    gains: Floats
     uncertain_rows: NDArray[np.bool_]
+    evaluator: Evaluator
 
     @property
     def size(self) -> int:
@@ -92,28 +100,27 @@ class Batch:
     @property
     def models(self) -> tuple[Any, ...]:
         """The arrays that every kernel begins with."""
-        return self.draws, self.rewards, self.mdp.row_start, self.successor, self.mdp.discount
-
-    @cached_property
-    def method(self) -> Method:
-        """How policies are evaluated."""
-        return choose_method(self.mdp)
+        return self.draws, self.gains, self.mdp.row_start, self.successor, self.mdp.discount
 
     @property
     def small(self) -> bool:
         """Whether the effect of every single change can be computed exactly."""
-        states = self.mdp.num_states
-        return states <= methods.DIRECT_STATES and self.size * float(states) ** 3 <= EXACT_WORK
+        return self.evaluator.full and self.size * float(self.mdp.num_states) ** 3 <= EXACT_WORK
 
     @property
     def evaluation_work(self) -> float:
         """About how many operations the evaluation of one policy costs."""
-        return self.size * self.method.work
+        return self.size * self.evaluator.work
+
+    def part(self, which: Ints | slice) -> "Models":
+        """Return some of the draws."""
+        return replace(self, draws=self.draws[which], gains=self.gains[which])
 
     @cached_property
-    def one_each(self) -> tuple[Ints, Floats]:
-        """Where the rows of each state begin, and their shares, when every state plays one."""
-        return np.arange(self.mdp.num_states + 1), np.ones(self.mdp.num_states)
+    def mean(self) -> "Models":
+        """The posterior mean as a single draw."""
+        gains = np.add.reduceat(self.mdp.probability * self.mdp.reward, self.mdp.row_start[:-1])
+        return replace(self, draws=self.mdp.probability[None], gains=gains[None])
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -152,39 +159,41 @@ def allowed_rows(mdp: MDP, allowed: ArrayLike | None) -> Ints:
     return rows
 
 
-def affordable(entries: int, *, uncertain: bool) -> int:
-    """Return how many draws of that many entries fit in memory; at least 16."""
-    return max(16, BATCH_VALUES // (entries * (2 if uncertain else 1)))
+def affordable(mdp: MDP, rows: Ints) -> int:
+    """Return how many draws of some rows fit in memory; at least 16."""
+    return max(16, BATCH_VALUES // (int(np.diff(mdp.row_start)[rows].sum()) + len(rows)))
 
 
-def take_batch(
+def draw_models(
     posterior: Posterior,
     mdp: MDP,
     rewards: Rewards,
     rows: Ints,
     n: int,
     rng: np.random.Generator,
-) -> Batch:
+) -> Models:
     """Draw ``n`` models, restricted to some rows, and keep them."""
     layout = RowLayout.of(mdp)
     entries = layout.entries_of(rows)
     whole = len(rows) == mdp.num_rows
     draws = np.empty((n, len(entries)))
-    uncertain = rewards.uncertain[entries]
-    drawn = np.empty((n if uncertain.any() else 1, len(entries)))
+    starts = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))[:-1]
+    gains = np.empty((n, len(rows)))
     key = stream_key(rng.spawn(1)[0])
     done = 0
     for block in posterior.stream(n, rng, None if whole else rows):
         draws[done : done + len(block)] = block
         reward = rewards.block(key, done, done + len(block), entries)
-        drawn[done if len(drawn) > 1 else 0 :][: len(reward)] = reward
+        gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
         done += len(block)
-    return Batch(
-        mdp=restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries]),
+    own = restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries])
+    return Models(
+        mdp=own,
+        evaluator=choose_evaluator(own),
         rows=rows,
         draws=draws,
-        rewards=drawn,
-        uncertain_rows=uncertain_rows(mdp, rows, uncertain),
+        gains=gains,
+        uncertain_rows=uncertain_rows(mdp, rows, rewards.uncertain[entries]),
     )
 
 
@@ -229,6 +238,26 @@ def choosing_rng(rng: np.random.Generator) -> np.random.Generator:
     return np.random.default_rng([CHOOSING, *map(int, rng.integers(0, 2**63, size=4))])
 
 
+_CHOSEN_ON: WeakSet[Posterior] = WeakSet()
+"""Posteriors of finitely many draws that have chosen a policy."""
+
+
+def mark_chosen_on(*posteriors: Posterior) -> None:
+    """Remember that draws of these posteriors have chosen a policy, where they may run out."""
+    for posterior in posteriors:
+        if posterior.num_draws is not None:
+            with suppress(TypeError):  # a posterior of the user's that nothing can refer to
+                _CHOSEN_ON.add(posterior)
+
+
+def has_chosen(posterior: Posterior) -> bool:
+    """Tell whether draws of this posterior have chosen a policy, and there are no others."""
+    try:
+        return posterior in _CHOSEN_ON
+    except TypeError:
+        return False
+
+
 def split_draws(
     posterior: Posterior, mdp: MDP, rng: np.random.Generator
 ) -> tuple[Posterior, Posterior]:
@@ -251,65 +280,86 @@ def split_draws(
     return posterior.split(posterior.num_draws // 2, rng)
 
 
-def policy_values(batch: Batch, choice: Ints, start: Floats | None = None) -> tuple[Floats, Floats]:
+def full_systems(batch: Models, choice: Ints, first: int, last: int) -> tuple[Floats, Floats]:
+    """Return ``I - discount P`` and expected rewards of one row per state in some draws."""
+    size = batch.mdp.num_states
+    matrices, values = np.empty((last - first, size, size)), np.empty((last - first, size))
+    kernels.write_systems(*batch.models, choice, first, matrices, values)
+    return matrices, values
+
+
+def policy_values(
+    batch: Models, choice: Ints, start: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
-    Large sparse models are improved from ``start``; others are solved.
+    Large sparse models are improved from ``start``, or from the value in the mean model; others are
+    solved.
     """
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
-    if batch.method.full:
-        values = np.empty((batch.size, states))
-
-        def solve(begin: int, end: int) -> None:
-            matrix = np.empty((states, states))
-            kernels.direct_values(
-                *batch.models, batch.initial, choice, begin, end, matrix, values, returns
-            )
-
-        shared(batch.size, solve, operations=batch.evaluation_work)
-        return values, returns
-    values = np.zeros((batch.size, states)) if start is None else start.copy()
-    largest = float(np.abs(batch.rewards).max()) / (1.0 - batch.mdp.discount)
+    if start is not None:
+        values = start.copy()
+    elif batch.evaluator.full or batch.size == 1:
+        values = np.zeros((batch.size, states))
+    else:
+        values = np.tile(policy_values(batch.mean, choice)[0], (batch.size, 1))
+    largest = float(np.abs(batch.gains).max()) / (1.0 - batch.mdp.discount)
     tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
+
+    def solve(begin: int, end: int) -> None:
+        for first, last in chunks(begin, end, states):
+            matrices, found = full_systems(batch, choice, first, last)
+            solve_dense(matrices, found)
+            values[first:last] = found
+            kernels.weigh(found, batch.initial, returns[first:last])
 
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_values(
             *batch.models, batch.initial, choice, begin, end, tolerance, MAX_SWEEPS,
-            *batch.one_each, batch.method.system(_entries(batch, choice)), values, returns,
+            batch.evaluator.system(_entries(batch, choice)), values, returns,
         )  # fmt: skip
 
-    shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+    _shared(batch, solve, sweep)
     return values, returns
 
 
-def policy_visits(batch: Batch, choice: Ints, start: Floats | None = None) -> Floats:
+def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
     states = batch.mdp.num_states
-    if batch.method.full:
-        visits = np.empty((batch.size, states))
-
-        def solve(begin: int, end: int) -> None:
-            matrix = np.empty((states, states))
-            kernels.direct_visits(*batch.models, batch.initial, choice, begin, end, matrix, visits)
-
-        shared(batch.size, solve, operations=batch.evaluation_work)
-        return visits
-    rest = 1.0 / (1.0 - batch.mdp.discount)
-    visits = np.tile(batch.initial * rest, (batch.size, 1)) if start is None else start.copy()
+    if start is not None:
+        visits = start.copy()
+    elif batch.evaluator.full or batch.size == 1:
+        visits = np.tile(batch.initial / (1.0 - batch.mdp.discount), (batch.size, 1))
+    else:
+        visits = np.tile(policy_visits(batch.mean, choice), (batch.size, 1))
     goal = VISITS_SHARE / states
+
+    def solve(begin: int, end: int) -> None:
+        for first, last in chunks(begin, end, states):
+            matrices, _ = full_systems(batch, choice, first, last)
+            visits[first:last] = batch.initial
+            solve_dense(np.ascontiguousarray(matrices.transpose(0, 2, 1)), visits[first:last])
 
     def sweep(begin: int, end: int) -> None:
         kernels.sparse_visits(
-            *batch.models, batch.initial, choice, begin, end, goal, *batch.one_each,
-            batch.method.system(_entries(batch, choice)), visits,
+            *batch.models, batch.initial, choice, begin, end, goal, MAX_SWEEPS,
+            batch.evaluator.system(_entries(batch, choice)), visits,
         )  # fmt: skip
 
-    shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+    _shared(batch, solve, sweep)
     return visits
 
 
-def _entries(batch: Batch, choice: Ints) -> int:
+def _shared(batch: Models, solve: Work, sweep: Work) -> None:
+    """Share the draws among threads: full matrices are solved, other systems swept."""
+    if batch.evaluator.full:
+        shared(batch.size, solve, operations=batch.evaluation_work)
+    else:
+        shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+
+
+def _entries(batch: Models, choice: Ints) -> int:
     return int(np.diff(batch.mdp.row_start)[choice].sum())
 
 

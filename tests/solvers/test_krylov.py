@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates import krylov_kernels as kernels
-from surefoot.certificates.methods import choose_method
-from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation import krylov_kernels as kernels
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.returns import best_returns, policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def random_rows(rng, states, successors):
@@ -78,6 +79,16 @@ def test_both_systems_are_solved(kind, transposed):
     assert products < kernels.MAX_PRODUCTS
 
 
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("discount", [0.0, 0.9, 0.999])
+def test_visits_settle_within_the_goal(kind, discount):
+    start, column, chance, gain, matrix = system(kind, discount)
+    initial = np.abs(gain) / np.abs(gain).sum()
+    x = initial.copy()
+    kernels.settle_visits(start, column, chance, initial, 1e-7, 20_000, x, room(gain))
+    assert np.abs(initial - matrix.T @ x).max() < 2e-7
+
+
 def test_a_trap_takes_few_products():
     """Sweeps would need the discount's own pace: hundreds. The trap is two errors, not hundreds."""
     start, column, chance, gain, _ = system("trap", 0.99, states=600)
@@ -125,7 +136,7 @@ def trapped_problem(states=260):
 
 def test_brackets_of_large_models_are_narrow_and_right():
     mdp, posterior = trapped_problem()
-    assert choose_method(mdp).kind == "products"
+    assert choose_evaluator(mdp).kind == "products"
     rewards = rewards_of(mdp, posterior, objective="max")
     rng = np.random.default_rng(2)
     policy = sf.solve(mdp).policy

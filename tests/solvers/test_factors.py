@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates import factor_kernels as kernels
-from surefoot.certificates import methods
-from surefoot.certificates.methods import choose_method
-from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
-from surefoot.certificates.system_kernels import fill, find_places, find_value, find_visits
 from surefoot.domains.garnet import river_chain
 from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation import evaluator
+from surefoot.solvers.evaluation import factor_kernels as kernels
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.returns import best_returns, policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.evaluation.system_kernels import fill, find_places, find_value, find_visits
 
 
 def rng(seed=0):
@@ -134,7 +135,7 @@ def chain_problem(size=250, discount=0.99):
 
 def test_policies_of_a_chain_are_evaluated_by_elimination():
     mdp, posterior = chain_problem()
-    assert choose_method(mdp).kind == "factored"
+    assert choose_evaluator(mdp).kind == "factored"
     policy = sf.solve(mdp).policy
     rows = check_policy(mdp, policy)
     rewards = rewards_of(mdp, posterior, objective="max")
@@ -158,7 +159,7 @@ def test_a_randomised_policy_may_reach_a_state_by_several_rows():
     share = rng(3).dirichlet(np.ones(2), 40)
     rows = check_policy(mdp, share)
     played = rows.rows.astype(np.int64)
-    method = replace(choose_method(mdp, played), kind="factored", fill=40 * 40)
+    method = replace(choose_evaluator(mdp, played), kind="factored", fill=40 * 40)
     system = method.system(mdp.num_entries)
     reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
     fill(
@@ -170,7 +171,7 @@ def test_a_randomised_policy_may_reach_a_state_by_several_rows():
     find_value(system, mdp.discount, 1e-9, 10, value)
     np.testing.assert_allclose(value, sf.evaluate(mdp, share, tolerance=1e-11).value, rtol=1e-9)
     initial = np.full(40, 1 / 40)
-    find_visits(system, initial, 1e-9, visits)
+    find_visits(system, initial, 1e-9, 10, visits)
     dense = mdp.to_arrays()
     gain = (share * dense.rewards).sum(axis=1)
     assert visits @ gain == pytest.approx(initial @ value)
@@ -179,11 +180,11 @@ def test_a_randomised_policy_may_reach_a_state_by_several_rows():
 
 def test_the_cheapest_way_is_chosen(monkeypatch):
     mdp, _ = chain_problem()
-    assert choose_method(mdp).work < 40 * mdp.num_entries
+    assert choose_evaluator(mdp).work < 40 * mdp.num_entries
     random = sf.garnet(300, 3, 8, discount=0.9, rng=rng(0)).mdp
-    assert choose_method(random).kind == "products"
-    assert choose_method(sf.riverswim().mdp).kind == "full"
-    monkeypatch.setattr(methods, "FACTORED_STATES", 100)
-    assert choose_method(mdp).kind == "products"
-    monkeypatch.setattr(methods, "DIRECT_STATES", 0)
-    assert choose_method(sf.riverswim().mdp).kind in ("factored", "products")
+    assert choose_evaluator(random).kind == "products"
+    assert choose_evaluator(sf.riverswim().mdp).kind == "full"
+    monkeypatch.setattr(evaluator, "FACTORED_STATES", 100)
+    assert choose_evaluator(mdp).kind == "factored"  # in the order of the chain itself
+    monkeypatch.setattr(evaluator, "FULL_STATES", 0)
+    assert choose_evaluator(sf.riverswim().mdp).kind in ("factored", "products")

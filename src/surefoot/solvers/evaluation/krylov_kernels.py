@@ -160,3 +160,45 @@ def settle(start, column, chance, gain, discount, tolerance, max_sweeps, v, imag
                 goal = 0.25 * tolerance / reach
                 solve_sparse(start, column, chance, False, gain, goal, v, work)
                 attempts += 1
+
+
+@kernel(lean=True)
+def settle_visits(start, column, chance, right, goal, max_sweeps, x, work):
+    """Move ``x`` towards ``right + chance' x`` until no state's residual exceeds ``goal``.
+
+    Sweeps; where these turn out slow, BiCGSTAB, and sweeps again. O(entries) a sweep or product.
+    """
+    earlier, attempts = np.inf, 0
+    for sweep in range(max_sweeps):
+        image, most = work[0], 0.0
+        multiply(start, column, chance, True, x, image)
+        for s in range(len(x)):
+            residual = right[s] - image[s]
+            most = max(most, abs(residual))
+            x[s] += residual
+        if most <= goal:
+            break
+        place = sweep % PATIENCE
+        if place == PATIENCE // 2 - 1:
+            earlier = most
+        elif place == PATIENCE - 1 and attempts < ATTEMPTS:
+            rate = (most / earlier) ** (2.0 / PATIENCE)
+            if not np.log(goal / most) > WORTH_SWITCHING * np.log(rate):
+                solve_sparse(start, column, chance, True, right, goal, x, work)
+                attempts += 1
+
+
+@kernel(lean=True)
+def relax(start, column, chance, gain, count, v):
+    """Run Gauss-Seidel sweeps to and fro on ``v`` in place, solving out self-loops; O(entries)."""
+    size = len(v)
+    for sweep in range(count):
+        for position in range(size):
+            s = position if sweep % 2 == 0 else size - 1 - position
+            total, own = gain[s], 0.0
+            for e in range(start[s], start[s + 1]):
+                if column[e] == s:
+                    own += chance[e]
+                else:
+                    total += chance[e] * v[column[e]]
+            v[s] = total / (1.0 - own)

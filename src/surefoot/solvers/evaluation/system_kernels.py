@@ -7,8 +7,8 @@ model. Results are near, not certain: whoever promises something bounds the resi
 from typing import Any, NamedTuple
 
 from surefoot._compile import kernel
-from surefoot.certificates.factor_kernels import analyse, back_substitute, factorise
-from surefoot.certificates.krylov_kernels import settle, solve_sparse
+from surefoot.solvers.evaluation.factor_kernels import analyse, back_substitute, factorise
+from surefoot.solvers.evaluation.krylov_kernels import settle, settle_visits
 
 
 class System(NamedTuple):
@@ -69,6 +69,36 @@ def fill(system, draw, reward, state_rows, rows, share, row_start, successor, di
 
 
 @kernel(lean=True)
+def fill_rows(system, draw, gains, choice, row_start, successor, discount):
+    """Write the equations of one row per state, whose expected rewards are known."""
+    at = 0
+    for i in range(len(system.gain)):
+        row = choice[system.order[i]]
+        system.start[i] = at
+        for e in range(row_start[row], row_start[row + 1]):
+            system.column[at] = system.place[successor[e]]
+            system.chance[at] = discount * draw[e]
+            at += 1
+        system.gain[i] = gains[row]
+    system.start[len(system.gain)] = at
+
+
+@kernel(lean=True)
+def fill_from(system, start, target, chance, gain):
+    """Write equations that are known already, in the order of the states."""
+    at = 0
+    for i in range(len(system.gain)):
+        s = system.order[i]
+        system.start[i] = at
+        for e in range(start[s], start[s + 1]):
+            system.column[at] = system.place[target[e]]
+            system.chance[at] = chance[e]
+            at += 1
+        system.gain[i] = gain[s]
+    system.start[len(system.gain)] = at
+
+
+@kernel(lean=True)
 def find_places(system):
     """Find where the factors have entries: once for every policy, after `fill`."""
     if system.factored:
@@ -112,7 +142,7 @@ def find_value(system, discount, tolerance, max_sweeps, v):
 
 
 @kernel(lean=True)
-def find_visits(system, initial, goal, b):
+def find_visits(system, initial, goal, max_sweeps, b):
     """Move ``b`` to discounted visits ``initial' (I - chance)^-1``, residuals below ``goal``."""
     value = system.value
     if system.factored:
@@ -123,8 +153,9 @@ def find_visits(system, initial, goal, b):
         for i in range(len(value)):
             value[i] = b[system.order[i]]
             system.image[i] = initial[system.order[i]]
-        solve_sparse(
-            system.start, system.column, system.chance, True, system.image, goal, value, system.work
-        )
+        settle_visits(
+            system.start, system.column, system.chance, system.image, goal, max_sweeps, value,
+            system.work,
+        )  # fmt: skip
     for i in range(len(value)):
         b[system.order[i]] = value[i]

@@ -12,7 +12,8 @@ rounding charged on both sides. So neither elimination nor sweeps need to be tru
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.certificates.system_kernels import fill, find_places, find_value
+from surefoot.solvers.evaluation.dense_kernels import factorise, substitute
+from surefoot.solvers.evaluation.system_kernels import fill, find_places, find_value
 
 EPSILON = float(np.finfo(np.float64).eps)
 ROUND_SHARE = 0.02
@@ -26,25 +27,12 @@ def rounding(longest, largest):
 
 
 @kernel(lean=True)
-def eliminate(matrix, value):
-    """Solve ``matrix x = value`` in place; O(S^3/3).
-
-    No pivoting: ``I - discount P`` is strictly diagonally dominant by rows.
-    """
-    size = len(value)
-    for pivot in range(size):
-        for s in range(pivot + 1, size):
-            below = matrix[s, pivot]
-            if below != 0.0:
-                factor = below / matrix[pivot, pivot]
-                for t in range(pivot + 1, size):
-                    matrix[s, t] -= factor * matrix[pivot, t]
-                value[s] -= factor * value[pivot]
-    for s in range(size - 1, -1, -1):
-        total = value[s]
-        for t in range(s + 1, size):
-            total -= matrix[s, t] * value[t]
-        value[s] = total / matrix[s, s]
+def largest_size(numbers):
+    """Return the largest absolute value."""
+    most = 0.0
+    for e in range(len(numbers)):
+        most = max(most, abs(numbers[e]))
+    return most
 
 
 @kernel(lean=True)
@@ -69,8 +57,8 @@ def fill_system(draw, reward, state_rows, row_start, share, successor, discount,
 
 
 @kernel(lean=True)
-def residuals(draw, reward, state_rows, row_start, share, successor, discount, v, image):
-    """Write ``r + discount P v``; return its smallest and largest difference from ``v``."""
+def residuals(draw, reward, state_rows, row_start, share, successor, discount, v):
+    """Return the smallest and largest difference of ``r + discount P v`` from ``v``."""
     least, most = np.inf, -np.inf
     for s in range(len(v)):
         total = 0.0
@@ -79,7 +67,6 @@ def residuals(draw, reward, state_rows, row_start, share, successor, discount, v
             for e in range(row_start[m], row_start[m + 1]):
                 inner += draw[e] * (reward[e] + discount * v[successor[e]])
             total += share[m] * inner
-        image[s] = total
         least = min(least, total - v[s])
         most = max(most, total - v[s])
     return least, most
@@ -100,30 +87,38 @@ def bracket_return(initial, v, least, most, discount, longest, largest_reward, o
 
 
 @kernel(lean=True)
-def direct_returns(
-    draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
-    begin, end, matrix, value, image, out,
-):  # fmt: skip
-    """Write the return brackets of draws ``begin:end`` by elimination; O(S^3) a draw."""
-    for i in range(begin, end):
+def write_systems(
+    draws, rewards, state_rows, row_start, share, successor, discount, first, matrices, values
+):
+    """Write the full systems of one policy in the draws from ``first`` on."""
+    for k in range(len(values)):
+        i = first + k
         reward = rewards[i if len(rewards) > 1 else 0]
         fill_system(
-            draws[i], reward, state_rows, row_start, share, successor, discount, matrix, value
-        )
-        eliminate(matrix, value)
+            draws[i], reward, state_rows, row_start, share, successor, discount, matrices[k],
+            values[k],
+        )  # fmt: skip
+
+
+@kernel(lean=True)
+def bracket_values(
+    draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
+    begin, end, values, out,
+):  # fmt: skip
+    """Write the return brackets of draws ``begin:end``, whose values are about ``values``."""
+    for i in range(begin, end):
+        reward = rewards[i if len(rewards) > 1 else 0]
+        value = values[i - begin]
         least, most = residuals(
-            draws[i], reward, state_rows, row_start, share, successor, discount, value, image
+            draws[i], reward, state_rows, row_start, share, successor, discount, value
         )
-        largest_reward = 0.0
-        for e in range(len(reward)):
-            largest_reward = max(largest_reward, abs(reward[e]))
-        bracket_return(initial, value, least, most, discount, longest, largest_reward, out[i])
+        bracket_return(initial, value, least, most, discount, longest, largest_size(reward), out[i])
 
 
 @kernel(lean=True)
 def sparse_returns(
     draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
-    begin, end, tolerance, max_sweeps, rows, near, value, image, system, out,
+    begin, end, tolerance, max_sweeps, rows, near, value, system, out,
 ):  # fmt: skip
     """Write the return brackets of draws ``begin:end`` without a full matrix.
 
@@ -139,12 +134,9 @@ def sparse_returns(
             value[s] = near[s]
         find_value(system, discount, tolerance, max_sweeps, value)
         least, most = residuals(
-            draws[i], reward, state_rows, row_start, share, successor, discount, value, image
+            draws[i], reward, state_rows, row_start, share, successor, discount, value
         )
-        largest_reward = 0.0
-        for e in range(len(reward)):
-            largest_reward = max(largest_reward, abs(reward[e]))
-        bracket_return(initial, value, least, most, discount, longest, largest_reward, out[i])
+        bracket_return(initial, value, least, most, discount, longest, largest_size(reward), out[i])
 
 
 @kernel(lean=True)
@@ -199,35 +191,38 @@ def fill_choice(draw, reward, row_start, successor, discount, choice, matrix, va
 
 
 @kernel(lean=True)
-def direct_optima(
-    draws, rewards, first_row, row_start, successor, discount, initial, longest,
-    begin, end, max_rounds, choice, matrix, value, image, out,
-):  # fmt: skip
-    """Write brackets of the best return in draws ``begin:end``, by policy iteration.
+def write_choices(draws, rewards, row_start, successor, discount, which, choices, matrices, values):
+    """Write the full systems of the draws ``which``, each with a row per state of its own."""
+    for k in range(len(which)):
+        reward = rewards[which[k] if len(rewards) > 1 else 0]
+        fill_choice(
+            draws[which[k]], reward, row_start, successor, discount, choices[k], matrices[k],
+            values[k],
+        )  # fmt: skip
 
-    Each draw starts from the policy of the one before: two rounds are typical; O(S^3) a round.
+
+@kernel(lean=True)
+def improve_choices(
+    draws, rewards, first_row, row_start, successor, discount, initial, longest, which, final,
+    values, choices, image, changed, out,
+):  # fmt: skip
+    """Improve the policies of the draws ``which``; write the brackets of those that are best.
+
+    Switches pay off by more than rounding, so that this ends; ``final`` takes what there is.
     """
-    for i in range(begin, end):
+    for k in range(len(which)):
+        i = which[k]
         reward = rewards[i if len(rewards) > 1 else 0]
-        largest_reward = 0.0
-        for e in range(len(reward)):
-            largest_reward = max(largest_reward, abs(reward[e]))
-        for turn in range(max_rounds):
-            fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, value)
-            eliminate(matrix, value)
-            largest = 0.0
-            for s in range(len(value)):
-                largest = max(largest, abs(value[s]))
-            margin = 4 * rounding(longest, largest_reward + discount * largest)
-            least, most, changed = improve(
-                draws[i], reward, first_row, row_start, successor, discount, value, choice,
-                margin, image,
-            )  # fmt: skip
-            if not changed or turn == max_rounds - 1:
-                bracket_return(
-                    initial, value, least, most, discount, longest, largest_reward, out[i]
-                )
-                break
+        largest_reward = largest_size(reward)
+        margin = 4 * rounding(longest, largest_reward + discount * largest_size(values[k]))
+        least, most, changed[k] = improve(
+            draws[i], reward, first_row, row_start, successor, discount, values[k], choices[k],
+            margin, image,
+        )  # fmt: skip
+        if final or not changed[k]:
+            bracket_return(
+                initial, values[k], least, most, discount, longest, largest_reward, out[i]
+            )
 
 
 @kernel(lean=True)
@@ -244,9 +239,7 @@ def sparse_optima(
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
-        largest_reward = 0.0
-        for e in range(len(reward)):
-            largest_reward = max(largest_reward, abs(reward[e]))
+        largest_reward = largest_size(reward)
         for s in range(len(value)):
             choice[s], value[s] = first[s], near[s]
         for turn in range(max_rounds):
@@ -293,7 +286,8 @@ def all_policy_returns(
         for i in range(len(draws)):
             reward = rewards[i if len(rewards) > 1 else 0]
             fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, value)
-            eliminate(matrix, value)
+            factorise(matrix)
+            substitute(matrix, 0, value)
             least, most, largest_reward = np.inf, -np.inf, 0.0
             for s in range(len(value)):
                 row = choice[s]
