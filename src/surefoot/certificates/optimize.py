@@ -317,10 +317,13 @@ def _search(
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
     pool: list[tuple[str, Ints, float]] = []
+    known: dict[bytes, float] = {}
 
     def consider(name: str, choice: Ints) -> None:
-        reached = percentile(policy_values(batch, choice)[1], rank)
-        pool.append((name, choice, reached))
+        policy = choice.tobytes()
+        if policy not in known:
+            known[policy] = percentile(policy_values(batch, choice)[1], rank)
+        pool.append((name, choice, known[policy]))
         if progress is not None:
             progress(name, sign * max(entry[2] for entry in pool))
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from surefoot.solvers.evaluation.dense import solve_dense
 from surefoot.solvers.evaluation.dense_kernels import write_matrix
 from surefoot.solvers.evaluation.evaluator import Evaluator
-from surefoot.solvers.evaluation.system_kernels import fill_from, find_places, find_value
+from surefoot.solvers.evaluation.system_kernels import solve_one
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,8 +50,6 @@ def solve_equations(
         solved: Floats = right[0]
         return solved
     system = evaluator.system(len(equations.target))
-    fill_from(system, *equations)
-    find_places(system)
     value = v.copy()
-    find_value(system, discount, tolerance, MAX_SWEEPS, value)
+    solve_one(system, *equations, discount, tolerance, MAX_SWEEPS, value)
     return value

@@ -1,6 +1,7 @@
 """How the policies of a model are evaluated: the cheapest of three ways."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ FEW_STATES, FACTORED_STATES = 16, 4000
 and an order of many takes a table of all pairs of states."""
 PRODUCTS = 40
 """Products that an evaluation is taken to need, where nothing is eliminated."""
+NARROW = 4.0
+"""A band whose elimination costs no more than this, in the rest of an evaluation, will do."""
 SPARSE_COST = 3.0
 """What a multiplication costs that has to look up its places, in plain ones."""
 
@@ -66,6 +69,10 @@ class Evaluator:
         """Whether a full matrix is eliminated."""
         return self.kind == "full"
 
+    @cached_property
+    def _place(self) -> Ints:
+        return np.argsort(self.order)
+
     def system(self, entries: int) -> System:
         """Return room for the equations of a policy with so many entries."""
         size, fill = len(self.order), self.fill
@@ -75,7 +82,7 @@ class Evaluator:
 
         return System(
             factored=self.kind == "factored",
-            order=self.order, place=np.argsort(self.order),
+            order=self.order, place=self._place,
             start=ints(size + 1), column=ints(entries), chance=np.empty(entries),
             gain=np.empty(size),
             lower_start=ints(size + 1), lower_column=ints(fill), lower=np.empty(fill),
@@ -132,7 +139,7 @@ def direct_ways(links: Links, limit: float = np.inf, patience: float = 1.0) -> l
     widest = ((limit - rest) / (SPARSE_COST * size)) ** 0.5
     ways += _factored(band_order(size, links.source, links.target, widest), rest, limit)
     limit = min([limit, *(way.work for way in ways)])
-    if size <= FACTORED_STATES and limit > rest:
+    if size <= FACTORED_STATES and limit > NARROW * rest:
         most = min(patience * (limit - rest) / SPARSE_COST, 2.0**62)
         found = minimum_degree_order(size, links.source, links.target, int(most))
         ways += _factored(found, rest, limit)

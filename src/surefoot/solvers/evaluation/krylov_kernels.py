@@ -14,8 +14,9 @@ from surefoot._compile import kernel
 
 PATIENCE = 8
 """Sweeps before their speed is judged."""
-WORTH_SWITCHING = 16
-"""Sweeps that must be left for the other method to pay: it needs some twenty products."""
+WORTH_SWITCHING = 32
+"""Sweeps that must be left for the other method to pay: it needs some twenty products and combines
+ten vectors with each."""
 MAX_PRODUCTS = 2000
 VECTORS = 7
 """Vectors that the method works with."""

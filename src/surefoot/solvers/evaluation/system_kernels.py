@@ -142,6 +142,14 @@ def find_value(system, discount, tolerance, max_sweeps, v):
 
 
 @kernel(lean=True)
+def solve_one(system, start, target, chance, gain, discount, tolerance, max_sweeps, v):
+    """Move ``v`` to the solution of equations that are known already."""
+    fill_from(system, start, target, chance, gain)
+    find_places(system)
+    find_value(system, discount, tolerance, max_sweeps, v)
+
+
+@kernel(lean=True)
 def find_visits(system, initial, goal, max_sweeps, b):
     """Move ``b`` to discounted visits ``initial' (I - chance)^-1``, residuals below ``goal``."""
     value = system.value
