@@ -1,6 +1,6 @@
 """The study of mismatched scales as tables: in short, and in full."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from surefoot.studies.published import DELTAS, Method
@@ -60,13 +60,22 @@ def _verdicts(found: Sequence[Variant]) -> list[str]:
         "numbers, within two standard deviations or a tenth."
     ]
     if missed:
-        places = "; ".join(
-            f"{one.method.title}, delta {one.delta:g}: {number_text(one.mean)} where "
-            f"{number_text(one.published)} is printed"
-            for one in missed
-        )
-        said.append(f"It does not explain {places}.")
+        said.append(f"It does not explain {'; '.join(_misses_in_words(missed))}.")
     return said
+
+
+def _misses_in_words(missed: Sequence[Variant]) -> Iterator[str]:
+    for method, group in groupby(missed, key=lambda one: one.method):
+        own = list(group)
+        means, printed, deltas = (
+            " / ".join(texts)
+            for texts in (
+                [number_text(one.mean) for one in own],
+                [number_text(one.published) for one in own],
+                [f"{one.delta:g}" for one in own],
+            )
+        )
+        yield f"{method.title} (delta {deltas}): {means} where the paper prints {printed}"
 
 
 def full_table(domain: str, found: Sequence[Variant]) -> Table:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from surefoot._writing import replacing
+from surefoot.studies.data_set import RELATIVE_TOLERANCE
 from surefoot.studies.published import (
     IMPROVEMENT,
     NOMINAL,
@@ -127,13 +128,13 @@ def _decimal(value: float | None) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:+.0f}%"
+    return "-" if share is None else f"{round(100 * share):+d}%"
 
 
 def _spread(spread: Spread | None) -> str:
     if spread is None:
         return "-"
-    rounding = 1e-9 * abs(spread.mean)
+    rounding = RELATIVE_TOLERANCE * abs(spread.mean)  # what the solver leaves
     spread_sd = spread.sd if spread.sd > rounding else 0.0
     sd = f"{spread_sd:.0f}" if abs(spread.mean) >= 1000 else f"{spread_sd:.2g}"
     mean = number_text(spread.mean)
