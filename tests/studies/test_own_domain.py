@@ -99,15 +99,20 @@ def test_the_mismatch_study_takes_any_domain():
     assert len(full.rows) == len(found) == 32
 
 
-def test_promises_take_any_domain():
-    found = promises(OWN, 20, delta=0.2, seed=0)
+@pytest.fixture(scope="module")
+def promised():
+    return promises(OWN, 20, delta=0.2, seed=0)
+
+
+def test_promises_take_any_domain(promised):
+    found = promised
     assert found.domain == "workshop"
     assert found.row[2] == "-"
     assert found.certificate <= found.upper
 
 
-def test_a_var_promise_below_the_robust_one_says_why():
-    found = promises(OWN, 20, delta=0.2, seed=0)
+def test_a_var_promise_below_the_robust_one_says_why(promised):
+    found = promised
     strong = replace(found, var=max(found.robust_uniform, found.robust_optimised) + 1)
     assert strong.remark == ""
     assert strong.row[5] != "-"
