@@ -1,4 +1,4 @@
-"""Compute cells: the data of a data set once, then a set and a robust solution for every cell."""
+"""One data set: its counts and draws once, then a set and a robust solution for every cell."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +15,11 @@ from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
-from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.solver import solve
 from surefoot.studies import paper_setting, valid_setting
 from surefoot.studies.cells import Cell, Outcome
+from surefoot.studies.posteriors import POSTERIORS, Fit, fit_dirichlet
 
 Floats = NDArray[np.float64]
 
@@ -52,21 +53,28 @@ class DataSet:
     """The counts of one data set and what the paper's setting derives from them."""
 
     cell: Cell
-    truth: MDP
-    prior: float
+    domain: Domain
     counts: Counts
     clock: Clock
+    fit: Fit = fit_dirichlet
+
+    @property
+    def truth(self) -> MDP:
+        """The domain's own model."""
+        return self.domain.mdp
 
     @cached_property
-    def posterior(self) -> DirichletPosterior:
-        """The Dirichlet posterior on the true successors."""
-        return DirichletPosterior(self.counts, prior=self.prior)
+    def posterior(self) -> Posterior:
+        """The posterior on the true successors."""
+        with self.clock.stage("draws"):
+            return self.fit(self.counts, self.domain, self.cell.rng(2))
 
     @cached_property
     def draws(self) -> Floats:
         """``(n, E)``: the draws of the paper's setting."""
+        posterior = self.posterior
         with self.clock.stage("draws"):
-            return self.posterior.sample(self.cell.draws, self.cell.rng(1))
+            return posterior.sample(self.cell.draws, self.cell.rng(1))
 
     @cached_property
     def nominal(self) -> MDP:
@@ -84,9 +92,12 @@ class DataSet:
 
 
 def run_data_set(
-    cells: Sequence[Cell], domain: Domain | None = None
+    cells: Sequence[Cell], domain: Domain | None = None, fit: Fit | None = None
 ) -> Iterator[tuple[Cell, Outcome]]:
     """Compute cells that share a data set, one after another.
+
+    Without ``domain`` and ``fit`` the cells name a domain of the catalogue and a posterior of
+    :data:`surefoot.studies.posteriors.POSTERIORS`.
 
     Examples
     --------
@@ -101,11 +112,12 @@ def run_data_set(
     known = make_domain(first.domain) if domain is None else domain
     with clock.stage("data"):
         counts = known.simulate(first.samples, first.rng(0))
-    data = DataSet(cell=first, truth=known.mdp, prior=known.prior, counts=counts, clock=clock)
+    fit = POSTERIORS[first.posterior] if fit is None else fit
+    data = DataSet(cell=first, domain=known, counts=counts, clock=clock, fit=fit)
     for cell in cells:
         ambiguity, draws = BUILDERS[cell.setting, cell.method.basis](data, cell)
         with clock.stage("solve"):
-            tolerance = RELATIVE_TOLERANCE * _largest_return(known.mdp)
+            tolerance = RELATIVE_TOLERANCE * largest_return(known.mdp)
             # Plain sweeps: the sure way, and quick at these sizes and tolerances.
             solution = solve(
                 ambiguity.mdp, ambiguity, algorithm="value_iteration", tolerance=tolerance
@@ -121,7 +133,14 @@ def run_data_set(
         )
 
 
-def _largest_return(mdp: MDP) -> float:
+def largest_return(mdp: MDP) -> float:
+    """Return a bound on the size of any return, the unit of tolerances.
+
+    Examples
+    --------
+    >>> round(largest_return(make_domain("machine").mdp))
+    400
+    """
     return max(1e-12, float(np.abs(mdp.reward).max())) / (1 - mdp.discount)
 
 
@@ -134,16 +153,18 @@ def _paper_bayesian(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
 
 def _paper_frequentist(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
     mdp, values = data.nominal, data.values
+    bound = "bernstein" if cell.setting == "bernstein" else "hoeffding"
     with data.clock.stage("set"):
         found = paper_setting.paper_frequentist_set(
-            cell.samples, mdp, values, cell.method, cell.delta
+            cell.samples, mdp, values, cell.method, cell.delta, bound
         )
     return found, 0
 
 
 def _valid_bayesian(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
+    posterior = data.posterior
     with data.clock.stage("set"):
-        return valid_setting.bayesian_set(data.posterior, data.truth, cell)
+        return valid_setting.bayesian_set(posterior, data.truth, cell)
 
 
 def _valid_frequentist(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
@@ -156,6 +177,7 @@ Builder = Callable[[DataSet, Cell], tuple[AmbiguitySet, int]]
 BUILDERS: dict[tuple[str, str], Builder] = {
     ("paper", "bayesian"): _paper_bayesian,
     ("paper", "frequentist"): _paper_frequentist,
+    ("bernstein", "frequentist"): _paper_frequentist,
     ("valid", "bayesian"): _valid_bayesian,
     ("valid", "frequentist"): _valid_frequentist,
 }
