@@ -54,7 +54,7 @@ def test_a_gain_is_a_difference_of_returns(steps):
     assert told.truth == pytest.approx(one - other)
     uniform = Choice(states=WORLD.labels, actions=WORLD.actions, policy=random_shares(WORLD))
     told = judge(claim(0.0, kind="difference", against=uniform), WORLD, LOG)
-    assert told.truth == pytest.approx(optimum(WORLD) - earned(WORLD, both[1] * 0).total, abs=0.1)
+    assert told.truth == pytest.approx(optimum(WORLD) - earned(WORLD, random_shares(WORLD)).total)
 
 
 def test_a_withheld_sentence_is_not_broken():

@@ -115,11 +115,3 @@ class World:
         """The range of rewards that its owner would declare; None where there is none."""
         acted = ~self.terminal[self.mdp.row_state[self.mdp.entry_row]]
         return self.law.range(self.reward[acted])
-
-    @property
-    def returns_range(self) -> tuple[float, float]:
-        """The lowest and highest value that rewards within their range could add up to."""
-        low, high = self.reward_range or (-np.inf, np.inf)
-        if self.terminal.any():
-            low, high = min(low, 0.0), max(high, 0.0)
-        return low / (1 - self.mdp.discount), high / (1 - self.mdp.discount)
