@@ -111,8 +111,8 @@ def share_delta(delta: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> share_delta(0.05)
-    (0.04, 0.010000000000000002)
+    >>> share_delta(0.5)
+    (0.4, 0.1)
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta}; it must lie between 0 and 1.")
@@ -151,7 +151,7 @@ def earned(
     ...     ended = np.arange(300) < 200
     >>> found = earned(Three, lowest=0.0, highest=1.0, delta=0.05)
     >>> found.episodes, found.cut, round(found.lower, 2), round(found.upper, 2)
-    (300, 100, 0.43, 0.59)
+    (300, 100, 0.44, 0.58)
     """
     if not -np.inf < lowest <= highest < np.inf:
         raise ValueError(

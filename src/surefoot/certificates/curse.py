@@ -118,7 +118,7 @@ def summarize(differences: Floats) -> Curse:
     --------
     >>> curse = summarize(np.array([0.1, 0.3, 0.1, 0.3]))
     >>> round(curse.mean, 3), round(curse.spread, 3)
-    (0.2, 0.141)
+    (0.2, 0.115)
     """
     if not np.all(np.isfinite(differences)):
         raise ValueError("a half of the log has no finite value for the policy chosen on the other.")

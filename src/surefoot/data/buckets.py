@@ -95,8 +95,8 @@ def deal(counts: Counts, seed: int) -> BucketCounts:
     --------
     >>> counts = Counts.from_arrays([[[300, 100]], [[0, 240]]])
     >>> parts = deal(counts, seed=1)
-    >>> np.bincount(parts.bucket, parts.count).tolist()
-    [40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40]
+    >>> {int(size) for size in np.bincount(parts.bucket, parts.count)}
+    {40}
     """
     whole = np.floor(counts.count).astype(np.int64)
     if not np.array_equal(whole, counts.count):
@@ -141,7 +141,7 @@ def part(counts: Counts, parts: BucketCounts, chosen: ArrayLike) -> Counts:
     >>> counts = Counts.from_arrays([[[300, 100]], [[0, 240]]])
     >>> parts = deal(counts, seed=1)
     >>> half = part(counts, parts, range(8))
-    >>> half.visits.sum(), (half.visits + part(counts, parts, range(8, 16)).visits).tolist()
+    >>> int(half.visits.sum()), (half.visits + part(counts, parts, range(8, 16)).visits).tolist()
     (320, [400, 240])
     """
     wanted = np.zeros(NUM_BUCKETS, dtype=np.bool_)

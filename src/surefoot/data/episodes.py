@@ -12,7 +12,7 @@ rows, so that an episode that goes on in a later log keeps its bucket on every m
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def identity_of(seed: int, label: Any) -> int:
     Examples
     --------
     >>> identity_of(0, "patient 7") % 16
-    9
+    14
     >>> identity_of(0, 12) == identity_of(0, "12")
     True
     """
@@ -221,8 +221,9 @@ def follow_episodes(
             sample = Paths(
                 start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket
             )
-    if sample is None:
-        raise ValueError(f"{layout.source.name}: there is no transition to follow.")
+    total = sum(int(part["counts"].count.sum()) for part in parts)
+    if sample is None or total != counts.count.sum():
+        _refuse_foreign()
     return _together(parts, sample, counts, discount, seed)
 
 
@@ -331,11 +332,15 @@ def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any
     wanted = (steps["s"] * actions + steps["a"]) * size + successor
     entry = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     if not np.array_equal(keys[entry], wanted):
-        raise ValueError(
-            "the log holds transitions that were not counted. Read episodes from the log, and with "
-            "the columns, that the counts were read from."
-        )
+        _refuse_foreign()
     reward = steps["r"]
     if counts.given is not None and counts.reward_mean is not None:
         reward = counts.reward_mean[entry]
     return {"entry": entry, "reward": np.ascontiguousarray(reward, dtype=np.float64)}
+
+
+def _refuse_foreign() -> NoReturn:
+    raise ValueError(
+        "the log holds transitions that were not counted, or lacks some that were. Read episodes "
+        "from the log, and with the columns, that the counts were read from."
+    )
