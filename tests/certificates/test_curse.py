@@ -36,7 +36,9 @@ def measured(counts: Counts, seed: int, *, fixed: bool = False) -> float:
 
 def test_equal_arms_show_the_luck_of_the_best() -> None:
     """Thirty equal arms, halves of 50 tries: the best of thirty is two deviations lucky."""
-    found = [measured(bandit(np.random.default_rng(i), np.full(ARMS, 0.5), 100), i) for i in range(15)]
+    found = [
+        measured(bandit(np.random.default_rng(i), np.full(ARMS, 0.5), 100), i) for i in range(15)
+    ]
     deviation = np.sqrt(0.25 / 50)
     # Whole-log noise is shared by the halves, whose own luck is sqrt(1/50 - 1/100) each way.
     assert 1.0 * deviation < np.mean(found) < 3.0 * deviation

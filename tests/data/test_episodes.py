@@ -25,7 +25,9 @@ def random_log(rng: np.random.Generator, size: int = 60) -> dict[str, Any]:
         for step in range(int(rng.integers(1, 9))):
             action, after = int(rng.integers(2)), int(rng.integers(5))
             reward = float(rng.normal()) if action else float(after)
-            rows.append((f"p{episode}", step + 3, f"s{state}", action, reward, f"s{after}", after == 4))
+            rows.append(
+                (f"p{episode}", step + 3, f"s{state}", action, reward, f"s{after}", after == 4)
+            )
             if after == 4:
                 break
             state = after
@@ -63,7 +65,9 @@ def as_table(counts: Counts, episodes: Episodes) -> dict[int, tuple[float, int, 
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["memory", "csv", "parquet", "following rows", "shuffled", "parts"])
+@pytest.mark.parametrize(
+    "kind", ["memory", "csv", "parquet", "following rows", "shuffled", "parts"]
+)
 def test_episodes_against_a_loop(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,12 @@
 """What the held-out part of a log says about a model and a policy made without it.
 
 The promise of a policy cannot be observed in a log of other behaviour. Two things can: how often
-the held-out part B shows what part A never saw, against the mass that A's posterior left for it; and
-whether the steps of the policy that B happens to contain bring what A expected of them. Passing
+the held-out part B shows what part A never saw, against the mass that A's posterior left for it;
+and whether the steps of the policy that B happens to contain bring what A expected of them. Passing
 proves little. Failing means that the model of A is wrong in a way that matters.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,10 @@ from surefoot.data.counting import Counts
 
 LEVEL = 0.01
 """A backtest fails below this, shared by its two tests."""
-DRAWS = 4000
+SIMULATIONS = 2000
 """Simulated numbers of new successors: enough for a p-value of half the level."""
+ENOUGH_ROWS = 100
+"""Rows that share the variance about equally, from which their sum is taken as normal."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,7 +92,12 @@ class Backtest:
 
 
 def new_successors(
-    trials: ArrayLike, seen: ArrayLike, unseen_mass: ArrayLike, rng: np.random.Generator
+    trials: ArrayLike,
+    seen: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    beta: ArrayLike | None = None,
+    draws: ArrayLike | None = None,
 ) -> NewSuccessors:
     """Compare new successors in B with their predictive law under A's posterior.
 
@@ -98,50 +106,71 @@ def new_successors(
     trials, seen
         ``(R,)``: B's transitions in each row, and how many of them led to a successor that A did
         not see there.
-    unseen_mass
-        ``(D, R)``: draws of the mass of those successors from A's posterior, rows of one draw
-        together; or ``(2, R)`` parameters of independent Beta distributions (unseen, seen) with
-        ``D = 2`` never being a number of draws.
     rng
         Simulates the numbers.
+    beta
+        ``(2, R)``: the mass of those successors is Beta(``beta[0]``, ``beta[1]``), rows independent.
+    draws
+        ``(D, R)``: or draws of it from A's posterior, for rows that depend on each other.
 
     Notes
     -----
-    The p-value is exact up to simulation: in each draw a mass for every row and a binomial number.
-    ``(1 + #{simulated >= seen}) / (1 + draws)``.
+    The p-value is exact up to simulation: a mass for every row and a binomial number, and
+    ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred independent rows or more share
+    the variance, the sum is normal and is not simulated.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> parameters = [[1.0, 1.0], [9.0, 9.0]]  # Beta(1, 9): a tenth unseen
-    >>> new_successors([10, 10], [1, 1], parameters, rng).expected
+    >>> beta = [[1.0, 1.0], [9.0, 9.0]]  # Beta(1, 9): a tenth unseen
+    >>> new_successors([10, 10], [1, 1], rng, beta=beta).expected
     2.0
-    >>> new_successors([50, 50], [40, 45], parameters, rng).p_value < 0.001
+    >>> new_successors([50, 50], [40, 45], rng, beta=beta).p_value < 0.001
     True
     """
     number, observed = np.asarray(trials, dtype=np.int64), np.asarray(seen, dtype=np.int64)
-    mass = np.asarray(unseen_mass, dtype=np.float64)
+    if (beta is None) == (draws is None):
+        raise ValueError("give the unseen mass once: as beta= or as draws=.")
+    mass = np.asarray(draws if beta is None else beta, dtype=np.float64)
+    _check_numbers(number, observed, mass)
+    total = int(observed.sum())
+    if beta is None:
+        expected = float(number @ mass.mean(axis=0))
+        p_value = _simulated(total, number, (mass[i % len(mass)] for i in range(SIMULATIONS)), rng)
+    else:
+        expected, p_value = _beta_binomial(total, number, mass, rng)
+    return NewSuccessors(seen=total, expected=expected, tried=int(number.sum()), p_value=p_value)
+
+
+def _check_numbers(number: Ints, observed: Ints, mass: Floats) -> None:
     if mass.ndim != 2 or mass.shape[1:] != number.shape or observed.shape != number.shape:
         raise ValueError(
-            f"trials {number.shape}, seen {observed.shape} and unseen_mass {mass.shape} must be "
-            "(R,), (R,) and (D, R)."
+            f"trials {number.shape}, seen {observed.shape} and the unseen mass {mass.shape} must "
+            "be (R,), (R,) and (2, R) or (D, R)."
         )
     if np.any(observed > number) or np.any(observed < 0):
         raise ValueError("seen must lie between 0 and trials in every row.")
-    if len(mass) == 2:
-        expected = float(number @ (mass[0] / mass.sum(axis=0)))
-        drawn = (rng.beta(mass[0], mass[1]) for _ in range(DRAWS))
-    else:
-        expected = float(number @ mass.mean(axis=0))
-        drawn = (mass[i % len(mass)] for i in range(DRAWS))
-    simulated = np.array([int(rng.binomial(number, np.clip(p, 0.0, 1.0)).sum()) for p in drawn])
-    total = int(observed.sum())
-    return NewSuccessors(
-        seen=total,
-        expected=expected,
-        tried=int(number.sum()),
-        p_value=float((1 + np.count_nonzero(simulated >= total)) / (1 + DRAWS)),
-    )
+
+
+def _beta_binomial(
+    total: int, number: Ints, beta: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the expected sum of beta-binomial numbers, and the probability of so many or more."""
+    size = beta.sum(axis=0)
+    mean = beta[0] / size
+    variance = number * mean * (1 - mean) * (size + number) / (size + 1)
+    spread, expected = float(variance.sum()), float(number @ mean)
+    if spread > 0 and spread**2 >= ENOUGH_ROWS * float((variance**2).sum()):
+        return expected, float(stats.norm.sf((total - 0.5 - expected) / np.sqrt(spread)))
+    masses = (rng.beta(beta[0], beta[1]) for _ in range(SIMULATIONS))
+    return expected, _simulated(total, number, masses, rng)
+
+
+def _simulated(
+    total: int, number: Ints, masses: Iterable[Floats], rng: np.random.Generator
+) -> float:
+    sums = np.array([rng.binomial(number, np.clip(mass, 0.0, 1.0)).sum() for mass in masses])
+    return float((1 + np.count_nonzero(sums >= total)) / (1 + len(sums)))
 
 
 def newly_seen(known: Counts, held_out: Counts) -> tuple[Ints, Ints, Ints]:
@@ -176,14 +205,18 @@ def _row_keys(counts: Counts) -> Ints:
 
 
 def advantage(
-    occupancy: ArrayLike, expected: ArrayLike, variance: ArrayLike, mean: ArrayLike, number: ArrayLike
+    occupancy: ArrayLike,
+    expected: ArrayLike,
+    variance: ArrayLike,
+    mean: ArrayLike,
+    number: ArrayLike,
 ) -> Advantage:
     """Compare what the policy's steps brought in B with what A expected of them.
 
     Parameters
     ----------
     occupancy
-        ``(S,)``: ``d_A``, the discounted visits of the policy in A's model (they need not sum to 1).
+        ``(S,)``: ``d_A``, the discounted visits of the policy in A's model (of any sum).
     expected, variance
         ``(S,)``: mean and variance, in A, of ``z = r + discount v_A(s')`` in the row (s, pi_A(s)).
     mean, number

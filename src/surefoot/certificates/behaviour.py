@@ -17,8 +17,8 @@ from surefoot.certificates.betting import mean_above
 BEHAVIOUR_SHARE = 0.2
 """The share of delta that behaviour's side of a gain gets.
 
-Its interval widens with ``sqrt(log(1/delta))`` only: a fifth instead of a half of .05 costs it about
-10%. The policy's side is mostly the wider one and rests on an order statistic, which needs draws in
+Its interval widens with ``sqrt(log(1/delta))`` only: a fifth instead of a half of .05 costs it
+about 10%. The policy's side is mostly the wider one and rests on an order statistic, which needs draws in
 proportion to ``1/delta``.
 """
 FEWEST_EPISODES = 10
@@ -205,11 +205,11 @@ def _unseen_share(episodes: Followed, horizon: int | None) -> Any:
 
 def _check_limits(least: Any, most: Any, lowest: float, highest: float) -> None:
     room = ROUNDING * max(abs(lowest), abs(highest), 1.0)
-    if most.max() > highest + room or least.min() < lowest - room:
+    beyond = most.max() if most.max() > highest + room else least.min()
+    if not lowest - room <= beyond <= highest + room:
         raise ValueError(
-            f"an episode of the log earned {float(most.max() if most.max() > highest else least.min())}"
-            f", outside of the limits of a return ({lowest}, {highest}). Correct the declared range "
-            "of rewards."
+            f"an episode of the log earned {float(beyond)}, outside of the limits of a return "
+            f"({lowest}, {highest}). Correct the declared range of rewards."
         )
 
 

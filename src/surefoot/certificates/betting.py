@@ -2,18 +2,18 @@
 
 Let ``Y_i >= 0`` and ``nu_i = E[Y_i | what came before]``. For any ``theta > 0`` fixed beforehand,
 ``prod (1 + theta Y_i) / (1 + theta nu_i)`` has mean 1, and since the logarithm is concave
-``prod (1 + theta nu_i) <= (1 + theta nu)^n`` where ``nu`` is the average of the ``nu_i``. By Markov's
-inequality
+``prod (1 + theta nu_i) <= (1 + theta nu)^n`` where ``nu`` is the average of the ``nu_i``. By
+Markov's inequality
 
     P[ sum_j w_j prod_i (1 + theta_j Y_i) / (1 + theta_j nu)^n >= 1/delta ] <= delta
 
 for fixed weights ``w_j`` that sum to 1. The left-hand side falls with ``nu``: the bound is where it
 crosses ``1/delta``. With ``lambda = theta / (1 + theta nu)`` each factor is the bet
-``1 + lambda (Y - nu)`` (Waudby-Smith and Ramdas 2024). The bets do not change from one number to the
-next, and that is what makes the statement hold for numbers that are neither identically distributed
-nor independent: for a behaviour that learns, ``nu`` is the average over the episodes of the log.
-Independence of the number ``n`` itself is needed: the log must not have been stopped because of what
-it showed.
+``1 + lambda (Y - nu)`` (Waudby-Smith and Ramdas 2024). The bets do not change from one number to
+the next, and that is what makes the statement hold for numbers that are neither identically
+distributed nor independent: for a behaviour that learns, ``nu`` is the average over the episodes of
+the log. The number ``n``, on which the bets depend, must be fixed: the log must not have been
+stopped because of what it showed.
 """
 
 import numpy as np

@@ -121,7 +121,9 @@ def summarize(differences: Floats) -> Curse:
     (0.2, 0.115)
     """
     if not np.all(np.isfinite(differences)):
-        raise ValueError("a half of the log has no finite value for the policy chosen on the other.")
+        raise ValueError(
+            "a half of the log has no finite value for the policy chosen on the other."
+        )
     sd = float(differences.std(ddof=1))
     pairs = differences.reshape(-1, 2).mean(axis=1)
     error = float(pairs.std(ddof=1)) / np.sqrt(len(pairs)) if len(pairs) > 1 else sd

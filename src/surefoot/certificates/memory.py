@@ -1,13 +1,13 @@
-"""Does the early part of an episode predict its late part, given state and action?
+"""Whether the early part of an episode predicts its late part, given state and action.
 
-In a Markov world, what a step brings, ``z = r + discount v(s')``, has the same mean whenever its row
-(state and action) is played: what came before in the episode does not help. Where the state lacks
+In a Markov world, what a step brings, ``z = r + discount v(s')``, has the same mean whenever its
+row (state and action) is played: what came before in the episode does not help. Where the state lacks
 something that stays with an episode (a type of patient), steps that came out better than their rows
 promise are followed by more such steps, or by fewer.
 
 The statistic is ``T = sum over episodes of g``, ``g = sum_t u_t h_t``, ``h_t = sum_{k<t} w_k``: the
-residual of a step times the sum of the earlier residuals of its episode. Both are taken within rows,
-so that behaviour may choose actions in any way, also by learning. Row means come from *other*
+residual of a step times the sum of the earlier residuals of its episode. Both are taken within
+rows, so that behaviour may choose actions in any way, also by learning. Row means come from *other*
 episodes, and those of ``u`` and of ``w`` from two different halves of the log: with one common mean
 the same error would stand in both factors, and a row that is played often would look as if it had a
 memory. ``T / sqrt(sum g^2)`` is then about normal (a martingale's central limit theorem).
@@ -22,8 +22,8 @@ from scipy import stats
 FEWEST = 30
 """Episodes that say something, below which nothing is said.
 
-Heavy tails of ``g`` make the statistic's tails lighter, not heavier: it is divided by its own spread
-(for symmetric ``g``, ``P[T > x] <= exp(-x^2/2)`` in any sample).
+Heavy tails of ``g`` make the statistic's tails lighter, not heavier: it is divided by its own
+spread (for symmetric ``g``, ``P[T > x] <= exp(-x^2/2)`` in any sample).
 """
 
 Ints = NDArray[np.int64]
@@ -59,8 +59,8 @@ def early_and_late(start: Ints, row: Ints, value: Floats, half: NDArray[np.bool_
     row
         ``(M,)``; the state-action pair of each step.
     value
-        ``(M,)``; what the step brought: the reward plus the discounted value of the next state, from
-        any fixed value function. One that was estimated from the log as a whole will do.
+        ``(M,)``; what the step brought: the reward plus the discounted value of the next state,
+        from any fixed value function. One that was estimated from the log as a whole will do.
     half
         ``(N,)``; a split of the episodes at random, such as by their buckets.
 

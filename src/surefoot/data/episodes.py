@@ -174,7 +174,9 @@ def read_episodes(
             for role, given in zip(source.ROLES, (episode, step, terminal), strict=True)
         )
     if episode is None or step is None:
-        raise ValueError("episodes are told apart by episode= and put in order by step=: pass both.")
+        raise ValueError(
+            "episodes are told apart by episode= and put in order by step=: pass both."
+        )
     wanted = {*as_names("state", state), *as_names("action", action), episode, step}
     wanted |= {*(next_names(state, next_state) or ())}
     wanted |= {name for name in (reward, terminal) if name is not None}
@@ -218,9 +220,7 @@ def follow_episodes(
             }
         )  # fmt: skip
         if sample is None:
-            sample = Paths(
-                start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket
-            )
+            sample = Paths(start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket)
     total = sum(int(part["counts"].count.sum()) for part in parts)
     if sample is None or total != counts.count.sum():
         _refuse_foreign()
