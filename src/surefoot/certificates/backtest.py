@@ -109,15 +109,15 @@ def new_successors(
     rng
         Simulates the numbers.
     beta
-        ``(2, R)``: the mass of those successors is Beta(``beta[0]``, ``beta[1]``), rows independent.
+        ``(2, R)``: their mass is Beta(``beta[0]``, ``beta[1]``), rows independent.
     draws
         ``(D, R)``: or draws of it from A's posterior, for rows that depend on each other.
 
     Notes
     -----
     The p-value is exact up to simulation: a mass for every row and a binomial number, and
-    ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred independent rows or more share
-    the variance, the sum is normal and is not simulated.
+    ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred independent rows or more
+    share the variance, the sum is normal and is not simulated.
 
     Examples
     --------
@@ -136,7 +136,8 @@ def new_successors(
     total = int(observed.sum())
     if beta is None:
         expected = float(number @ mass.mean(axis=0))
-        p_value = _simulated(total, number, (mass[i % len(mass)] for i in range(SIMULATIONS)), rng)
+        masses = (mass[i % len(mass)] for i in _blocks(len(number)))
+        p_value = _simulated(total, number, masses, rng)
     else:
         expected, p_value = _beta_binomial(total, number, mass, rng)
     return NewSuccessors(seen=total, expected=expected, tried=int(number.sum()), p_value=p_value)
@@ -162,14 +163,21 @@ def _beta_binomial(
     spread, expected = float(variance.sum()), float(number @ mean)
     if spread > 0 and spread**2 >= ENOUGH_ROWS * float((variance**2).sum()):
         return expected, float(stats.norm.sf((total - 0.5 - expected) / np.sqrt(spread)))
-    masses = (rng.beta(beta[0], beta[1]) for _ in range(SIMULATIONS))
+    masses = (rng.beta(beta[0], beta[1], (len(i), len(number))) for i in _blocks(len(number)))
     return expected, _simulated(total, number, masses, rng)
+
+
+def _blocks(rows: int) -> list[Ints]:
+    """Return the numbers of the simulations, in blocks of about a million values."""
+    return np.array_split(np.arange(SIMULATIONS), 1 + SIMULATIONS * rows // 10**6)
 
 
 def _simulated(
     total: int, number: Ints, masses: Iterable[Floats], rng: np.random.Generator
 ) -> float:
-    sums = np.array([rng.binomial(number, np.clip(mass, 0.0, 1.0)).sum() for mass in masses])
+    sums = np.concatenate(
+        [rng.binomial(number, np.clip(mass, 0.0, 1.0)).sum(axis=1) for mass in masses]
+    )
     return float((1 + np.count_nonzero(sums >= total)) / (1 + len(sums)))
 
 

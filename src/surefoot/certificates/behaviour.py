@@ -18,8 +18,8 @@ BEHAVIOUR_SHARE = 0.2
 """The share of delta that behaviour's side of a gain gets.
 
 Its interval widens with ``sqrt(log(1/delta))`` only: a fifth instead of a half of .05 costs it
-about 10%. The policy's side is mostly the wider one and rests on an order statistic, which needs draws in
-proportion to ``1/delta``.
+about 10%. The policy's side is mostly the wider one and rests on an order statistic, which needs
+draws in proportion to ``1/delta``.
 """
 FEWEST_EPISODES = 10
 """Fewer say nothing: a few long trajectories have no finite-sample interval without mixing."""

@@ -1,9 +1,9 @@
 """Whether the early part of an episode predicts its late part, given state and action.
 
 In a Markov world, what a step brings, ``z = r + discount v(s')``, has the same mean whenever its
-row (state and action) is played: what came before in the episode does not help. Where the state lacks
-something that stays with an episode (a type of patient), steps that came out better than their rows
-promise are followed by more such steps, or by fewer.
+row (state and action) is played: what came before in the episode does not help. Where the state
+lacks something that stays with an episode (a type of patient), steps that came out better than
+their rows promise are followed by more such steps, or by fewer.
 
 The statistic is ``T = sum over episodes of g``, ``g = sum_t u_t h_t``, ``h_t = sum_{k<t} w_k``: the
 residual of a step times the sum of the earlier residuals of its episode. Both are taken within
