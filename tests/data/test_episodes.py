@@ -132,6 +132,18 @@ def test_a_gap_cuts_an_episode() -> None:
     assert episodes.time_limit == 2
 
 
+def test_states_of_several_columns_and_ends_without_a_state() -> None:
+    log = {
+        "episode": [1, 1, 2], "step": [0, 1, 0], "x": [0, 1, 0], "y": ["a", "b", "a"],
+        "action": [0, 0, 0], "reward": [1.0, 2.0, 4.0], "next_x": [1, None, 1],
+        "next_y": ["b", None, "b"], "terminal": [False, True, False],
+    }  # fmt: skip
+    counts, episodes = followed(pl.DataFrame(log), state=("x", "y"))
+    assert sorted(zip(episodes.earned, episodes.ended, strict=True)) == [(2.8, True), (4.0, False)]
+    assert [counts.state_labels[s] for s in episodes.first] == [(0, "a"), (0, "a")]
+    assert np.array_equal(part(counts, episodes.parts, range(16)).count, counts.count)
+
+
 def test_given_rewards_are_used() -> None:
     log = random_log(np.random.default_rng(4))
     counts = read_transitions(log, **ROLES | {"reward": lambda s, a, t: 1.0})

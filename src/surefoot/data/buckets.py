@@ -150,8 +150,9 @@ def part(counts: Counts, parts: BucketCounts, chosen: ArrayLike) -> Counts:
     entry, count = parts.entry[here], parts.count[here]
     total = np.bincount(entry, count, counts.num_entries).astype(np.int64)
     seen = np.flatnonzero(total)
+    successor = counts.successor[seen].astype(np.int64)
     rows = pack(
-        counts.entry_state[seen], counts.entry_action[seen], counts.successor[seen],
+        counts.entry_state[seen], counts.entry_action[seen], successor,
         counts.num_states, counts.num_actions,
     )  # fmt: skip
     starts = None if parts.starts is None else parts.starts[wanted].sum(axis=0)

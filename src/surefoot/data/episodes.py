@@ -197,7 +197,7 @@ def follow_episodes(
     discount: float, seed: int, drop_missing: bool,
 ) -> Episodes:  # fmt: skip
     """Follow the episodes of an open log: one pass in the order of episodes and steps."""
-    parts = []
+    parts: list[dict[str, Any]] = []
     sample: Paths | None = None
     for steps in _ordered_steps(connection, layout, counts, seed, drop_missing):
         identity, begin = np.unique(steps["id"], return_index=True)
@@ -308,13 +308,13 @@ def _register_labels(connection: Connection, layout: Layout, counts: Counts) -> 
         ("action", counts.action_labels, len(layout.action_kinds)),
     ):
         # The terminal state that is ours has one part only, whatever the states have.
-        named = [
+        named: list[tuple[Any, int]] = [
             (label if size > 1 else (label,), i)
             for i, label in enumerate(labels or ())
             if size == 1 or isinstance(label, tuple)
         ]
-        table = {
-            f"k{j}": np.array([str(label[j]) for label, _ in named], dtype=object)
+        table: dict[str, Any] = {
+            f"k{j}": np.array([str(label[j]) for label, _ in named], dtype=np.object_)
             for j in range(size)
         }
         ids = np.array([i for _, i in named], dtype=np.int64)
