@@ -49,13 +49,13 @@ class Case:
 def garnet_case(name: str, size: Size, discount: float) -> Case:
     """Return a random model with boxes of half-width ``0.5 / successors``."""
     rng = np.random.default_rng(SEED)
-    mdp = garnet(*size, discount=discount, rng=rng)
+    mdp = garnet(*size, discount=discount, rng=rng).mdp
     return _surround(name, mdp, 0.5 / size.successors, rng)
 
 
 def river_case(name: str, num_states: int, discount: float) -> Case:
     """Return a river, where values travel far and sweeps converge slowly."""
-    mdp = river_chain(num_states, discount=discount)
+    mdp = river_chain(num_states, discount=discount).mdp
     return _surround(name, mdp, RIVER_HALF_WIDTH, np.random.default_rng(SEED))
 
 

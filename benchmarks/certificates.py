@@ -11,8 +11,9 @@ import time
 import numpy as np
 
 import surefoot as sf
-from surefoot.certificates.returns import policy_returns, rewards_of
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rate(name: str, mdp: sf.MDP, posterior: sf.DirichletPosterior, draws: int) -> None:
@@ -48,8 +49,8 @@ def main() -> None:
         population[1], population[0], delta=0.05, draws=2000, rng=np.random.default_rng(1)
     )
     print(f"population, optimize, 2000 draws each: {time.perf_counter() - began:.1f} s", result)
-    model = sf.garnet(2000, 10, 10, discount=0.95, rng=np.random.default_rng(2))
-    counts = sf.Domain(name="garnet", mdp=model).simulate(20, np.random.default_rng(3))
+    large = sf.garnet(2000, 10, 10, discount=0.95, rng=np.random.default_rng(2))
+    counts = large.simulate(20, np.random.default_rng(3))
     mdp = counts.to_mdp(discount=0.95, initial="uniform", prior=1.0)
     policy = sf.solve(mdp).policy
     posterior = sf.DirichletPosterior(counts)

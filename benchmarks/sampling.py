@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.posterior.dirichlet import DirichletPosterior
 
 DRAWS, ENTRIES, RUNS = 2000, 1200, 15

@@ -55,7 +55,7 @@ class ScaleRun:
 def build(states: int, discount: float) -> tuple[MDP, AmbiguitySet]:
     """Return a random model with a weighted L1 ball around every row."""
     rng = np.random.default_rng(SEED)
-    mdp = garnet(states, ACTIONS, SUCCESSORS, discount=discount, rng=rng)
+    mdp = garnet(states, ACTIONS, SUCCESSORS, discount=discount, rng=rng).mdp
     budget = np.full(mdp.num_rows, BUDGET)
     budget.setflags(write=False)
     weights = random_weights(mdp.num_entries, rng)

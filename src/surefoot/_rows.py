@@ -1,11 +1,29 @@
 """How rows and entries are stored, the same in counts, models and posteriors."""
 
+from dataclasses import fields
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+
+
+def freeze_fields(thing: Any) -> None:
+    """Replace every array of a frozen dataclass by a read-only, contiguous one of its own.
+
+    The caller's array is never locked or shared: a writeable one is copied.
+    """
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        if not isinstance(value, np.ndarray):
+            continue
+        # A read-only view may still change through the array it looks at: it is copied too.
+        if value.flags.writeable or value.base is not None or not value.flags.c_contiguous:
+            own = np.array(value, order="C")
+            own.setflags(write=False)
+            object.__setattr__(thing, field.name, own)
 
 
 class RowSparse:
@@ -66,3 +84,26 @@ class RowSparse:
         listed = np.zeros((self.num_states, self.num_actions, self.num_states), dtype=np.bool_)
         listed[self.dense_index] = True
         return listed
+
+
+class Rows(NamedTuple):
+    """Where the rows of each state and the entries of each row lie."""
+
+    state_start: Ints
+    row_action: Ints
+    row_start: Ints
+    successor: NDArray[np.int32]
+
+
+def pack(state: Ints, action: Ints, successor: Ints, num_states: int, num_actions: int) -> Rows:
+    """Compress entries sorted by (state, action, successor) into rows; states may have none."""
+    row_key = state * num_actions + action
+    first = np.flatnonzero(
+        np.concatenate((np.ones(min(1, len(state)), bool), np.diff(row_key) != 0))
+    )
+    return Rows(
+        state_start=np.searchsorted(state[first], np.arange(num_states + 1)).astype(np.int64),
+        row_action=action[first].astype(np.int64),
+        row_start=np.append(first, len(state)).astype(np.int64),
+        successor=successor.astype(np.int32),
+    )

@@ -132,7 +132,7 @@ def test_thousands_of_successors():
 
 @pytest.fixture(scope="module")
 def model():
-    return garnet(25, 3, 6, discount=0.9, rng=np.random.default_rng(4))
+    return garnet(25, 3, 6, discount=0.9, rng=np.random.default_rng(4)).mdp
 
 
 def test_solvers_agree_and_budgets_order_the_values(model):

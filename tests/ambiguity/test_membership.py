@@ -5,15 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.membership import contains
-from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.ambiguity.sets import AmbiguitySet, contains
 from surefoot.domains.garnet import garnet
 from surefoot.solvers.solver import solve
 
 
 @pytest.fixture(scope="module")
 def model():
-    return garnet(8, 2, 4, discount=0.8, rng=np.random.default_rng(0))
+    return garnet(8, 2, 4, discount=0.8, rng=np.random.default_rng(0)).mdp
 
 
 def sets(mdp):

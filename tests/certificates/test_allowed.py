@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.batch import allowed_rows
-from surefoot.certificates.returns import rewards_of
-from surefoot.domains.domain import Domain
-from surefoot.posterior.rows import RowLayout
-from surefoot.posterior.some_rows import SomeRows
+from surefoot.certificates.models import allowed_rows
+from surefoot.posterior.rows import RowLayout, SomeRows
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rng(seed=0):
@@ -19,8 +17,7 @@ def rng(seed=0):
 
 @pytest.fixture(scope="module")
 def problem():
-    model = sf.garnet(8, 4, 3, discount=0.9, rng=rng(3))
-    counts = Domain(name="g", mdp=model).simulate(10, rng(0))
+    counts = sf.garnet(8, 4, 3, discount=0.9, rng=rng(3)).simulate(10, rng(0))
     return sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
 
 

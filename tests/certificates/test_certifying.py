@@ -8,11 +8,12 @@ import pytest
 from scipy.stats import binom
 
 import surefoot as sf
-from surefoot.ambiguity.order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
+from surefoot._order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
 from surefoot.certificates.certificate import Certificate, percent
-from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
 from surefoot.certificates.upper import count_policies, upper_bound
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation.returns import best_returns, policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def problem(domain, samples, seed=0):
@@ -92,7 +93,7 @@ def test_sweeps_and_elimination_bracket_the_same_returns(machine, monkeypatch):
     rewards = rewards_of(mdp, posterior, objective="max")
     results = []
     for limit in (220, 0):
-        monkeypatch.setattr("surefoot.certificates.methods.DIRECT_STATES", limit)
+        monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.FULL_STATES", limit)
         rng = np.random.default_rng(5)
         results.append(policy_returns(posterior, mdp, rows, 200, rng, rewards=rewards))
         rng = np.random.default_rng(6)
@@ -108,7 +109,7 @@ def test_sweeps_and_elimination_bracket_the_same_returns(machine, monkeypatch):
 def test_returns_beyond_the_doubles_bound_nothing(monkeypatch, largest, direct):
     """What cannot be computed may be anything: sorting must not take it for a high return."""
     if not direct:
-        monkeypatch.setattr("surefoot.certificates.methods.DIRECT_STATES", 0)
+        monkeypatch.setattr("surefoot.solvers.evaluation.evaluator.FULL_STATES", 0)
     counts = sf.Counts.from_arrays(
         np.ones((2, 1, 2), dtype=int), rewards=[[largest], [-largest]], support=np.ones((2, 1, 2))
     )

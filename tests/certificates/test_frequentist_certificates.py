@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import surefoot as sf
-from surefoot.ambiguity.frequentist import frequentist_set
+from surefoot.calibration.frequentist import frequentist_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.frequentist import certify_frequentist, certify_split
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.batch import split_draws
-from surefoot.certificates.returns import rewards_of
+from surefoot.certificates.models import split_draws
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 def rng(seed):
@@ -235,7 +235,7 @@ def test_ends_of_rewards_are_checked():
 
 def test_small_rewards_are_promised_as_exactly_as_large_ones():
     """Sweeps end relative to the rewards: a unit a billion times smaller changes nothing."""
-    model = sf.garnet(230, 2, 3, discount=0.9, rng=rng(0))
+    model = sf.garnet(230, 2, 3, discount=0.9, rng=rng(0)).mdp
     bounds = []
     for unit in (1.0, 1e-9):
         mdp = sf.MDP.from_rows(

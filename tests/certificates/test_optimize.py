@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from surefoot.ambiguity.order_statistics import lower_rank
-from surefoot.certificates import batch
-from surefoot.certificates.batch import choosing_rng, split_draws
+from surefoot._order_statistics import lower_rank
+from surefoot.certificates import models
 from surefoot.certificates.certifying import certify
+from surefoot.certificates.models import choosing_rng, split_draws
 from surefoot.certificates.optimize import optimize
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.certificates.var import var_solve
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import garnet, machine_replacement, riverswim
-from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import river_chain
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 
 
@@ -139,11 +139,13 @@ def test_threads_change_nothing(kind, machine, monkeypatch):
             if kind == "chain"
             else garnet(260, 3, 4, discount=0.9, rng=rng(3))
         )
-        posterior, mdp = data(Domain(name="g", mdp=model), 5)
+        posterior, mdp = data(model, 5)
     found = []
     for cores in (1, 3):
-        monkeypatch.setattr("surefoot.certificates.threads.available_cores", lambda n=cores: n)
-        monkeypatch.setattr("surefoot.certificates.threads.WORTH_A_THREAD", 1.0)
+        monkeypatch.setattr(
+            "surefoot.solvers.evaluation.threads.available_cores", lambda n=cores: n
+        )
+        monkeypatch.setattr("surefoot.solvers.evaluation.threads.WORTH_A_THREAD", 1.0)
         found.append(optimize(posterior, mdp, delta=0.05, rng=rng(5), draws=200))
     one, three = found
     assert [c.percentile for c in one.candidates] == [c.percentile for c in three.candidates]
@@ -166,7 +168,7 @@ def test_costs_mirror_rewards(domain):
 
 
 def test_allowed_restricts_every_candidate():
-    domain = Domain(name="g", mdp=garnet(8, 4, 3, discount=0.9, rng=rng(3)))
+    domain = garnet(8, 4, 3, discount=0.9, rng=rng(3))
     posterior, mdp = data(domain, 10)
     allowed = rng(4).random((8, 4)) < 0.4
     allowed[np.arange(8), rng(5).integers(0, 4, 8)] = True
@@ -210,7 +212,7 @@ def test_the_search_ends_soon_after_its_time_is_over(looks, monkeypatch):
         _clock.stopped = len(seen) > looks
         return _clock.stopped
 
-    real = batch.policy_values
+    real = models.policy_values
 
     def counted(*given):
         if len(seen) > looks:
@@ -326,10 +328,11 @@ def test_the_parts_of_a_split_have_no_common_draw():
 
 
 def test_large_models_are_searched_without_inverses(monkeypatch):
-    domain = Domain(name="g", mdp=garnet(260, 3, 4, discount=0.9, rng=rng(3)))
+    domain = garnet(260, 3, 4, discount=0.9, rng=rng(3))
     posterior, mdp = data(domain, 5)
     monkeypatch.setattr("surefoot.certificates.local_search.flip_table", None)
-    monkeypatch.setattr("surefoot.certificates.batch.BATCH_VALUES", 100 * mdp.num_entries)
+    numbers = mdp.num_entries + mdp.num_rows
+    monkeypatch.setattr("surefoot.certificates.models.BATCH_VALUES", 100 * numbers)
     result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=200)
     assert result.selection_draws == 100
     assert any("100 draws, not 200: no more fit in memory" in note for note in result.notes)

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from surefoot.ambiguity.order_statistics import lower_rank
+from surefoot._order_statistics import lower_rank
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import var_kernels as kernels
-from surefoot.certificates.batch import take_batch
-from surefoot.certificates.returns import rewards_of
+from surefoot.certificates.models import draw_models
 from surefoot.certificates.var import var_solve
 from surefoot.certificates.var_levels import greedy_levels
 from surefoot.certificates.var_operator import (
@@ -23,12 +22,14 @@ from surefoot.certificates.var_operator import (
     strict_draws,
     strict_ranks,
 )
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import garnet, machine_replacement, riverswim
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solution import Status
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.worst_case import worst_case
@@ -44,7 +45,7 @@ def batch_of(domain, n_per_row, draws, seed=0):
     posterior, mdp = data(domain, n_per_row, seed)
     rewards = rewards_of(mdp, posterior, objective="max")
     rows = np.arange(mdp.num_rows)
-    return take_batch(posterior, mdp, rewards, rows, draws, np.random.default_rng(seed + 1))
+    return draw_models(posterior, mdp, rewards, rows, draws, np.random.default_rng(seed + 1))
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=40), st.data())
@@ -61,7 +62,7 @@ def test_order_statistic(numbers, choose):
 def operator(batch, ranks, v):
     """Return ``Tv`` from the definition."""
     mdp = batch.mdp
-    z = batch.rewards + mdp.discount * v[mdp.successor]
+    z = mdp.reward + mdp.discount * v[mdp.successor]
     values = np.sort(np.add.reduceat(batch.draws * z, mdp.row_start[:-1], axis=1), axis=0)
     quantile = values[ranks[mdp.row_state] - 1, np.arange(mdp.num_rows)]
     return np.maximum.reduceat(quantile, mdp.state_start[:-1]), quantile
@@ -69,7 +70,7 @@ def operator(batch, ranks, v):
 
 @pytest.mark.parametrize("domain", [
     riverswim(), machine_replacement(),
-    Domain(name="g", mdp=garnet(30, 3, 4, discount=0.95, rng=np.random.default_rng(2))),
+    garnet(30, 3, 4, discount=0.95, rng=np.random.default_rng(2)),
 ])  # fmt: skip
 def test_the_fixed_point_is_one(domain):
     batch = batch_of(domain, 10, 900)
@@ -81,7 +82,7 @@ def test_the_fixed_point_is_one(domain):
     np.testing.assert_allclose(rows[point.choice], image, atol=1e-9)
     np.testing.assert_array_equal(batch.mdp.row_state[point.choice], np.arange(len(ranks)))
     # The draw said to attain the quantile does.
-    z = batch.rewards[0] + batch.mdp.discount * point.v[batch.mdp.successor]
+    z = batch.mdp.reward + batch.mdp.discount * point.v[batch.mdp.successor]
     worth = np.add.reduceat(batch.draws * z, batch.mdp.row_start[:-1], axis=1)
     np.testing.assert_allclose(worth[point.attained, point.choice], image, atol=1e-9)
 
@@ -97,8 +98,11 @@ def test_plain_sweeps_reach_the_same_point(monkeypatch):
         patch.setattr(f"{place}.Mixing.after", lambda *given: given[2])
         plain = fixed_point(batch, ranks, None, 1e-6, 10_000)
     with monkeypatch.context() as patch:
-        patch.setattr("surefoot.certificates.methods.DIRECT_STATES", 1)  # jumps without a matrix
-        sparse = fixed_point(replace(batch), ranks, None, 1e-6, 10_000)
+        # Jumps without a matrix.
+        patch.setattr("surefoot.solvers.evaluation.evaluator.FULL_STATES", 1)
+        sparse = fixed_point(
+            replace(batch, evaluator=choose_evaluator(batch.mdp)), ranks, None, 1e-6, 10_000
+        )
     for faster in (jumped, mixed, sparse):
         np.testing.assert_allclose(faster.v, plain.v, atol=4e-6)
         assert faster.sweeps < 0.2 * plain.sweeps

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
+from surefoot.certificates.provenance import posterior_fingerprint, posterior_fingerprint_1
 
 
 def rng(seed):
@@ -106,3 +107,16 @@ def test_arguments_of_another_type_are_named(made, options, words):
     certificate, posterior, mdp = made
     with pytest.raises(ValueError, match=words):
         sf.certify(certificate.policy, posterior, mdp, **{"rng": rng(1)} | options)
+
+
+@pytest.mark.parametrize("change", [{"reward_model": "fixed"}, {"reward_var": "halved"}])
+def test_how_sure_the_rewards_are_is_under_the_fingerprint(change):
+    log = {"state": [0, 0, 1, 1], "action": [0] * 4, "next_state": [1, 1, 0, 1],
+           "reward": [1.0, 2.0, 5.0, 5.0]}  # fmt: skip
+    counts = sf.read_transitions(log, rewards="normal").on_support("all")
+    if "reward_var" in change:
+        change = {"reward_var": counts.reward_var / 2}
+    other = replace(counts, **change)
+    one, two = (sf.DirichletPosterior(given) for given in (counts, other))
+    assert posterior_fingerprint_1(one) == posterior_fingerprint_1(two)
+    assert posterior_fingerprint(one) != posterior_fingerprint(two)

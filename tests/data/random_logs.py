@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 
 COLUMNS = ("state", "action", "reward", "next_state")
 

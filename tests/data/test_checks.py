@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -245,3 +246,13 @@ def test_rows_left_out_are_in_neither_part(monkeypatch: pytest.MonkeyPatch) -> N
     found = read_transitions(holes, missing="drop").checks[1]
     assert found.p_value is not None
     assert not found.warns
+
+
+def test_too_little_memory_for_a_check_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate")
+
+    monkeypatch.setattr(checks, "_drift", fails)
+    log_of = {"state": [0, 1], "action": [0, 0], "reward": [0, 1], "next_state": [1, 0]}
+    sentences = [check.sentence for check in read_transitions(log_of).checks]
+    assert all("DuckDB may use 500MB of memory, and it needs more" in s for s in sentences)

@@ -1,7 +1,7 @@
 """Counts from arrays and models, initial distributions, sums, files."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import random_logs as lg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surefoot.data.building import initial_distribution
-from surefoot.data.counting import Counts
+from surefoot.data.conversions import initial_distribution
+from surefoot.data.counts import Counts
+from surefoot.data.reward_sums import RewardSums
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
 
@@ -232,6 +233,9 @@ def test_saved_counts_come_back(change: Callable[[Counts], Counts], tmp_path: Pa
         if isinstance(mine, np.ndarray):
             np.testing.assert_array_equal(mine, theirs)
             assert mine.dtype == theirs.dtype
+        elif isinstance(mine, RewardSums):
+            for part in fields(RewardSums):
+                np.testing.assert_array_equal(getattr(mine, part.name), getattr(theirs, part.name))
         elif field.name not in ("log", "given"):
             assert mine == theirs
     assert back.summary() == counts.summary()
@@ -249,11 +253,27 @@ def test_tuples_and_plain_ids_survive_saving(tmp_path: Path) -> None:
     assert Counts.load(tmp_path / "b.npz").state_labels is None
 
 
+def test_a_read_only_view_does_not_change_with_its_base() -> None:
+    made = Counts.from_arrays(DENSE)
+    base = np.array(made.count)
+    counts = replace(made, count=_read_only(base))
+    base[0] += 96
+    assert counts.count[0] == made.count[0]
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array[:]
+    view.setflags(write=False)
+    return view
+
+
 def test_files_that_cannot_be_saved_or_loaded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a function cannot be saved"):
         Counts.from_arrays(DENSE, rewards=lambda s, a, t: 0.0).save(tmp_path / "x.npz")
-    with pytest.raises(ValueError, match=r"state label 0.5 is of type float"):
-        Counts.from_arrays(DENSE, state_labels=(0.5, 1.5)).save(tmp_path / "x.npz")
+    with pytest.raises(ValueError, match=r"state_labels holds b'a'; a file can hold text, numbers"):
+        Counts.from_arrays(DENSE, state_labels=(b"a", b"b")).save(tmp_path / "x.npz")
+    Counts.from_arrays(DENSE, state_labels=(0.5, 1.5)).save(tmp_path / "x.npz")
+    assert Counts.load(tmp_path / "x.npz").state_labels == (0.5, 1.5)
     with pytest.raises(FileNotFoundError, match="no such file"):
         Counts.load(tmp_path / "none.npz")
     for text in ("x", ""):

@@ -10,7 +10,7 @@ import pytest
 import random_logs as lg
 from scipy import stats
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import mean_reward_interval, uncertain_rewards
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.data.transitions import read_transitions

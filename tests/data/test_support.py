@@ -1,5 +1,6 @@
 """Supports, dropped rows, stuck states: the skeleton of a model from a log."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.data import support
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
 
@@ -236,3 +237,16 @@ def test_every_support_keeps_what_happened(dense: Any, choice: str, fewest: int)
         rewards[seen],
         table[placed.entry_state[seen], placed.entry_action[seen], placed.successor[seen]],
     )
+
+
+def test_a_listed_support_of_many_states_is_quick() -> None:
+    size = 20_000
+    ids = np.arange(size)
+    log = {"state": ids, "action": np.zeros(size, int), "reward": np.zeros(size),
+           "next_state": (ids + 1) % size}  # fmt: skip
+    counts = read_transitions(log)
+    listed = {"state": np.repeat(ids, 2), "action": np.zeros(2 * size, int),
+              "next_state": np.stack((ids, (ids + 1) % size), axis=1).ravel()}  # fmt: skip
+    started = time.perf_counter()
+    assert counts.on_support(listed).num_entries == 2 * size
+    assert time.perf_counter() - started < 5  # a list searched for every label took 13 s

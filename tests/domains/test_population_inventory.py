@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot.domains import inventory, population_growth
+from surefoot.domains.domain import Domain
 from surefoot.domains.population import GROWTH_SD, growth_mean, transition_law
 
 
@@ -86,3 +87,8 @@ def test_inventory_demand_is_a_discretised_normal():
     demand = density / density.sum()
     np.testing.assert_allclose(transitions[30, 0, ::-1], demand, rtol=1e-12)
     assert transitions[2, 1, 0] == pytest.approx(demand[3:].sum())
+
+
+def test_a_domain_needs_its_true_model():
+    with pytest.raises(ValueError, match="mdp must be an MDP, got NoneType"):
+        Domain(name="nothing", mdp=None)

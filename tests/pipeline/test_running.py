@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot.ambiguity.credible import credible_set
+from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.verification import verify
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.pipeline import model, promising, running
 from surefoot.pipeline.folder import FILES, unfinished_name
 from surefoot.pipeline.loading import load_run, verify_run

@@ -5,6 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from surefoot.commands.options import GROUPS
+from surefoot.data.counts import Counts
+from surefoot.pipeline.model import read_initial
 from surefoot.pipeline.settings import Settings
 
 FULL = Settings(
@@ -66,3 +68,11 @@ def test_labels_that_cannot_be_printed_come_back(tmp_path):
     odd = Settings(discount=0.9, state=("tab\t", "tag\U000e0001", "emoji\U0001f600"))
     (tmp_path / "c.toml").write_text(odd.to_toml(), encoding="utf-8")
     assert Settings.from_toml(tmp_path / "c.toml").state == odd.state
+
+
+def test_a_negative_first_state_is_named(tmp_path):
+    path = tmp_path / "initial.csv"
+    path.write_text("state,probability\n0,-0.5\n1,1.5\n")
+    placed = Counts.from_arrays([[[1, 1]], [[1, 1]]])
+    with pytest.raises(ValueError, match=r"the probability of state 0 is -0\.5; probabilities"):
+        read_initial(str(path), placed)

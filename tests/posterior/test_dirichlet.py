@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.support import UNSEEN_PRIOR
 from surefoot.domains import machine_replacement, population_growth
 from surefoot.posterior.dirichlet import DirichletPosterior

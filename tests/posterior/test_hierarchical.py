@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains import population_growth, riverswim
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.posterior.mean_rewards import MeanRewards, draw_mean_rewards
 from surefoot.posterior.protocol import stream_key

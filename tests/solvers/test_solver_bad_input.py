@@ -11,7 +11,6 @@ from surefoot import (
     MDP,
     AmbiguitySet,
     evaluate,
-    loss_bound,
     machine_replacement,
     riverswim,
     solve,
@@ -97,7 +96,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "value short": (lambda: spans(BALL, np.zeros(5)), "value has shape (5,); it must be (6,)"),
     "value NaN": (lambda: spans(BALL, [0, 0, NAN, 0, 0, 0]), "value[2] is nan"),
-    "value words": (lambda: loss_bound(BALL, "abcdef"), "value must be an array of numbers"),
+    "value words": (lambda: spans(BALL, "abcdef"), "value must be an array of numbers"),
     "span objective": (lambda: spans(BALL, np.zeros(6), objective="x"), "objective='x'"),
 }
 

@@ -72,7 +72,7 @@ def test_no_budget_is_the_nominal_model(name: str, objective: str, nature: str) 
 
 @pytest.mark.parametrize("norm", ["l1", "linf"])
 def test_one_weightless_entry_needs_a_budget_two_do_not(norm: str) -> None:
-    mdp = garnet(6, 2, 4, discount=0.9, rng=np.random.default_rng(0))
+    mdp = garnet(6, 2, 4, discount=0.9, rng=np.random.default_rng(0)).mdp
     budget, weights = np.zeros(mdp.num_rows), np.ones(mdp.num_entries)
     nominal = solve(mdp, tolerance=1e-9)
     weights[mdp.row_start[:-1]] = 0.0
@@ -153,7 +153,8 @@ def test_threads_change_nothing(name: str | None) -> None:
 def test_bounds_meet_at_every_stop_on_larger_models(name: str | None, discount: float) -> None:
     """The truth lies in the bracket of a long solve; so every other bracket must meet it."""
     rng = np.random.default_rng(7)
-    for mdp in (river_chain(25, discount=discount), garnet(25, 3, 9, discount=discount, rng=rng)):
+    chain, random = river_chain(25, discount=discount), garnet(25, 3, 9, discount=discount, rng=rng)
+    for mdp in (chain.mdp, random.mdp):
         ambiguity = None if name is None else SETS[name](mdp, 0.2)
         truth = solve(mdp, ambiguity, algorithm="policy_iteration", tolerance=1e-8)
         assert truth.status is not Status.ITERATION_LIMIT
@@ -172,7 +173,7 @@ def test_bounds_meet_at_every_stop_on_larger_models(name: str | None, discount: 
 def test_nature_may_forbid_to_stay(algorithm: str | None, norm: str) -> None:
     """In-place sweeps solve out the chance to stay; with more of it than nature leaves, they
     once overshot without end, and policy rounds went in circles."""
-    mdp = river_chain(60, discount=0.99)
+    mdp = river_chain(60, discount=0.99).mdp
     for budget in (0.1, 0.5, 1.0, 2.0):
         ambiguity = AmbiguitySet.from_arrays(mdp, norm=norm, budget=budget)
         found = solve(mdp, ambiguity, algorithm=algorithm, max_iterations=20_000)

@@ -61,8 +61,8 @@ def test_nominal_values_equal_dense_policy_iteration(
 ) -> None:
     rng = np.random.default_rng(1)
     for mdp in (
-        garnet(30, 4, 6, discount=discount, rng=rng),
-        river_chain(30, discount=discount),
+        garnet(30, 4, 6, discount=discount, rng=rng).mdp,
+        river_chain(30, discount=discount).mdp,
         random_model(rng, 20, 3, discount=discount),
     ):
         found = solve(mdp, algorithm=algorithm, tolerance=1e-7, max_iterations=1000)
@@ -77,7 +77,7 @@ def test_nominal_values_equal_dense_policy_iteration(
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("name", [None, *SETS])
 def test_running_out_of_iterations_is_a_status(name: str | None, algorithm: str | None) -> None:
-    mdp = river_chain(50, discount=0.99)
+    mdp = river_chain(50, discount=0.99).mdp
     ambiguity = None if name is None else SETS[name](mdp, 0.1)
     truth = solve(mdp, ambiguity, tolerance=1e-8)
     for stop in (1, 2, 3, 10):
@@ -110,7 +110,7 @@ def test_a_tolerance_below_rounding_is_a_status(
 
 
 def test_progress_hears_of_every_bracket() -> None:
-    mdp = river_chain(60, discount=0.99)
+    mdp = river_chain(60, discount=0.99).mdp
     heard: list[tuple[int, float]] = []
     found = solve(mdp, algorithm="value_iteration", progress=lambda *x: heard.append(x))
     assert [sweeps for sweeps, _ in heard] == list(range(1, found.iterations + 1))
@@ -120,7 +120,7 @@ def test_progress_hears_of_every_bracket() -> None:
 
 
 def test_a_looser_tolerance_takes_fewer_sweeps() -> None:
-    mdp = river_chain(100, discount=0.99)
+    mdp = river_chain(100, discount=0.99).mdp
     sweeps = [
         solve(mdp, algorithm="value_iteration", tolerance=tolerance).iterations
         for tolerance in (np.inf, 1.0, 1e-3, 1e-6)

@@ -6,7 +6,16 @@ import pytest
 from contracts import EXACT_SETS, random_model
 from exact_models import ExactModel
 from oracles import exact, lp_ball, lp_box
-from surefoot import AmbiguitySet, evaluate, loss_bound, riverswim, solve, spans
+from surefoot import (
+    AmbiguitySet,
+    DirichletPosterior,
+    credible_set,
+    evaluate,
+    loss_bound,
+    riverswim,
+    solve,
+    spans,
+)
 
 
 @pytest.mark.parametrize("name", EXACT_SETS)
@@ -24,7 +33,6 @@ def test_spans_equal_exact_fractions(name: str) -> None:
         ]
         found = spans(ambiguity, v, objective=objective)
         np.testing.assert_allclose(found, truth, rtol=0, atol=1e-12)
-        assert loss_bound(ambiguity, v) == pytest.approx(max(truth) / (1 - 0.9))
 
 
 @pytest.mark.parametrize("norm", ["l1", "linf", "box"])
@@ -64,4 +72,50 @@ def test_the_loss_bound_bounds_the_loss(budget: float) -> None:
     ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=budget)
     robust = solve(mdp, ambiguity)
     best = evaluate(mdp, robust.policy, ambiguity, nature="best")
-    assert best.return_lower <= robust.return_upper + loss_bound(ambiguity, robust.value)
+    assert best.return_lower <= robust.return_upper + loss_bound(
+        ambiguity, robust.value, delta=0.05
+    )
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_the_loss_bound_is_the_largest_span_and_the_error_that_is_left(objective: str) -> None:
+    mdp = random_model(np.random.default_rng(3), 6, 2, discount=0.9)
+    ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.3)
+    solution = solve(mdp, ambiguity, objective=objective)
+    largest = spans(ambiguity, solution.value, objective=objective).max()
+    found = loss_bound(ambiguity, solution.value, objective=objective, delta=0.1)
+    assert largest / 0.1 <= found <= largest / 0.1 + 1e-3
+
+
+def test_the_loss_bound_needs_converged_values() -> None:
+    mdp = riverswim().mdp
+    ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    early = solve(mdp, ambiguity, max_iterations=3, algorithm="value_iteration")
+    with pytest.raises(ValueError, match=r"away from the robust value .* solve\(mdp, ambiguity\)"):
+        loss_bound(ambiguity, early.value, delta=0.1)
+    other = solve(mdp)  # converged, for another set
+    with pytest.raises(ValueError, match="away from the robust value"):
+        loss_bound(ambiguity, other.value, delta=0.1)
+
+
+def test_the_loss_bound_needs_delta_below_one_half() -> None:
+    mdp = riverswim().mdp
+    by_hand = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    value = solve(mdp, by_hand).value
+    with pytest.raises(ValueError, match="made by hand and carries no delta"):
+        loss_bound(by_hand, value)
+    for delta in (0.5, 0.9, 0.0, float("nan")):
+        with pytest.raises(ValueError, match="proven for 0 < delta < 1/2"):
+            loss_bound(by_hand, value, delta=delta)
+    posterior = DirichletPosterior(riverswim().simulate(5, np.random.default_rng(0)))
+    for delta in (0.9, 0.2):
+        rng = np.random.default_rng(1)
+        made = credible_set(posterior, mdp, delta=delta, rng=rng)
+        value = solve(mdp, made).value
+        if delta < 0.5:
+            assert loss_bound(made, value) > 0
+            with pytest.raises(ValueError, match=r"made for delta=0\.2"):
+                loss_bound(made, value, delta=0.1)
+        else:
+            with pytest.raises(ValueError, match="proven for 0 < delta < 1/2"):
+                loss_bound(made, value)

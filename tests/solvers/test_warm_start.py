@@ -57,7 +57,7 @@ def test_warm_rows_equal_cold_rows(name: str, nature: str, long_rows: bool) -> N
     rng = np.random.default_rng(len(name))
     mdp = random_model(rng, 12, 3, discount=0.9)
     if long_rows:
-        mdp = garnet(45, 1, 45, discount=0.9, rng=rng)
+        mdp = garnet(45, 1, 45, discount=0.9, rng=rng).mdp
     for size in (1e-9, 0.1, 0.7):
         problem = make_problem(mdp, SETS[name](mdp, size), objective="max", nature=nature)
         memory = no_memory(mdp)

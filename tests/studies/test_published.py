@@ -1,17 +1,25 @@
 """The published numbers: complete, and consistent where the paper is."""
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from surefoot.domains import riverswim
 from surefoot.studies.published import (
     DELTAS,
+    IMPROVEMENT,
     METHODS,
     NOMINAL,
     SUMMARY,
     SUMMARY_METHODS,
     Method,
     normalised_loss,
+    printed_loss,
     published_guarantee,
 )
+from surefoot.studies.reproduction import nominal_return
 
 
 def test_every_cell_is_there():
@@ -47,3 +55,36 @@ def test_summaries_follow_from_the_appendix_where_the_paper_is_consistent(basis)
 
 def test_titles():
     assert Method("frequentist", "linf", "analytic").title == "L-infinity H, analytic"
+
+
+@pytest.mark.parametrize("basis", SUMMARY)
+def test_the_printed_improvements_are_those_of_the_l1_rows(basis):
+    """Of all five domains; the L-infinity rows, or both norms, give other numbers."""
+
+    def improvement(norms):
+        ratios = [
+            printed_loss(domain, Method(basis, norm, "uniform"), 0.05)
+            / printed_loss(domain, Method(basis, norm, "analytic"), 0.05)
+            for domain in NOMINAL
+            for norm in norms
+        ]
+        return round(math.prod(ratios) ** (1 / len(ratios)), 1)
+
+    assert improvement(["l1"]) == IMPROVEMENT[basis]
+    assert improvement(["linf"]) != IMPROVEMENT[basis]
+    assert improvement(["l1", "linf"]) != IMPROVEMENT[basis]
+
+
+def test_printed_losses_are_those_of_delta_005():
+    assert printed_loss("machine", Method("bayesian", "l1", "uniform"), 0.05) == 1.56
+    assert printed_loss("machine", Method("bayesian", "l1", "uniform"), 0.5) is None
+    assert printed_loss("machine", Method("bayesian", "l1", "socp"), 0.05) is None
+    assert printed_loss("garnet", Method("bayesian", "l1", "uniform"), 0.05) is None
+
+
+def test_the_nominal_return_belongs_to_a_uniform_start():
+    """The caption's start, the second or third state, gives another number."""
+    mdp = riverswim().mdp
+    assert nominal_return(mdp) == pytest.approx(NOMINAL["riverswim"], abs=0.1)
+    stated = replace(mdp, initial=np.array([0.0, 0.5, 0.5, 0.0, 0.0, 0.0]))
+    assert nominal_return(stated) == pytest.approx(59901, abs=0.5)

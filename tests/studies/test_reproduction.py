@@ -12,13 +12,12 @@ from surefoot.cli import main
 from surefoot.domains import machine_replacement, population_growth, riverswim
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
-from surefoot.studies import cells, paper_setting, reproduction, running
+from surefoot.studies import cells, data_set, paper_setting, reproduction
 from surefoot.studies.published import METHODS, Method
-from surefoot.studies.reproduction import Request, reproduce
+from surefoot.studies.reproduction import reproduce
 from surefoot.studies.reproduction_page import page
 from surefoot.studies.reproduction_tables import markdown_lines
-from surefoot.studies.scale_mismatch import main as mismatch_main
-from surefoot.studies.scale_mismatch import scale_mismatch
+from surefoot.studies.request import Request
 
 SEEDS = 12
 
@@ -119,47 +118,17 @@ def test_paper_budgets_by_brute_force():
     budget = paper_setting.paper_credible_budget(every, mdp, "l1", weights, 0.5)
     by_hand = sorted(np.abs(draws - mdp.probability[row]) @ weights[row])
     assert budget[3] == by_hand[int(np.ceil((1 - 0.5 / 12) * 50)) - 1]
-    psi = paper_setting.paper_hoeffding_budget(100, mdp, "linf", weights, 0.05)[3]
+    psi = paper_setting.paper_frequentist_budget(100, mdp, "linf", weights, 0.05)[3]
     padded = np.array([0.2, 0.5, 0.8, 0.2, 0.2, 0.2])
     assert 2 * 12 * np.exp(-2 * psi**2 * 100 / padded**2).sum() == pytest.approx(0.05, rel=1e-6)
-    psi = paper_setting.paper_hoeffding_budget(100, mdp, "l1", weights, 0.05)[3]
+    psi = paper_setting.paper_frequentist_budget(100, mdp, "l1", weights, 0.05)[3]
     ordered = np.sort(padded)[::-1][:5]
     terms = 2.0 ** np.arange(5, 0, -1) * np.exp(-(psi**2) * 100 / (2 * ordered**2))
     assert 2 * 12 * terms.sum() == pytest.approx(0.05, rel=1e-6)
-
-
-@pytest.fixture(scope="module")
-def mismatch():
-    findings = scale_mismatch(SEEDS, fresh=1000)
-    return {(f.basis, f.variant, f.norm, f.delta): f for f in findings}
-
-
-@pytest.mark.parametrize("norm", ["l1", "linf"])
-@pytest.mark.parametrize("basis", ["bayesian", "frequentist"])
-def test_a_mismatch_of_scales_gives_the_published_optimised_columns(mismatch, basis, norm):
-    """One published data set against a mean of ours: two standard deviations, as above."""
-    for delta in (0.5, 0.05):
-        mismatched = mismatch[basis, "mismatched", norm, delta]
-        allowed = 2 * mismatched.sd * np.sqrt(1 + 1 / SEEDS)
-        assert abs(mismatched.mean - mismatched.published) < allowed
-        consistent = mismatch[basis, "consistent", norm, delta]
-        assert consistent.mean + 2 * consistent.sd < consistent.published
-
-
-@pytest.mark.parametrize(("norm", "broken"), [("l1", 0.05), ("linf", 0.2)])
-def test_mismatched_sets_do_not_hold_what_they_claim(mismatch, norm, broken):
-    assert mismatch["bayesian", "mismatched", norm, 0.05].coverage < broken
-    for variant in ("uniform", "consistent"):
-        # .970 over 200 data sets; a mean over 12 varies by .002
-        coverage = mismatch["bayesian", variant, norm, 0.05].coverage
-        assert coverage == pytest.approx(0.97, abs=0.02)
-
-
-def test_the_mismatch_study_prints_its_table(capsys):
-    mismatch_main(["--seeds", "2"])
-    assert "| mismatched | L-infinity B | 0.05 | 43247 |" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="two data sets"):
-        scale_mismatch(1)
+    psi = paper_setting.paper_frequentist_budget(100, mdp, "l1", weights, 0.05, "bernstein")[3]
+    exponent = -3 * 100 * psi**2 / (6 * ordered**2 + 4 * psi * ordered)
+    terms = 2.0 ** np.arange(5, 0, -1) * np.exp(exponent)
+    assert 2 * 12 * terms.sum() == pytest.approx(0.05, rel=1e-6)
 
 
 def test_valid_sets_carry_their_confidence():
@@ -168,12 +137,12 @@ def test_valid_sets_carry_their_confidence():
             setting="valid", domain="machine", method=method, delta=0.05, samples=20, draws=0,
             seed=0,
         )  # fmt: skip
-        known = running.make_domain("machine")
-        data = running.DataSet(
-            cell=cell, truth=known.mdp, prior=1.0, counts=known.simulate(20, cell.rng(0)),
-            clock=running.Clock(),
+        known = machine_replacement()
+        data = data_set.DataSet(
+            cell=cell, domain=known, counts=known.simulate(20, cell.rng(0)),
+            clock=data_set.Clock(),
         )  # fmt: skip
-        made, draws = running.BUILDERS["valid", method.basis](data, cell)
+        made, draws = data_set.BUILDERS["valid", method.basis](data, cell)
         assert made.confidence.delta == 0.05
         assert made.confidence.basis == method.basis
         assert (draws >= 10_000) == (method.basis == "bayesian")
@@ -202,9 +171,9 @@ def test_cells_are_kept_and_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch
     (tmp_path / damaged.file_name).write_text('{"format": 1, "ce')
     computed = []
 
-    def watched(missing):
+    def watched(missing, *options):
         computed.extend(missing)
-        return running.run_data_set(missing)
+        return data_set.run_data_set(missing, *options)
 
     monkeypatch.setattr(reproduction, "run_data_set", watched)
     seen = []
@@ -218,11 +187,14 @@ def test_cells_are_kept_and_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch
 def test_results_of_other_versions_are_computed_again(tmp_path, monkeypatch):
     [cell, *_] = SMALL.cells()
     outcome = cells.Outcome(guarantee=1.0, converged=True, draws=20, seconds={})
-    cells.store(tmp_path, cell, outcome)
-    assert cells.load(tmp_path, cell) == outcome
-    assert cells.load(tmp_path, replace(cell, seed=7)) is None
+    domain = machine_replacement()
+    cells.store(tmp_path, cell, domain, outcome)
+    assert cells.load(tmp_path, cell, domain) == outcome
+    assert cells.load(tmp_path, replace(cell, seed=7), domain) is None
+    assert cells.load(tmp_path, cell, machine_replacement(discount=0.9)) is None
+    assert cells.load(tmp_path, cell, replace(domain, prior=0.5)) is None
     monkeypatch.setattr(cells, "__version__", "0.0.other")
-    assert cells.load(tmp_path, cell) is None
+    assert cells.load(tmp_path, cell, domain) is None
 
 
 @pytest.mark.parametrize(
@@ -233,6 +205,9 @@ def test_results_of_other_versions_are_computed_again(tmp_path, monkeypatch):
         ({"seeds": 0}, "seeds"),
         ({"samples": 0}, "samples"),
         ({"settings": ("loose",)}, "loose"),
+        ({"posterior": "normal"}, "choose from dirichlet"),
+        ({"prior": 0.0}, "above 0"),
+        ({"prior": 1.0, "posterior": "pooled"}, "Leave one"),
     ],
 )
 def test_bad_requests(options, message):
@@ -258,12 +233,16 @@ def test_command_writes_everything(capsys, tmp_path):
     arguments += ["--seeds", "2", "--setting", "both", "--out", str(tmp_path / "new"), "--json"]
     assert main(arguments) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert {line["column"] for line in facts["lines"]} == {"published", "paper", "valid"}
+    assert {line["column"] for line in facts["lines"]} == {
+        "printed", "published", "paper", "bernstein", "valid",
+    }  # fmt: skip
     with (tmp_path / "new" / "reproduction.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 5 * 3
+    assert len(rows) == 5 * 3 + 3 + 4  # Bernstein's bound is for L1; tables 1 and 2 have four
     assert {row["guaranteed"] for row in rows if row["column"] == "paper"} == {"no"}
-    assert (tmp_path / "new" / "reproduction.md").exists()
+    text = (tmp_path / "new" / "reproduction.md").read_text(encoding="utf-8")
+    assert "## Example 1" in text
+    assert "## machine: weights that do not fit their budgets" in text
     assert (tmp_path / "new" / "reproduction.html").exists()
 
 

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from surefoot.ambiguity.concentration import clopper_pearson
-from surefoot.ambiguity.frequentist import frequentist_set
-from surefoot.ambiguity.membership import contains
-from surefoot.data.counting import Counts
+from surefoot.ambiguity.sets import contains
+from surefoot.calibration.concentration import clopper_pearson
+from surefoot.calibration.frequentist import frequentist_set
+from surefoot.data.counts import Counts
 from surefoot.domains import riverswim
 from surefoot.model.mdp import MDP
-from surefoot.studies.set_coverage import CASES, main, refutes, study, table
+from surefoot.studies.__main__ import app
+from surefoot.studies.chance import most_failures, refutes
+from surefoot.studies.set_coverage import CASES, study, table
 
 SLOW = ("searched", "passes")
 """These run in the command only; their steps are tested elsewhere."""
@@ -50,6 +53,7 @@ def test_budgets_shrunk_by_thirty_percent_are_found_out():
 def test_the_limit_is_the_one_stated():
     assert not refutes(35, 400, 0.05)
     assert refutes(36, 400, 0.05)
+    assert most_failures(400, 0.05) == 35
 
 
 def test_the_table_marks_what_is_refuted(tallies):
@@ -60,12 +64,13 @@ def test_the_table_marks_what_is_refuted(tallies):
     assert len(lines) == len(tallies) + 2
 
 
-def test_the_command_answers_with_its_verdict(capsys):
-    options = ["--domains", "riverswim", "--replications", "40", "--only", "L1, uniform, joint"]
-    assert main(options) == 0
-    assert "all claims hold" in capsys.readouterr().out
-    assert main([*options, "--shrink", "0.4"]) == 1
-    assert "refuted" in capsys.readouterr().out
+def test_the_command_answers_with_its_verdict():
+    options = ["set-coverage", "--domain", "riverswim", "--replications", "40"]
+    options += ["--only", "L1, uniform, joint"]
+    held = CliRunner().invoke(app, options)
+    assert (held.exit_code, "all claims hold" in held.output) == (0, True)
+    broken = CliRunner().invoke(app, [*options, "--shrink", "0.4"])
+    assert (broken.exit_code, "refuted" in broken.output) == (1, True)
 
 
 def test_logging_that_stops_when_it_likes_needs_its_share_of_the_level():

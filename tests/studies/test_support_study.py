@@ -4,29 +4,28 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from typer.testing import CliRunner
 
 from surefoot.data.support import DEFAULT_SUPPORT, UNSEEN_PRIOR
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import inventory, machine_replacement, riverswim
-from surefoot.studies import support
-from surefoot.studies.return_kernels import policy_returns
+from surefoot.model.mdp import MDP
+from surefoot.studies import support, truth
+from surefoot.studies.__main__ import app
 from surefoot.studies.support_choices import CHOICES, per_entry, per_row, with_unseen
 
 
-@pytest.mark.parametrize("function", [policy_returns, policy_returns.py_func])
-def test_returns_solve_the_linear_system(function):
+def test_returns_solve_the_linear_system():
     rng = np.random.default_rng(0)
     size = 6
     draws = rng.dirichlet(np.ones(size), size=(3, size))
-    reward, initial = rng.normal(size=size * size), rng.dirichlet(np.ones(size))
-    out = np.empty(3)
-    starts = np.arange(0, size * size + 1, size)
-    successor = np.tile(np.arange(size), size)
-    function(draws.reshape(3, -1), starts, successor, reward, 0.97, initial, out)
-    for drawn, found in zip(draws, out, strict=True):
-        gain = (drawn * reward.reshape(size, size)).sum(axis=1)
+    reward, initial = rng.normal(size=(size, 1, size)), rng.dirichlet(np.ones(size))
+    mdp = MDP.from_arrays(draws[0][:, None], reward, discount=0.97, initial=initial)
+    found = support._returns(mdp, np.arange(size), draws.reshape(3, -1))
+    for drawn, one in zip(draws, found, strict=True):
+        gain = (drawn * reward[:, 0]).sum(axis=1)
         value = np.linalg.solve(np.eye(size) - 0.97 * drawn, gain)
-        assert found == pytest.approx(initial @ value, rel=1e-12)
+        assert one == pytest.approx(initial @ value, rel=1e-12)
 
 
 def test_optimal_rows_attain_the_known_optimum():
@@ -36,7 +35,7 @@ def test_optimal_rows_attain_the_known_optimum():
 
 def test_a_log_shows_what_was_seen_and_nothing_else():
     declared = inventory().simulate(3, np.random.default_rng(0))
-    log = support.as_logged(declared)
+    log = truth.as_logged(declared)
     assert not log.declared
     assert log.num_entries == np.count_nonzero(declared.count)
     assert log.count.sum() == declared.count.sum()
@@ -65,7 +64,7 @@ def test_the_default_is_among_the_choices():
 
 
 def test_choices_spread_their_prior():
-    counts = support.as_logged(riverswim().simulate(5, np.random.default_rng(0)))
+    counts = truth.as_logged(riverswim().simulate(5, np.random.default_rng(0)))
     placed = counts.on_support("action")
     total = np.add.reduceat(per_row("action").parameters(placed), placed.row_start[:-1])
     np.testing.assert_allclose(total, 1.0)
@@ -101,12 +100,12 @@ def test_too_few_draws_are_refused():
         support.coverage(riverswim(), 5, 1, delta=0.05, rng=np.random.default_rng(0), draws=18)
 
 
-def test_command_prints_the_table(capsys):
-    support.main(["--domains", "riverswim", "--samples", "5", "--replications", "1"])
-    shown = capsys.readouterr()
-    assert "| unseen: 1 each, 0.5 unseen, worst |" in shown.out
-    assert "Tightest choice" in shown.out
-    assert "done after" in shown.err
+def test_command_prints_the_table():
+    arguments = ["support", "--domain", "riverswim", "--samples", "5", "--replications", "1"]
+    shown = CliRunner().invoke(app, arguments)
+    assert "| unseen: 1 each, 0.5 unseen, worst |" in shown.stdout
+    assert "Tightest choice" in shown.stdout
+    assert "done after" in shown.stderr
 
 
 def test_reading_the_log_gives_the_same_counts():
@@ -124,7 +123,7 @@ def test_reading_the_log_gives_the_same_counts():
         }
     )
     read = read_transitions(log).on_support()
-    skipped = support.as_logged(declared).on_support()
+    skipped = truth.as_logged(declared).on_support()
     for name in ("state_start", "row_action", "row_start", "successor", "count", "reward_mean"):
         np.testing.assert_allclose(getattr(read, name), getattr(skipped, name), err_msg=name)
     assert read.unseen == skipped.unseen == 31

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 
 BASES = ("bayesian", "frequentist")
 SHARED = {
@@ -108,8 +108,11 @@ class Confidence(Shown):
         return f"Confidence({self.basis}, {self.kind}, delta {self.delta:g})"
 
 
-def fingerprint(confidence: Confidence, *numbers: Any) -> str:
-    """Return a short text that changes with any number of a set or of its confidence."""
+def seal_of(confidence: Confidence, *numbers: Any) -> str:
+    """Return a short text that changes with any number of a set or of its confidence.
+
+    Frequentist certificates store it: another hash would make those of earlier versions fall.
+    """
     digest = blake2b(digest_size=16)
     for field in fields(confidence):
         if field.name != "seal":

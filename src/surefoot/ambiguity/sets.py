@@ -1,19 +1,57 @@
 """Ambiguity sets: for every row of an MDP, the distributions that nature may choose from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import Shown, number_of
-from surefoot.ambiguity.confidence import Confidence, fingerprint
-from surefoot.model.checks import SUM_TOLERANCE, as_float_array, freeze_fields, row_name
+from surefoot._display import Shown, number_of
+from surefoot._rows import freeze_fields
+from surefoot.ambiguity.confidence import Confidence, seal_of
+from surefoot.model.checks import SUM_TOLERANCE, as_float_array, row_name
 from surefoot.model.mdp import MDP
 
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ball:
+    """A kind of ball around the nominal row: the distance that its budget bounds.
+
+    Attributes
+    ----------
+    parts
+        From nominal probabilities and others, both ``(E,)``, to the part of each entry.
+    combine
+        ``np.add`` or ``np.maximum``: how the parts of a row make its distance.
+    weighted
+        Whether parts may be weighted.
+    """
+
+    parts: Callable[[Floats, Floats], Floats]
+    combine: np.ufunc
+    weighted: bool
+
+
+def _deviation(nominal: Floats, p: Floats) -> Floats:
+    return np.abs(p - nominal)
+
+
+def _divergence(nominal: Floats, p: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(nominal > 0, nominal * np.log(nominal / p), 0.0)
+
+
 NORMS = ("l1", "linf")
-BALLS = (*NORMS, "kl")
-KINDS = (*BALLS, "box")
+"""The balls that credible sets and weights know."""
+BALLS = {
+    "l1": Ball(parts=_deviation, combine=np.add, weighted=True),
+    "linf": Ball(parts=_deviation, combine=np.maximum, weighted=True),
+    "kl": Ball(parts=_divergence, combine=np.add, weighted=False),
+}
+"""All balls by name; each has its kernels in `surefoot.solvers`."""
 WEIGHTS_WITHIN = (1e-50, 1e50)
 """Weights other than 0 and infinity: quotients and products of them must stay finite."""
 
@@ -69,8 +107,9 @@ class AmbiguitySet(Shown):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_float_array(name, getattr(self, name)))
         freeze_fields(self)
-        if self.norm not in KINDS:
-            raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, KINDS))}.")
+        kinds = (*BALLS, "box")
+        if self.norm not in kinds:
+            raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, kinds))}.")
         if self.norm == "box":
             _check_box(self)
         else:
@@ -97,7 +136,8 @@ class AmbiguitySet(Shown):
         """
         if norm not in BALLS:
             raise ValueError(
-                f"norm={norm!r}; choose 'l1', 'linf' or 'kl' (a box is made by AmbiguitySet.box)."
+                f"norm={norm!r}; choose {', '.join(map(repr, BALLS))} (a box is made by "
+                "AmbiguitySet.box)."
             )
         return cls(
             mdp=mdp,
@@ -141,8 +181,8 @@ class AmbiguitySet(Shown):
         budget = _need(self, "budget", self.mdp.num_rows)
         low, high = budget.min(), budget.max()
         size = f"budget {low:.4g}" if low == high else f"budgets {low:.4g} to {high:.4g}"
-        if self.norm == "kl":
-            return f"AmbiguitySet(kl, {rows}, {size}{_promise(self)})"
+        if not BALLS[self.norm].weighted:
+            return f"AmbiguitySet({self.norm}, {rows}, {size}{_promise(self)})"
         shape = "uniform weights" if self.weights is None else "weighted"
         return f"AmbiguitySet({self.norm}, {rows}, {size}, {shape}{_promise(self)})"
 
@@ -168,12 +208,12 @@ def seal(ambiguity: AmbiguitySet, confidence: Confidence) -> AmbiguitySet:
         ...
     ValueError: these numbers are not those that the confidence (delta=0.05) was computed for. ...
     """
-    tied = replace(confidence, seal=_fingerprint(ambiguity, confidence))
+    tied = replace(confidence, seal=_seal_of(ambiguity, confidence))
     return replace(ambiguity, confidence=tied)
 
 
-def _fingerprint(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
-    return fingerprint(
+def _seal_of(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
+    return seal_of(
         confidence, ambiguity.norm, ambiguity.budget, ambiguity.weights, ambiguity.lower,
         ambiguity.upper, ambiguity.reward_lower, ambiguity.reward_upper,
         ambiguity.mdp.probability,
@@ -182,7 +222,7 @@ def _fingerprint(ambiguity: AmbiguitySet, confidence: Confidence) -> str:
 
 def _check_confidence(ambiguity: AmbiguitySet) -> None:
     known = ambiguity.confidence
-    if known is not None and known.seal != _fingerprint(ambiguity, known):
+    if known is not None and known.seal != _seal_of(ambiguity, known):
         raise ValueError(
             f"these numbers are not those that the confidence (delta={known.delta:g}) was computed "
             "for. Make the set anew, or pass confidence=None: a set made by hand promises nothing."
@@ -260,8 +300,8 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
         )
     if ambiguity.weights is None:
         return
-    if ambiguity.norm == "kl":
-        raise ValueError("a KL ball has no weights; leave them out.")
+    if not BALLS[ambiguity.norm].weighted:
+        raise ValueError(f"a {ambiguity.norm} ball has no weights; leave them out.")
     weights = _need(ambiguity, "weights", mdp.num_entries)
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
@@ -325,3 +365,32 @@ def _check_rewards(ambiguity: AmbiguitySet) -> None:
 def _entry_name(mdp: MDP, entry: int) -> str:
     target = mdp.state_name(mdp.successor[entry])
     return f"{row_name(mdp, mdp.entry_row[entry])}, successor {target}"
+
+
+def contains(ambiguity: AmbiguitySet, probability: ArrayLike) -> NDArray[np.bool_]:
+    """Tell for every row, ``(R,)``, whether given probabilities ``(E,)`` lie in its set.
+
+    Plain arithmetic without tolerance: the edge belongs to the set up to rounding only.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> mdp = riverswim().mdp
+    >>> ball = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    >>> bool(contains(ball, mdp.probability).all())
+    True
+    """
+    mdp = ambiguity.mdp
+    p = as_float_array("probability", probability)
+    if p.shape != (mdp.num_entries,):
+        raise ValueError(f"probability has shape {p.shape}; it must be ({mdp.num_entries},).")
+    starts = mdp.row_start[:-1]
+    if ambiguity.lower is not None and ambiguity.upper is not None:
+        inside = (ambiguity.lower <= p) & (p <= ambiguity.upper)
+        return np.asarray(np.logical_and.reduceat(inside, starts))
+    ball = BALLS[ambiguity.norm]
+    parts = ball.parts(mdp.probability, p)
+    if ambiguity.weights is not None:
+        with np.errstate(invalid="ignore"):
+            parts = np.where(parts == 0, 0.0, ambiguity.weights * parts)
+    return np.asarray(ball.combine.reduceat(parts, starts) <= np.asarray(ambiguity.budget))

@@ -1,15 +1,14 @@
 """Policies worth considering, from many sides: what the search starts from."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
 from surefoot.certificates.local_search import climb
+from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
 from surefoot.certificates.var_operator import fixed_point
-from surefoot.solvers.policies import check_policy
+from surefoot.model.policies import check_policy
 from surefoot.solvers.solver import solve
 
 ROBUST_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -23,7 +22,7 @@ VAR_DRAWS, VAR_VALUES = 500, 2**22
 MAX_SWEEPS = 100
 
 
-def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield names and policies (one row per state), the nominal one first.
 
     They are made one by one, so that a search out of time may leave the rest.
@@ -33,6 +32,7 @@ def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[st
     yield "nominal", nominal
     yield from _robust(batch, stopped)
     yield from _var(batch, delta, solution.value, stopped)
+    known = policy_values(batch, nominal)
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
         if stopped():
             return
@@ -40,15 +40,15 @@ def proposals(batch: Batch, delta: float, stopped: Stopped) -> Iterator[tuple[st
             name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
         else:
             name = "coordinate ascent, all draws"
-        yield name, climb(batch, nominal, delta, share, stopped)
+        yield name, climb(batch, nominal, delta, share, stopped, known)
 
 
-def _tolerance(batch: Batch) -> float:
+def _tolerance(batch: Models) -> float:
     scale = float(np.abs(batch.mdp.reward).max()) / (1.0 - batch.mdp.discount)
     return 1e-6 * max(scale, 1e-300)
 
 
-def _rows(batch: Batch, policy: Floats | Ints) -> Ints:
+def _rows(batch: Models, policy: Floats | Ints) -> Ints:
     return check_policy(batch.mdp, policy).rows.astype(np.int64)
 
 
@@ -56,7 +56,7 @@ class _OutOfTimeError(Exception):
     """Ends a solve whose time is over."""
 
 
-def _robust(batch: Batch, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def _robust(batch: Models, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield robust policies for L1 balls of growing size, none when the time is over."""
 
     def watch(*_: object) -> None:
@@ -73,7 +73,7 @@ def _robust(batch: Batch, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
         yield f"robust, budget {scale:g} x mean distance", _rows(batch, solution.policy)
 
 
-def mean_distances(batch: Batch) -> Floats:
+def mean_distances(batch: Models) -> Floats:
     """Return ``(R,)``: how far draws lie from the nominal row on average, in the L1 norm."""
     total = np.zeros(batch.mdp.num_entries)
     for begin in range(0, batch.size, 64):
@@ -83,14 +83,14 @@ def mean_distances(batch: Batch) -> Floats:
     return distances
 
 
-def _var(batch: Batch, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def _var(batch: Models, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
     """Yield policies of the VaR operator at a path of levels, each from the value before.
 
     When the time is over the last one is left as far as it got.
     """
     some = max(VAR_DRAWS, VAR_VALUES // batch.mdp.num_entries)
     if some < batch.size:
-        batch = replace(batch, draws=batch.draws[:some], rewards=batch.rewards[:some])
+        batch = batch.part(slice(some))
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         if stopped():

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._atomic import replacing
+from surefoot._display import Shown
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
-from surefoot._showing import Shown
-from surefoot._writing import replacing
 
 FORMAT = 1
 """Version of the JSON layout."""

@@ -5,18 +5,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
+from surefoot._order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
-from surefoot.certificates.batch import allowed_rows, children, restricted
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import Rewards, policy_returns, rewards_of, usual_tolerance
-from surefoot.certificates.upper import UpperBound, upper_bound
+from surefoot.certificates.models import allowed_rows, children, has_chosen, restricted
+from surefoot.certificates.upper import UpperBound, bound_of_one, upper_bound
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.posterior.rows import RowLayout
-from surefoot.posterior.some_rows import SomeRows
-from surefoot.solvers.policies import RowPolicy, check_policy
+from surefoot.posterior.rows import RowLayout, SomeRows
+from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
+
+REUSED = (
+    "draws of this posterior have chosen a policy before, and it has no others: if they chose this "
+    "one, the promise is too high. Certify with the holdout of the result that chose it."
+)
+"""The warning where the draws of a certificate are not fresh."""
 
 
 def certify(
@@ -36,7 +42,8 @@ def certify(
     """Bound from below what a fixed policy earns, and from above what any could be promised.
 
     The policy must have been chosen without the draws used here: pass a generator that played no
-    part in choosing it.
+    part in choosing it. A posterior of finitely many draws is not fresh after `optimize`: certify
+    with the result's ``holdout`` then (the certificate warns where somebody does not).
 
     Parameters
     ----------
@@ -84,23 +91,28 @@ def certify(
     rewards = rewards_of(mdp, posterior, objective=objective)
     pilot_rng, lower_rng, upper_rng = children(rng, 3)
     part = _part(posterior, mdp, rewards, rows, allowed)
+    near = None
     if draws is not None:
         n = m = planning.check_draws(posterior, draws, delta, eta)
     else:
-        n, m = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng, part)
-    returns = policy_returns(posterior, mdp, rows, n, lower_rng, rewards=rewards)
+        n, m, near = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng, part)
+    returns = policy_returns(posterior, mdp, rows, n, lower_rng, rewards=rewards, tolerance=near)
     ordered = np.sort(returns.lower)
     bound = float(ordered[lower_rank(n, delta, eta) - 1])
     marginal = marginal_rank(n, delta)
     other = UpperBound(value=np.inf, scope="no policy", draws=0, policies=0)
-    if upper:
+    if upper and part.mdp.num_rows == mdp.num_states:
+        other = bound_of_one(returns, delta=delta, eta=eta)
+    elif upper:
         other = upper_bound(
             part.posterior, part.mdp, part.rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
-            start=part.start,
+            start=part.start, tolerance=near,
         )  # fmt: skip
     sign = 1.0 if objective == "max" else -1.0
     ends = sorted((sign * bound, sign * max(other.value, bound)))
     assumed, warned = provenance.assumptions_of(posterior, mdp)
+    if has_chosen(posterior):
+        warned = (*warned, REUSED)
     nominal = evaluate(mdp, policy, objective=objective, tolerance=usual_tolerance(mdp))
     return Certificate(
         lower_bound=ends[0],
@@ -175,12 +187,15 @@ def _part(
 def _planned(
     posterior: Posterior, mdp: MDP, rows: RowPolicy, rewards: Rewards,
     delta: float, eta: float, rng: np.random.Generator, part: _Part,
-) -> tuple[int, int]:  # fmt: skip
-    """Choose the draws of both ends from a pilot; finitely many draws are all used."""
+) -> tuple[int, int, float | None]:  # fmt: skip
+    """Choose the draws of both ends and their precision from a pilot.
+
+    Finitely many draws are all used, without a pilot.
+    """
     if posterior.num_draws is not None:
         n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
-        return n, n
+        return n, n, None
     pilot = policy_returns(posterior, mdp, rows, planning.PILOT, rng, rewards=rewards).lower
     n = planning.plan_draws(pilot, delta, eta, planning.policy_work(mdp, rewards, rows))
     m = planning.plan_draws(pilot, delta, eta, planning.best_work(part.mdp, part.rewards))
-    return n, m
+    return n, m, planning.precision(pilot)

@@ -7,16 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
+from surefoot._display import Shown
+from surefoot._order_statistics import lower_rank
 from surefoot._rounding import chance_text, lower_text, near_text
-from surefoot._showing import Shown
-from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import conditions, percent
 from surefoot.certificates.certifying import check_levels
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._display import Grid, Shown
+from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot._rounding import lower_text, upper_text
-from surefoot._showing import Grid, Shown
-from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
 from surefoot.certificates import provenance
 from surefoot.certificates.certifying import check_levels
-from surefoot.certificates.returns import ReturnDraws, policy_returns, rewards_of
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.returns import ReturnDraws, policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 CURVE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 from surefoot.ambiguity.confidence import Confidence
-from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import usual_tolerance
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
+from surefoot.solvers.evaluation.returns import usual_tolerance
 from surefoot.solvers.solver import evaluate, solve
 
 

@@ -5,16 +5,18 @@ from itertools import combinations
 import numpy as np
 
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.batch import (
-    Batch,
+from surefoot.certificates.models import (
     Floats,
     Ints,
+    Models,
     Stopped,
+    full_systems,
     percentile,
     policy_values,
     policy_visits,
 )
-from surefoot.certificates.threads import shared
+from surefoot.solvers.evaluation.dense import chunks, inverse_columns
+from surefoot.solvers.evaluation.threads import shared
 
 GAIN = 1e-10
 """What counts as better, as a share of the spread of returns: less is rounding."""
@@ -26,31 +28,32 @@ MAX_ROUNDS = 200
 CLIMB_ROUNDS = 12
 
 
-def flip_table(batch: Batch, choice: Ints) -> Floats:
+def flip_table(batch: Models, choice: Ints) -> Floats:
     """Return ``(R, n)``: the return in every draw when one state plays another row. Exact."""
     states = batch.mdp.num_states
-    draws, rewards, row_start, successor, discount = batch.models
+    draws, gains, *model = batch.models
     table = np.empty((batch.mdp.num_rows, batch.size))
 
     def work(begin: int, end: int) -> None:
-        kernels.flip_returns(
-            draws, rewards, batch.mdp.state_start, row_start, successor, discount, batch.initial,
-            choice, begin, end, np.empty((states, states)), np.empty(states), np.empty(states),
-            np.empty(states), np.empty(states), table,
-        )  # fmt: skip
+        for first, last in chunks(begin, end, states):
+            matrices, values = full_systems(batch, choice, first, last)
+            kernels.flip_returns(
+                draws, gains, batch.mdp.state_start, *model, batch.initial, choice, first,
+                inverse_columns(matrices), values, table,
+            )  # fmt: skip
 
-    shared(batch.size, work, operations=batch.size * float(states) ** 3)
+    shared(batch.size, work, operations=3 * batch.evaluation_work)
     return table
 
 
-def estimated_flip_table(batch: Batch, values: Floats, visits: Floats, returns: Floats) -> Floats:
+def estimated_flip_table(batch: Models, values: Floats, visits: Floats, returns: Floats) -> Floats:
     """Return ``(R, n)`` to first order, without inverting a matrix."""
-    draws, rewards, row_start, successor, discount = batch.models
+    draws, gains, row_start, successor, discount = batch.models
     table = np.empty((batch.mdp.num_rows, batch.size))
 
     def work(begin: int, end: int) -> None:
         kernels.flip_estimates(
-            draws, rewards, batch.mdp.state_start, row_start, successor, discount, values, visits,
+            draws, gains, batch.mdp.state_start, row_start, successor, discount, values, visits,
             returns, begin, end, table,
         )  # fmt: skip
 
@@ -59,7 +62,7 @@ def estimated_flip_table(batch: Batch, values: Floats, visits: Floats, returns: 
 
 
 def local_search(
-    batch: Batch, choice: Ints, delta: float, stopped: Stopped = lambda: False
+    batch: Models, choice: Ints, delta: float, stopped: Stopped = lambda: False
 ) -> tuple[Ints, float]:
     """Climb from a policy until no single change helps; return the policy and its percentile.
 
@@ -116,7 +119,7 @@ def _row_percentiles(table: Floats, rank: int) -> Floats:
     return scores
 
 
-def _trials(batch: Batch, choice: Ints, score: Floats, best: float, *, exact: bool) -> list[Ints]:
+def _trials(batch: Models, choice: Ints, score: Floats, best: float, *, exact: bool) -> list[Ints]:
     """Return sets of rows to play instead, the most promising changes of different states."""
     score = score.copy()
     score[choice] = -np.inf
@@ -140,11 +143,12 @@ def _trials(batch: Batch, choice: Ints, score: Floats, best: float, *, exact: bo
 
 
 def climb(
-    batch: Batch,
+    batch: Models,
     choice: Ints,
     delta: float,
     share: float,
     stopped: Stopped = lambda: False,
+    known: tuple[Floats, Floats] | None = None,
 ) -> Ints:
     """Improve the mean return over the worst draws, all states at once (coordinate ascent).
 
@@ -152,21 +156,18 @@ def climb(
     ``share=delta`` this climbs on the CVaR, with ``share=1`` on the mean. In each state the action
     with the largest sum of ``b_s Q(s, a)`` over those draws is played next, as for a weighted
     mixture of models (Steimle et al. 2021; Su, Petrik 2023). Returns the policy with the best
-    percentile on the way.
+    percentile on the way. ``known`` are values and returns of the first policy.
     """
     rank = batch.rank(delta)
     count = max(1, min(batch.size, round(share * batch.size)))
-    values, returns = policy_values(batch, choice)
-    visits = None
+    values, returns = known or policy_values(batch, choice)
     best, best_choice = percentile(returns, rank), choice
     seen = {choice.tobytes()}
     for _ in range(CLIMB_ROUNDS):
         if stopped():
             break
-        visits = policy_visits(batch, choice, visits)
-        weights = np.zeros(batch.size)
-        weights[np.argsort(returns, kind="stable")[:count]] = 1.0 / count
-        gains = _gains(batch, values, visits, weights)
+        worst = np.sort(np.argsort(returns, kind="stable")[:count])
+        gains = _gains(batch.part(worst) if count < batch.size else batch, choice, values[worst])
         choice = _greedy_choice(batch, gains, choice)
         if choice.tobytes() in seen:
             break
@@ -178,16 +179,17 @@ def climb(
     return best_choice
 
 
-def _gains(batch: Batch, values: Floats, visits: Floats, weights: Floats) -> Floats:
-    """Return ``(R,)``: weighted sums of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
-    draws, rewards, row_start, successor, discount = batch.models
+def _gains(batch: Models, choice: Ints, values: Floats) -> Floats:
+    """Return ``(R,)``: means of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
+    draws, gains, row_start, successor, discount = batch.models
+    visits = policy_visits(batch, choice)
     parts: dict[int, Floats] = {}
 
     def work(begin: int, end: int) -> None:
         part = np.zeros(batch.mdp.num_rows)
-        kernels.weighted_gains(
-            draws, rewards, batch.mdp.state_start, row_start, successor, discount, values, visits,
-            weights, begin, end, part,
+        kernels.mean_gains(
+            draws, gains, batch.mdp.state_start, row_start, successor, discount, values, visits,
+            begin, end, part,
         )  # fmt: skip
         parts[begin] = part
 
@@ -196,7 +198,7 @@ def _gains(batch: Batch, values: Floats, visits: Floats, weights: Floats) -> Flo
     return total
 
 
-def _greedy_choice(batch: Batch, gains: Floats, choice: Ints) -> Ints:
+def _greedy_choice(batch: Models, gains: Floats, choice: Ints) -> Ints:
     """Return the row with the largest gain in each state; the present one where none is above 0."""
     margin = 1e-12 * max(float(np.abs(gains).max()), 1e-300)
     best = np.maximum.reduceat(gains, batch.mdp.state_start[:-1])

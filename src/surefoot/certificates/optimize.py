@@ -2,34 +2,34 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._display import Grid, Shown
 from surefoot._rounding import column_texts, near_text
-from surefoot._showing import Grid, Shown
-from surefoot.certificates.batch import (
-    Batch,
-    Ints,
-    affordable,
-    allowed_rows,
-    children,
-    choosing_rng,
-    percentile,
-    policy_values,
-    split_draws,
-    take_batch,
-)
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.local_search import local_search
+from surefoot.certificates.models import (
+    Ints,
+    Models,
+    affordable,
+    allowed_rows,
+    children,
+    choosing_rng,
+    draw_models,
+    mark_chosen_on,
+    percentile,
+    policy_values,
+    split_draws,
+)
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.returns import Rewards, rewards_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
-from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
@@ -37,6 +37,9 @@ FAVOURED_VALUES = 2**22
 """Batches up to this size are cheap: small models get more draws."""
 STARTS, LARGE_STARTS = 3, 1
 """How many of the best candidates the local search starts from; fewer in large models."""
+
+ONLY = "the only policy"
+"""The candidate where every state has one action."""
 
 Progress = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
@@ -98,6 +101,9 @@ class Result(Shown):
         Whether the time budget ended the search.
     notes
         What had to be done otherwise than asked.
+    holdout
+        The posterior that certified: of finitely many draws, those that had no part in the choice.
+        Certify other policies with it, not with the one that chose.
 
     Examples
     --------
@@ -115,6 +121,7 @@ class Result(Shown):
     selection_draws: int
     stopped_early: bool
     notes: tuple[str, ...]
+    holdout: Posterior
 
     def _headline(self) -> str:
         return self.certificate.sentence
@@ -160,18 +167,20 @@ def optimize(
     draws: int | None = None,
     objective: str = "max",
     progress: Progress | None = None,
+    holdout: Posterior | None = None,
 ) -> Result:
     """Find a policy whose return is high with probability ``1 - delta``, and certify it.
 
     Candidates (nominal, robust, VaR, coordinate ascent) are compared by their empirical percentile
     on one batch of draws, the best are improved by local search there, and the winner alone is
-    certified, on fresh draws. Without a time budget the result depends on the seed alone.
+    certified, on fresh draws. Without a time budget the result depends on the seed alone. Where
+    every state has one action there is nothing to choose, and nothing is drawn for choosing.
 
     Parameters
     ----------
     posterior
-        What the data say about the transition probabilities. Finitely many draws are split once:
-        one half chooses, the other certifies.
+        What the data say about the transition probabilities. Finitely many draws are split once,
+        unless there is a ``holdout``: one half chooses, the other certifies.
     mdp
         The model with the same rows: rewards, discount, initial distribution.
     delta
@@ -193,6 +202,9 @@ def optimize(
         ``"max"`` for rewards, ``"min"`` for costs.
     progress
         Called after each candidate with its name and the best percentile so far.
+    holdout
+        A posterior that certifies, where the first one chooses: of other data, or of draws of its
+        own. None certifies with the first.
 
     Examples
     --------
@@ -214,29 +226,58 @@ def optimize(
     rewards = rewards_of(mdp, posterior, objective=objective)
     clock = _Clock(time_budget)
     split_rng, search_rng, certify_rng = children(rng, 3)
-    choosing, certifying = split_draws(posterior, mdp, split_rng)
-    n, notes = _selection_draws(choosing, mdp, rewards, rows, draws)
+    if holdout is not None:
+        check_objective(holdout, objective)
+        holdout.check_matches(mdp)
+
+    def certified(policy: Ints, certifying: Posterior) -> Certificate:
+        return certify(
+            policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
+            objective=objective, allowed=allowed,
+        )  # fmt: skip
+
+    if len(rows) == mdp.num_states:
+        only = certified(mdp.row_action[rows], holdout or posterior)
+        return _only_policy(only, progress, holdout or posterior)
+    choosing, certifying = posterior, holdout
+    if certifying is None:
+        choosing, certifying = split_draws(posterior, mdp, split_rng)
+    n, notes = _selection_draws(choosing, mdp, rows, draws)
     if choosing is not posterior:
         notes.append(
             f"the posterior's {posterior.num_draws} draws were split once: {choosing.num_draws} to "
             f"choose the policy, {certifying.num_draws} to certify it."
         )
-    batch = take_batch(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
+    mark_chosen_on(posterior, choosing)
+    batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
     candidates = _search(batch, delta, clock, progress, 1.0 if objective == "max" else -1.0)
     del batch  # a quarter of a gigabyte that the certificate has no use for
     policy = next(candidate.policy for candidate in candidates if candidate.selected)
-    certificate = certify(
-        policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
-        objective=objective, allowed=allowed,
-    )  # fmt: skip
     return Result(
         policy=policy,
-        certificate=certificate,
+        certificate=certified(policy, certifying),
         candidates=candidates,
         selection_draws=n,
         stopped_early=clock.stopped,
         notes=tuple(notes),
+        holdout=certifying,
     )
+
+
+def _only_policy(certificate: Certificate, progress: Progress | None, holdout: Posterior) -> Result:
+    """Return the result where every state has one action: a certificate, and no search."""
+    marginal = certificate.marginal_bound
+    reached = certificate.promise if marginal is None else marginal
+    if progress is not None:
+        progress(ONLY, reached)
+    candidate = Candidate(
+        name=ONLY, percentile=reached, nominal_return=certificate.nominal_return, selected=True,
+        policy=certificate.policy,
+    )  # fmt: skip
+    return Result(
+        policy=certificate.policy, certificate=certificate, candidates=(candidate,),
+        selection_draws=0, stopped_early=False, notes=(), holdout=holdout,
+    )  # fmt: skip
 
 
 class _Clock:
@@ -253,17 +294,16 @@ class _Clock:
 
 
 def _selection_draws(
-    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, wanted: int | None
+    posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[str]]:
     """Return how many draws to choose on, and what to say where they are fewer than asked for."""
-    entries = RowLayout.of(mdp).entries_of(rows)
-    some = bool(rewards.uncertain[entries].any())
-    limits = [(affordable(len(entries), uncertain=some), "no more fit in memory")]
+    limits = [(affordable(mdp, rows), "no more fit in memory")]
     if posterior.num_draws is not None:
         limits.append((posterior.num_draws, "the posterior has no more to choose on"))
     limit, reason = min(limits)
     if wanted is None:
-        n = min(max(FAVOURED_VALUES // len(entries), LEAST_DRAWS), MOST_DRAWS)
+        entries = int(np.diff(mdp.row_start)[rows].sum())
+        n = min(max(FAVOURED_VALUES // entries, LEAST_DRAWS), MOST_DRAWS)
         return min(n, limit), []
     n = min(check_draws_wanted(wanted), limit)
     if n == wanted:
@@ -272,15 +312,18 @@ def _selection_draws(
 
 
 def _search(
-    batch: Batch, delta: float, clock: _Clock, progress: Progress | None, sign: float
+    batch: Models, delta: float, clock: _Clock, progress: Progress | None, sign: float
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
     pool: list[tuple[str, Ints, float]] = []
+    known: dict[bytes, float] = {}
 
     def consider(name: str, choice: Ints) -> None:
-        reached = percentile(policy_values(batch, choice)[1], rank)
-        pool.append((name, choice, reached))
+        policy = choice.tobytes()
+        if policy not in known:
+            known[policy] = percentile(policy_values(batch, choice)[1], rank)
+        pool.append((name, choice, known[policy]))
         if progress is not None:
             progress(name, sign * max(entry[2] for entry in pool))
 
@@ -314,7 +357,6 @@ def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
     return list(starts.values())
 
 
-def _nominal_return(batch: Batch, choice: Ints) -> float:
+def _nominal_return(batch: Models, choice: Ints) -> float:
     """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
-    mean = replace(batch, draws=batch.mdp.probability[None], rewards=batch.mdp.reward[None])
-    return float(policy_values(mean, choice)[1][0])
+    return float(policy_values(batch.mean, choice)[1][0])

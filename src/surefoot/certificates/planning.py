@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from surefoot.ambiguity.order_statistics import draws_needed
-from surefoot.certificates.methods import choose_method
-from surefoot.certificates.returns import Rewards
+from surefoot._order_statistics import draws_needed
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.policies import RowPolicy
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.rewards import Rewards
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,8 +21,12 @@ PILOT = 1000
 LEAST, MOST = 2000, 400_000
 WANTED_LOSS = 0.01
 """How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
-WORK = 1e10
-"""Most operations that one side may cost: about ten seconds on one core."""
+WORK, MOST_WORK = 1e10, 4e10
+"""Operations that one side may cost, about ten seconds on one core; more only for the least number
+of draws, and four times as many draws as there must be are taken whatever they cost."""
+NEAR = 1e-4
+"""How wide a bracket of a return may be, as a share of the spread of returns: the promise gives up
+at most that, and a bracket is never looked at without its width."""
 SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 """Operations that drawing a probability and an uncertain mean reward cost."""
 
@@ -37,7 +41,7 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
     slope = (high - low) / (min(2 * delta, 0.5 * (1 + delta)) - delta / 2)
     spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
     scale = max(abs(float(middle)), 0.1 * spread)
-    least = max(LEAST, 4 * draws_needed(delta, eta))
+    least = least_draws(delta, eta, work)
     if scale <= 0 or slope <= 0:
         return least
     reach = float(norm.isf(eta)) * math.sqrt(delta * (1 - delta)) * float(slope)
@@ -45,16 +49,41 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
     return int(min(max(wanted, least), max(least, min(MOST, WORK / work))))
 
 
+def precision(pilot: Floats) -> float | None:
+    """Return how near returns must be to their values: what their spread makes of no account.
+
+    None where they do not differ.
+
+    Examples
+    --------
+    >>> precision(np.linspace(0.0, 10.0, 1001))
+    0.0009
+    """
+    spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
+    return NEAR * spread if 0 < spread < np.inf else None
+
+
+def least_draws(delta: float, eta: float, work: float) -> int:
+    """Return how many draws there are at least, where one costs so much.
+
+    Examples
+    --------
+    >>> least_draws(0.05, 0.001, 1e5), least_draws(0.05, 0.001, 4e7), least_draws(0.05, 0.001, 1e9)
+    (2000, 1000, 540)
+    """
+    return int(max(4 * draws_needed(delta, eta), min(LEAST, MOST_WORK / work)))
+
+
 def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:
     """Return about how many operations one draw of a policy costs."""
     played = rows.rows.astype(np.int64)
     entries = RowLayout.of(mdp).entries_of(played)
-    return choose_method(mdp, played).work + _sampling_work(rewards, entries)
+    return choose_evaluator(mdp, played).work + _sampling_work(rewards, entries)
 
 
 def best_work(mdp: MDP, rewards: Rewards) -> float:
     """Return about how many operations the best return of one draw costs."""
-    rounds = 2 * choose_method(mdp).work + 4.0 * mdp.num_entries
+    rounds = 2 * choose_evaluator(mdp).work + 4.0 * mdp.num_entries
     return rounds + _sampling_work(rewards, np.arange(mdp.num_entries))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 
 BEYOND = "beyond the last column"
@@ -63,7 +63,7 @@ def read_lines(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[st
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")  # labels may hold line ends of any kind
     except UnicodeDecodeError:
         raise ValueError(f"{path}: the text is not UTF-8. Save the file as UTF-8.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey=BEYOND)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from surefoot._version import __version__
-from surefoot.data.counting import Counts
-from surefoot.data.landing import landing_of
-from surefoot.data.reward_uncertainty import model_uncertain_rewards
+from surefoot.data.counts import Counts
+from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_facts
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, check_posterior
+from surefoot.solvers.unseen import landing_of
 
 
 def fingerprint(*arrays: Any) -> str:
@@ -40,15 +40,14 @@ def model_fingerprint(mdp: MDP) -> str:
 
 
 def posterior_fingerprint(posterior: Posterior) -> str:
-    """Return the hash of what a posterior knows: its parameters, or its mean where it has none.
+    """Return the hash of what a posterior knows; how sure the rewards are belongs to it."""
+    rewards = () if posterior.counts is None else reward_facts(posterior.counts)
+    return fingerprint(posterior_fingerprint_1(posterior), *rewards)
 
-    A part of a posterior of finitely many draws has the hash of the whole.
-    """
-    for name in ("shape", "origin"):
-        known = getattr(posterior, name, None)
-        if known is not None:
-            return fingerprint(posterior.row_start, known)
-    return fingerprint(posterior.row_start, posterior.mean())
+
+def posterior_fingerprint_1(posterior: Posterior) -> str:
+    """Return the hash as version 0.1 made it, without how sure the rewards are."""
+    return fingerprint(posterior.row_start, posterior.identity)
 
 
 def posterior_words(posterior: Posterior) -> str:
@@ -82,6 +81,8 @@ REWARDS: dict[str, tuple[str, ...]] = {
     "seen": ("assuming that no step brings more or less than was ever seen",),
 }
 """What it must add for uncertain mean rewards, by what their law rests on."""
+REWARDS_EXACT = "taking the rewards of the model as exact"
+"""What it must add where the posterior brings no counts, and so nothing about rewards."""
 KIND_TO_COSTS = (
     "objective='min': what was never observed was given the lowest reward, which for costs is the "
     "best case. State costs as negative rewards and use objective='max', or declare the support "
@@ -91,9 +92,9 @@ KIND_TO_COSTS = (
 
 def assumptions_of(posterior: Posterior, mdp: MDP) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what the sentence must add, and the warnings of the log."""
-    counts = getattr(posterior, "counts", None)
+    counts = posterior.counts
     if counts is None:
-        return (), ()
+        return (REWARDS_EXACT,), ()
     from surefoot.data.summary import warnings_of
 
     support = "" if counts.report is None else counts.report.support
@@ -139,7 +140,7 @@ def check_objective(posterior: Posterior, objective: str) -> None:
     """Refuse costs where the support was filled with the lowest reward: for costs that is kind."""
     if objective not in ("max", "min"):
         raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
-    counts = getattr(posterior, "counts", None)
+    counts = check_posterior(posterior).counts
     report = None if counts is None else counts.report
     if objective == "min" and report is not None and report.filled_low:
         raise ValueError(KIND_TO_COSTS)

@@ -1,8 +1,8 @@
 """Values, visits and returns of one row per state in many drawn models, and of its neighbours.
 
-A batch is ``draws (n, E)`` with ``rewards (n or 1, E)``; ``choice`` is the row that each state
-plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial' X``, playing row
-``a`` instead in state ``s`` alone changes the return of that draw to
+A batch is ``draws (n, E)`` with the expected rewards of rows, ``gains (n, R)``; ``choice`` is the
+row that each state plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and
+``b = initial' X``, playing row ``a`` instead in state ``s`` alone changes that draw's return to
 
     b.r + b_s (Q(s,a) - v_s) / (1 - discount c),   c = (P_a - P_choice(s)) . X e_s
 
@@ -10,81 +10,65 @@ plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r`` and ``b = initial
 """
 
 from surefoot._compile import kernel
-from surefoot.certificates.krylov_kernels import dot
-from surefoot.certificates.return_kernels import eliminate, fill_choice, row_value
-from surefoot.certificates.system_kernels import fill, find_places, find_value, find_visits
+from surefoot.solvers.evaluation.krylov_kernels import dot
+from surefoot.solvers.evaluation.system_kernels import (
+    fill_rows,
+    find_places,
+    find_value,
+    find_visits,
+)
 
 
 @kernel(lean=True)
-def invert(matrix):
-    """Invert in place, without pivoting (Gauss-Jordan); O(S^3).
+def row_worth(draw, gain, start, stop, successor, discount, v):
+    """Return ``gain + discount p.v`` of one row."""
+    total = 0.0
+    for e in range(start, stop):
+        total += draw[e] * v[successor[e]]
+    return gain + discount * total
 
-    Meant for ``I - discount P``, which is strictly diagonally dominant by rows.
-    """
-    size = len(matrix)
-    for pivot in range(size):
-        scale = 1 / matrix[pivot, pivot]
-        matrix[pivot, pivot] = 1
+
+@kernel(lean=True)
+def fill_matrix(draw, gains, row_start, successor, discount, choice, matrix, value):
+    """Write ``I - discount P`` and the expected rewards of one row per state."""
+    size = len(value)
+    for s in range(size):
         for t in range(size):
-            matrix[pivot, t] *= scale
-        for s in range(size):
-            factor = matrix[s, pivot]
-            if s == pivot or factor == 0:
-                continue
-            matrix[s, pivot] = 0
-            for t in range(size):
-                matrix[s, t] -= factor * matrix[pivot, t]
+            matrix[s, t] = 0.0
+        matrix[s, s] = 1.0
+        for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
+            matrix[s, successor[e]] -= discount * draw[e]
+        value[s] = gains[choice[s]]
 
 
 @kernel(lean=True)
-def transpose(matrix):
-    """Transpose a square matrix in place."""
-    for s in range(len(matrix)):
-        for t in range(s):
-            held = matrix[s, t]
-            matrix[s, t] = matrix[t, s]
-            matrix[t, s] = held
+def write_systems(draws, gains, row_start, successor, discount, choice, first, matrices, values):
+    """Write the full systems of one row per state in the draws from ``first`` on."""
+    for k in range(len(values)):
+        i = first + k
+        fill_matrix(
+            draws[i], gains[i], row_start, successor, discount, choice, matrices[k], values[k]
+        )
 
 
 @kernel(lean=True)
-def direct_values(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, matrix, values,
-    returns,
-):  # fmt: skip
-    """Write values ``(n, S)`` and returns ``(n,)`` of draws ``begin:end``; O(S^3/3) a draw."""
-    for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, values[i])
-        eliminate(matrix, values[i])
+def weigh(values, initial, returns):
+    """Write ``initial . values[k]``, added up in the order of the states."""
+    for k in range(len(values)):
         total = 0.0
         for s in range(len(initial)):
-            total += initial[s] * values[i, s]
-        returns[i] = total
-
-
-@kernel(lean=True)
-def direct_visits(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, matrix, visits
-):
-    """Write discounted visits ``b = initial' X``, ``(n, S)``, of draws ``begin:end``."""
-    for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill_choice(draws[i], reward, row_start, successor, discount, choice, matrix, visits[i])
-        transpose(matrix)  # dominant by columns now: elimination needs no pivoting either
-        for s in range(len(initial)):
-            visits[i, s] = initial[s]
-        eliminate(matrix, visits[i])
+            total += initial[s] * values[k, s]
+        returns[k] = total
 
 
 @kernel(lean=True)
 def sparse_values(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, tolerance,
-    max_sweeps, state_rows, share, system, values, returns,
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, tolerance,
+    max_sweeps, system, values, returns,
 ):  # fmt: skip
     """Move values ``(n, S)`` to within ``tolerance`` of the right ones, without a full matrix."""
     for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill(system, draws[i], reward, state_rows, choice, share, row_start, successor, discount)
+        fill_rows(system, draws[i], gains[i], choice, row_start, successor, discount)
         if i == begin:
             find_places(system)
         find_value(system, discount, tolerance, max_sweeps, values[i])
@@ -93,47 +77,41 @@ def sparse_values(
 
 @kernel(lean=True)
 def sparse_visits(
-    draws, rewards, row_start, successor, discount, initial, choice, begin, end, goal, state_rows,
-    share, system, visits,
+    draws, gains, row_start, successor, discount, initial, choice, begin, end, goal, max_sweeps,
+    system, visits,
 ):  # fmt: skip
     """Move discounted visits ``(n, S)`` until no state's residual exceeds ``goal``."""
     for i in range(begin, end):
-        fill(
-            system, draws[i], rewards[0], state_rows, choice, share, row_start, successor, discount
-        )
+        fill_rows(system, draws[i], gains[i], choice, row_start, successor, discount)
         if i == begin:
             find_places(system)
-        find_visits(system, initial, goal, visits[i])
+        find_visits(system, initial, goal, max_sweeps, visits[i])
 
 
 @kernel(lean=True)
 def flip_returns(
-    draws, rewards, state_start, row_start, successor, discount, initial, choice, begin, end,
-    matrix, gain, value, visit, column, out,
+    draws, gains, state_start, row_start, successor, discount, initial, choice, first, columns,
+    values, out,
 ):  # fmt: skip
     """Write ``out[row, i]``: the return of draw ``i`` when ``row`` is played in its state instead.
 
-    Exact; O(S^3 + entries) a draw.
+    In draw ``first + k``, ``columns[k, s]`` is ``X e_s`` and ``values[k]`` has room for ``v``.
+    Exact; O(S^2 + entries) a draw.
     """
-    size = len(value)
-    for i in range(begin, end):
-        draw = draws[i]
-        reward = rewards[i if len(rewards) > 1 else 0]
-        fill_choice(draw, reward, row_start, successor, discount, choice, matrix, gain)
-        invert(matrix)
-        base = 0.0
+    size = len(initial)
+    for k in range(len(columns)):
+        i = first + k
+        draw, value = draws[i], values[k]
         for s in range(size):
-            visit[s] = 0.0
+            value[s] = 0.0
         for s in range(size):
-            total = 0.0
+            gain = gains[i, choice[s]]
             for t in range(size):
-                total += matrix[s, t] * gain[t]
-                visit[t] += initial[s] * matrix[s, t]
-            value[s] = total
-            base += initial[s] * total
+                value[t] += gain * columns[k, s, t]
+        base = dot(initial, value)
         for s in range(size):
-            for t in range(size):
-                column[t] = matrix[t, s]
+            column = columns[k, s]
+            visits = dot(initial, column)
             own = 0.0
             for e in range(row_start[choice[s]], row_start[choice[s] + 1]):
                 own += draw[e] * column[successor[e]]
@@ -141,16 +119,16 @@ def flip_returns(
                 if row == choice[s]:
                     out[row, i] = base
                     continue
-                worth, back = 0.0, -own
+                worth, back = gains[i, row], -own
                 for e in range(row_start[row], row_start[row + 1]):
-                    worth += draw[e] * (reward[e] + discount * value[successor[e]])
+                    worth += discount * draw[e] * value[successor[e]]
                     back += draw[e] * column[successor[e]]
-                out[row, i] = base + visit[s] * (worth - value[s]) / (1.0 - discount * back)
+                out[row, i] = base + visits * (worth - value[s]) / (1.0 - discount * back)
 
 
 @kernel(lean=True)
 def flip_estimates(
-    draws, rewards, state_start, row_start, successor, discount, values, visits, returns, begin,
+    draws, gains, state_start, row_start, successor, discount, values, visits, returns, begin,
     end, out,
 ):  # fmt: skip
     """Write ``out[row, i]``: the flip's return to first order (its denominator taken as 1).
@@ -158,30 +136,28 @@ def flip_estimates(
     The sign of every change is exact, its size is not. O(entries) a draw; no matrix.
     """
     for i in range(begin, end):
-        reward = rewards[i if len(rewards) > 1 else 0]
         v = values[i]
         for s in range(len(v)):
             for row in range(state_start[s], state_start[s + 1]):
-                worth = row_value(
-                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
-                )
+                worth = row_worth(
+                    draws[i], gains[i, row], row_start[row], row_start[row + 1], successor,
+                    discount, v,
+                )  # fmt: skip
                 out[row, i] = returns[i] + visits[i, s] * (worth - v[s])
 
 
 @kernel(lean=True)
-def weighted_gains(
-    draws, rewards, state_start, row_start, successor, discount, values, visits, weights, begin,
-    end, out,
-):  # fmt: skip
-    """Add to ``out[row]`` the weighted sum over draws of ``b_s (Q(s, row) - v_s)``."""
+def mean_gains(
+    draws, gains, state_start, row_start, successor, discount, values, visits, begin, end, out
+):
+    """Add to ``out[row]`` what draws ``begin:end`` add to the mean of ``b_s (Q(s, row) - v_s)``."""
+    share = 1.0 / len(draws)
     for i in range(begin, end):
-        if weights[i] == 0.0:
-            continue
-        reward = rewards[i if len(rewards) > 1 else 0]
         v = values[i]
         for s in range(len(v)):
             for row in range(state_start[s], state_start[s + 1]):
-                worth = row_value(
-                    draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
-                )
-                out[row] += weights[i] * visits[i, s] * (worth - v[s])
+                worth = row_worth(
+                    draws[i], gains[i, row], row_start[row], row_start[row + 1], successor,
+                    discount, v,
+                )  # fmt: skip
+                out[row] += share * visits[i, s] * (worth - v[s])

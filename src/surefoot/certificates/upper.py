@@ -13,17 +13,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.order_statistics import upper_rank
-from surefoot.certificates.return_kernels import all_policy_returns
-from surefoot.certificates.returns import DIRECT_STATES, Rewards, best_returns, policy_returns
+from surefoot._cores import available_cores
+from surefoot._order_statistics import upper_rank
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import deterministic
 from surefoot.posterior.protocol import Posterior, stream_key
-from surefoot.solvers.policies import deterministic
-from surefoot.solvers.workspace import available_cores
+from surefoot.solvers.evaluation.return_kernels import all_policy_returns
+from surefoot.solvers.evaluation.returns import ReturnDraws, best_returns, policy_returns
+from surefoot.solvers.evaluation.rewards import Rewards
 
 Floats = NDArray[np.float64]
 
-MAX_POLICIES = 4096
+MAX_POLICIES, LISTED_STATES = 4096, 220
 ENUMERATION_WORK = 4e10
 """Most operations that an enumeration may cost (about half a minute on two cores)."""
 ANY_POLICY = "no policy"
@@ -62,25 +63,40 @@ def upper_bound(
     draws: int,
     rng: np.random.Generator,
     start: NDArray[np.int64] | None = None,
+    tolerance: float | None = None,
 ) -> UpperBound:
     """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
 
-    With few deterministic policies the bound is taken over all of them.
+    With few deterministic policies the bound is taken over all of them. ``tolerance`` is how wide
+    the brackets of best returns may be.
     """
     policies = count_policies(mdp)
     plain_rng, listing_rng = rng.spawn(2)
     cost = policies * draws * (mdp.num_states**3 / 3 + 2 * mdp.num_entries)
-    listed = policies <= MAX_POLICIES and mdp.num_states <= DIRECT_STATES
+    listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES
     if listed and cost <= ENUMERATION_WORK:
         first = mdp.state_start[:-1] if start is None else start
         value = _enumerated(
             posterior, mdp, rewards, policies, delta, eta, draws, listing_rng, first
         )
         return UpperBound(value=value, scope=DETERMINISTIC, draws=draws, policies=policies)
-    best = best_returns(posterior, mdp, draws, plain_rng, rewards=rewards, start=start)
+    best = best_returns(
+        posterior, mdp, draws, plain_rng, rewards=rewards, start=start, tolerance=tolerance
+    )
     rank = upper_rank(draws, delta, eta)
     value = float(np.sort(best.upper)[rank - 1]) if rank <= draws else np.inf
     return UpperBound(value=value, scope=ANY_POLICY, draws=draws, policies=0)
+
+
+def bound_of_one(returns: ReturnDraws, *, delta: float, eta: float) -> UpperBound:
+    """Bound what can be promised where there is one policy only, from its returns in fresh draws.
+
+    The draws of the promise serve: each end holds with its own certainty ``1 - eta``.
+    """
+    draws = len(returns.upper)
+    rank = upper_rank(draws, delta, eta)
+    value = float(np.sort(returns.upper)[rank - 1]) if rank <= draws else np.inf
+    return UpperBound(value=value, scope=ANY_POLICY, draws=draws, policies=1)
 
 
 def count_policies(mdp: MDP) -> int:

@@ -5,32 +5,29 @@ delta over the uncertain states (Lobo, Cousins, Zick, Petrik 2023). Policy and v
 batch of draws, the promise from another.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._display import Shown
+from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, upper_text
-from surefoot._showing import Shown
-from surefoot.ambiguity.order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
-from surefoot.certificates.batch import (
-    Batch,
+from surefoot.certificates.models import (
     Floats,
     Ints,
+    Models,
     affordable,
     allowed_rows,
     children,
     choosing_rng,
+    draw_models,
+    mark_chosen_on,
     split_draws,
-    take_batch,
     uncertain_rows,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.return_kernels import EPSILON, rounding
-from surefoot.certificates.returns import Rewards, rewards_of
-from surefoot.certificates.threads import shared
 from surefoot.certificates.var_levels import greedy_levels
 from surefoot.certificates.var_operator import (
     FixedPoint,
@@ -42,6 +39,10 @@ from surefoot.certificates.var_operator import (
 from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.evaluation.return_kernels import EPSILON, rounding
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.evaluation.threads import shared
 from surefoot.solvers.solution import Status
 
 SPARE, SPARE_PROMISE = 4, 16
@@ -179,13 +180,14 @@ def var_solve(
     rewards = rewards_of(mdp, posterior, objective=objective)
     split_rng, first_rng, fresh_rng = children(rng, 3)
     choosing, promising = split_draws(posterior, mdp, split_rng)
+    mark_chosen_on(posterior, choosing)
     rows = allowed_rows(mdp, allowed)
     n, note = _draws_to_solve_on(choosing, mdp, rewards, rows, delta, eta, draws)
-    batch = take_batch(choosing, mdp, rewards, rows, n, choosing_rng(first_rng))
+    batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(first_rng))
     fewest = strict_draws(delta, eta, batch.num_uncertain)
     m = _draws_to_promise_on(promising, promise_draws, fewest)
     levels = equal_levels(batch, delta)
-    scale = float(np.abs(batch.rewards).max()) / (1.0 - mdp.discount)
+    scale = float(np.abs(batch.gains).max()) / (1.0 - mdp.discount)
     near = tolerance if tolerance is not None else 1e-7 * max(scale, 1e-300)
     point = fixed_point(batch, strict_ranks(batch, levels, eta), None, near, max_iterations)
     if allocate == "greedy":
@@ -215,11 +217,10 @@ def _draws_to_solve_on(
 ) -> tuple[int, str]:  # fmt: skip
     """Return how many draws to keep, and what to say where that is too few for strict ranks."""
     entries = RowLayout.of(mdp).entries_of(rows)
-    some = bool(rewards.uncertain[entries].any())
     uncertain = uncertain_rows(mdp, rows, rewards.uncertain[entries])
     fewest = strict_draws(delta, eta, max(1, len(np.unique(mdp.row_state[rows[uncertain]]))))
     n = SPARE * fewest if wanted is None else wanted
-    limits = [(affordable(len(entries), uncertain=some), "fit in memory")]
+    limits = [(affordable(mdp, rows), "fit in memory")]
     if posterior.num_draws is not None:
         limits.append((posterior.num_draws, "of the posterior are there to choose on"))
     limit, reason = min(limits)
@@ -245,7 +246,7 @@ def _draws_to_promise_on(posterior: Posterior, wanted: int | None, fewest: int) 
 
 
 def _promise(
-    posterior: Posterior, mdp: MDP, rewards: Rewards, batch: Batch, point: FixedPoint,
+    posterior: Posterior, mdp: MDP, rewards: Rewards, batch: Models, point: FixedPoint,
     levels: Floats, eta: float, n: int, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Return ``initial.v + min_s(q_s - v_s)/(1 - discount)`` less rounding, on fresh draws.
@@ -268,7 +269,7 @@ def _promise(
     smallest = np.full((len(rows), int(ranks.max())), np.inf)
     successor = mdp.successor[entries].astype(np.int64)
     largest_reward = 0.0
-    for block, reward in _paired(posterior, rewards, rows, entries, n, rng):
+    for block, reward in Draws.take(posterior, mdp, rewards, n, rng).blocks(rows, entries):
         largest_reward = max(largest_reward, float(np.abs(reward).max()))
 
         def work(begin: int, end: int, d: Floats = block, r: Floats = reward) -> None:
@@ -285,13 +286,3 @@ def _promise(
     slack = 4 * (len(rows) + 4) * EPSILON * (largest + abs(change))
     promise = mean + change - slack
     return promise if np.isfinite(promise) else -np.inf
-
-
-def _paired(
-    posterior: Posterior, rewards: Rewards, rows: Ints, entries: Ints, n: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
-    """Yield fresh draws of some rows with their rewards."""
-    reward_rng = rng.spawn(1)[0]
-    for block in posterior.stream(n, rng, rows):
-        yield np.ascontiguousarray(block), rewards.draw(len(block), entries, reward_rng)

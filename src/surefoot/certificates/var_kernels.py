@@ -8,7 +8,8 @@ the VaR being an order statistic over the draws: rank 1 is the smallest.
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.certificates.return_kernels import replace_top, row_value
+from surefoot.certificates.search_kernels import row_worth
+from surefoot.solvers.evaluation.return_kernels import replace_top, row_value
 
 
 @kernel(lean=True)
@@ -40,7 +41,7 @@ def order_statistic(numbers, rank):
 
 @kernel(lean=True)
 def var_sweep(
-    draws, rewards, offer_start, offers, row_start, successor, discount, v, ranks, begin, end,
+    draws, gains, offer_start, offers, row_start, successor, discount, v, ranks, begin, end,
     table, scratch, image, choice, attained,
 ):  # fmt: skip
     """Write ``Tv`` of the states ``begin:end``, the row and the draw that attain it.
@@ -52,11 +53,10 @@ def var_sweep(
     n = len(draws)
     first = offer_start[begin]
     for i in range(n):
-        reward = rewards[i if len(rewards) > 1 else 0]
         for m in range(first, offer_start[end]):
             row = offers[m]
-            table[m - first, i] = row_value(
-                draws[i], reward, row_start[row], row_start[row + 1], successor, discount, v
+            table[m - first, i] = row_worth(
+                draws[i], gains[i, row], row_start[row], row_start[row + 1], successor, discount, v
             )
     for s in range(begin, end):
         image[s] = -np.inf

@@ -5,7 +5,7 @@ from math import ceil, log
 import numpy as np
 from scipy.stats import binom
 
-from surefoot.certificates.batch import Batch, Floats
+from surefoot.certificates.models import Floats, Models
 from surefoot.certificates.var_operator import FixedPoint, equal_levels, fixed_point, strict_ranks
 from surefoot.posterior.rows import RowLayout
 
@@ -15,7 +15,7 @@ ROUNDS = 3
 
 
 def greedy_levels(
-    batch: Batch, delta: float, eta: float, equal: FixedPoint, tolerance: float, max_sweeps: int,
+    batch: Models, delta: float, eta: float, equal: FixedPoint, tolerance: float, max_sweeps: int,
     promise_draws: int,
 ) -> tuple[Floats, FixedPoint]:  # fmt: skip
     """Share delta where it earns most on this batch; the equal share where that is better."""
@@ -34,7 +34,9 @@ def greedy_levels(
     return best_levels, best
 
 
-def _reallocated(batch: Batch, delta: float, eta: float, floor: float, point: FixedPoint) -> Floats:
+def _reallocated(
+    batch: Models, delta: float, eta: float, floor: float, point: FixedPoint
+) -> Floats:
     """Hand out delta in small units, each to the state whose order statistic gains most by it.
 
     A gain counts as often as the state is visited in the model that attains the value.
@@ -67,17 +69,18 @@ def _reallocated(batch: Batch, delta: float, eta: float, floor: float, point: Fi
     return levels
 
 
-def _sorted_values(batch: Batch, point: FixedPoint) -> Floats:
+def _sorted_values(batch: Models, point: FixedPoint) -> Floats:
     """Return ``(n, S)``: the sorted values ``P.(r + discount v)`` of the policy's rows."""
     entries = RowLayout.of(batch.mdp).entries_of(point.choice)
     lengths = np.diff(batch.mdp.row_start)[point.choice]
     starts = np.cumsum(lengths) - lengths
-    z = batch.rewards[:, entries] + batch.mdp.discount * point.v[batch.successor[entries]]
+    z = batch.mdp.discount * point.v[batch.successor[entries]]
     values = np.add.reduceat(batch.draws[:, entries] * z, starts, axis=1)
+    values += batch.gains[:, point.choice]
     return np.sort(values, axis=0).astype(np.float64)
 
 
-def _visits(batch: Batch, point: FixedPoint) -> Floats:
+def _visits(batch: Models, point: FixedPoint) -> Floats:
     """Return ``(S,)``: discounted visits in the model that attains the value."""
     lengths = np.diff(batch.mdp.row_start)[point.choice]
     entries = RowLayout.of(batch.mdp).entries_of(point.choice)

@@ -5,13 +5,12 @@ from math import ceil, log, log1p
 
 import numpy as np
 
-from surefoot.ambiguity.order_statistics import lower_rank
+from surefoot._order_statistics import lower_rank
 from surefoot.certificates import var_kernels as kernels
-from surefoot.certificates.batch import Batch, Floats, Ints, Stopped
-from surefoot.certificates.returns import MAX_SWEEPS
-from surefoot.certificates.system_kernels import fill, find_places, find_value
-from surefoot.certificates.threads import shared
+from surefoot.certificates.models import Floats, Ints, Models, Stopped
 from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.equations import Equations, solve_equations
+from surefoot.solvers.evaluation.threads import shared
 
 TABLE_VALUES = 2**16
 """How many numbers of one sweep a thread holds at a time (half a megabyte)."""
@@ -47,12 +46,12 @@ def strict_draws(delta: float, eta: float, states: int) -> int:
     return needed
 
 
-def equal_levels(batch: Batch, delta: float) -> Floats:
+def equal_levels(batch: Models, delta: float) -> Floats:
     """Return ``(S,)``: the same share of delta for every uncertain state, 0 for the others."""
     return np.where(batch.uncertain_states, delta / batch.num_uncertain, 0.0)
 
 
-def strict_ranks(batch: Batch, levels: Floats, eta: float) -> Ints:
+def strict_ranks(batch: Models, levels: Floats, eta: float) -> Ints:
     """Return ``(S,)``: strict lower ranks at each state's level; 1 where there is none.
 
     A rank of 1 for want of draws costs tightness, not soundness: the promise has its own draws.
@@ -66,7 +65,7 @@ def strict_ranks(batch: Batch, levels: Floats, eta: float) -> Ints:
 
 
 def fixed_point(
-    batch: Batch,
+    batch: Models,
     ranks: Ints,
     start: Floats | None,
     tolerance: float,
@@ -146,7 +145,7 @@ def _spread(change: Floats) -> tuple[float, float]:
 
 
 def _sweep(
-    batch: Batch, offers: tuple[Ints, Ints], ranks: Ints, v: Floats
+    batch: Models, offers: tuple[Ints, Ints], ranks: Ints, v: Floats
 ) -> tuple[Floats, Ints, Ints]:
     """Return ``Tv``, the rows and the draws that attain it."""
     states = len(v)
@@ -159,7 +158,7 @@ def _sweep(
         table, scratch = np.empty((widest * at_once, batch.size)), np.empty(batch.size)
         for first in range(begin, end, at_once):
             kernels.var_sweep(
-                batch.draws, batch.rewards, *offers, batch.mdp.row_start, batch.successor,
+                batch.draws, batch.gains, *offers, batch.mdp.row_start, batch.successor,
                 batch.mdp.discount, v, ranks, first, min(first + at_once, end), table, scratch,
                 image, choice, attained,
             )  # fmt: skip
@@ -168,31 +167,17 @@ def _sweep(
     return image, choice, attained
 
 
-def _jump(batch: Batch, choice: Ints, attained: Ints, v: Floats, tolerance: float) -> Floats:
+def _jump(batch: Models, choice: Ints, attained: Ints, v: Floats, tolerance: float) -> Floats:
     """Return the value of the model whose state ``s`` moves as in draw ``attained[s]``.
 
     Large sparse models are solved from ``v``, to well within the tolerance.
     """
-    states, discount = len(choice), batch.mdp.discount
     lengths = np.diff(batch.mdp.row_start)[choice]
     entries = RowLayout.of(batch.mdp).entries_of(choice)
-    state = np.repeat(np.arange(states), lengths)
-    chance = batch.draws[attained[state], entries]
-    source = attained[state] if len(batch.rewards) > 1 else np.zeros(len(state), dtype=np.int64)
-    gain = np.bincount(state, chance * batch.rewards[source, entries], minlength=states)
-    if batch.method.full:
-        matrix = np.eye(states)
-        matrix[state, batch.successor[entries]] -= discount * chance
-        return np.linalg.solve(matrix, gain).astype(np.float64)
-    draw, reward = np.zeros((2, batch.mdp.num_entries))
-    draw[entries], reward[entries] = chance, batch.rewards[source, entries]
-    states_rows, share = batch.one_each
-    system = batch.method.system(len(entries))
-    fill(
-        system, draw, reward, states_rows, choice, share, batch.mdp.row_start, batch.successor,
-        discount,
+    state = np.repeat(np.arange(len(choice)), lengths)
+    equations = Equations(
+        np.concatenate(([0], np.cumsum(lengths))), batch.successor[entries],
+        batch.mdp.discount * batch.draws[attained[state], entries], batch.gains[attained, choice],
     )  # fmt: skip
-    find_places(system)
-    solved = v.copy()
-    find_value(system, discount, JUMP_SHARE * tolerance, MAX_SWEEPS, solved)
-    return solved
+    near = JUMP_SHARE * tolerance
+    return solve_equations(batch.evaluator, equations, batch.mdp.discount, near, v)

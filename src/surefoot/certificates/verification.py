@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from surefoot._showing import Shown
-from surefoot.ambiguity.order_statistics import draws_needed
+from surefoot._display import Shown
+from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -129,6 +130,8 @@ def _senseless(certificate: Certificate) -> str | None:
 def _mismatch(certificate: Certificate, posterior: Posterior, mdp: MDP) -> str | None:
     if certificate.basis != "bayesian":
         return "it is not about a posterior"
+    if certificate.data_fingerprint == provenance.posterior_fingerprint_1(posterior):
+        return "version 0.1 made it, whose fingerprint of the data leaves out their rewards"
     for what, mine, other in (
         ("data", certificate.data_fingerprint, provenance.posterior_fingerprint(posterior)),
         ("model", certificate.model_fingerprint, provenance.model_fingerprint(mdp)),

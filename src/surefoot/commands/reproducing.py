@@ -13,6 +13,7 @@ from surefoot.console import Output
 from surefoot.console import table as grid
 
 if TYPE_CHECKING:
+    from surefoot.domains.domain import Domain
     from surefoot.studies.promises import Promises
 
 
@@ -55,6 +56,17 @@ def reproduce(
         str,
         typer.Option(metavar="WORD", help="paper (its own rules, no guarantee), valid or both."),
     ] = "both",
+    prior: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Dirichlet parameter of every successor. [1]"),
+    ] = None,
+    posterior: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="dirichlet; pooled or growth (the population domain's own; both need extra mcmc).",
+        ),
+    ] = "dirichlet",
     certificates: Annotated[
         bool, typer.Option(help="Also certify one data set of each domain (valid setting).")
     ] = True,
@@ -64,37 +76,41 @@ def reproduce(
     ] = Path("reproduction"),
 ) -> None:
     """Compute the paper's tables again, beside the published numbers."""
-    from surefoot.studies.promises import HEAD
+    from surefoot.studies.promises import promises_table
     from surefoot.studies.reproduction_job import read_options, reproduce_to
 
-    request, left_out = read_options(table, domain, delta, samples, draws, seeds, setting)
+    request, left_out = read_options(
+        table, domain, delta, samples, draws, seeds, setting, prior, posterior
+    )
     for problem in left_out:
         output.note(problem)
     announce_compiling(output)
     total = sum(1 for _ in request.cells())
     with output.stage("Reproducing", total=total) as stage:
         job = reproduce_to(out, request, stage.update)
-    shown: list[Any] = []
-    for title, head, rows in job.tables:
-        shown += [f"\n{title}\n", grid(head, rows)]
-    facts = job.facts
-    if certificates and "valid" in request.settings and "bayesian" in request.bases:
-        found = _certified(output, request.domains, min(request.deltas))
+    made, facts = job.tables, job.facts
+    wanted = certificates and "valid" in request.settings and "bayesian" in request.bases
+    if wanted and posterior != "dirichlet":
+        output.note("The table of promises is for Dirichlet rows; it is left out.")
+    elif wanted:
+        found = _certified(output, list(request.worlds.values()), min(request.deltas))
         facts["promises"] = [asdict(one) for one in found]
-        title = f"Every promise from one data set, delta {min(request.deltas):g}"
-        shown += [f"\n{title}\n", grid(HEAD, [one.row for one in found])]
+        made.append(promises_table(found))
+    shown: list[Any] = []
+    for one in made:
+        shown += [f"\n{one.title}\n", grid(one.head, one.rows), *one.remarks]
     written = ", ".join(str(path) for path in job.written)
     output.result(facts, *shown, f"\nWrote {written}.")
 
 
-def _certified(output: Output, domains: Sequence[str], delta: float) -> "list[Promises]":
+def _certified(output: Output, domains: "Sequence[Domain]", delta: float) -> "list[Promises]":
     """Return the robust, VaR and certified promises of one data set of each domain."""
-    from surefoot.studies.promises import SETTINGS, promises
+    from surefoot.studies.promises import chosen_settings, promises
 
-    chosen = [(name, samples) for name, samples in SETTINGS if name in domains]
+    chosen = chosen_settings(domains)
     found = []
     with output.stage("Certifying", total=len(chosen)) as stage:
-        for done, (name, samples) in enumerate(chosen, start=1):
-            found.append(promises(name, samples, delta=delta, seed=0))
+        for done, (domain, samples) in enumerate(chosen, start=1):
+            found.append(promises(domain, samples, delta=delta, seed=0))
             stage.update(done)
     return found

@@ -10,14 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot.data.columns import Layout
-from surefoot.data.grouping import names
-from surefoot.data.numbering import CANONICAL_INTEGER
-from surefoot.data.sides import (
+from surefoot.data.groups import names
+from surefoot.data.label_ids import CANONICAL_INTEGER
+from surefoot.data.log_halves import (
     Sides,
     counted_moves,
     first_rows,
@@ -26,7 +27,7 @@ from surefoot.data.sides import (
     hashed,
     row_hash,
 )
-from surefoot.data.sources import Connection
+from surefoot.data.sources import MEMORY_LIMIT, Connection
 
 ALARM = 0.01
 """A corrected p-value below this becomes a warning."""
@@ -217,6 +218,18 @@ def check_assumptions(
     """
     if layout.columns.count is not None:
         return not_possible("the log is aggregated and has no order")
+    try:
+        return _look(connection, layout, drop_missing, rows, split, grouped)
+    except duckdb.Error as problem:  # a promise can be made without; a crash helps nobody
+        memory = isinstance(problem, duckdb.OutOfMemoryException)
+        reason = f"DuckDB may use {MEMORY_LIMIT} of memory, and it needs more"
+        return not_possible(reason if memory else "the log could not be read a second time")
+
+
+def _look(
+    connection: Connection, layout: Layout, drop_missing: bool, rows: int,
+    split: int | None, grouped: bool,
+) -> tuple[Check, ...]:  # fmt: skip
     attempts = 2 if layout.ordered else 1
     if split is not None:
         side = halves_of_groups(layout, drop_missing)

@@ -11,6 +11,8 @@ from surefoot.data.tables import family
 
 TRUE = ("true", "t", "1", "yes", "y", "1.0")
 FALSE = ("false", "f", "0", "no", "n", "0.0")
+EXACT = 2.0**53
+"""Whole numbers up to this are exact as decimals."""
 DEFAULT_NEXT_STATE = "next_state"
 
 
@@ -31,6 +33,16 @@ class Columns:
     terminal: str | None = None
     count: str | None = None
 
+    @staticmethod
+    def wanted(
+        *, state: str | Sequence[str], action: str | Sequence[str],
+        next_state: str | Sequence[str] | None, **single: str | None,
+    ) -> set[str]:  # fmt: skip
+        """Return the names to look for in a log, before it is known which of them it has."""
+        names = {*as_names("state", state), *as_names("action", action)}
+        names |= {*(next_names(state, next_state) or ())}
+        return names | {name for name in single.values() if name is not None}
+
     @property
     def used(self) -> tuple[str, ...]:
         """All names, each once."""
@@ -49,6 +61,8 @@ class Layout:
         The log and its columns.
     types
         The DuckDB type each used column is read as.
+    step_type
+        The DuckDB type of steps.
     state_kinds, action_kinds
         Per component: ``"integer"``, ``"float"``, ``"text"`` or ``"boolean"``.
     """
@@ -56,6 +70,7 @@ class Layout:
     source: Source
     columns: Columns
     types: Mapping[str, str]
+    step_type: str
     state_kinds: tuple[str, ...]
     action_kinds: tuple[str, ...]
 
@@ -72,11 +87,11 @@ class Layout:
         for i, name in enumerate(columns.next_state or ()):
             sql[f"t{i}"] = _key(name, self.types[name])
         if columns.reward is not None:
-            sql["r"] = f"{quote_name(columns.reward)}::DOUBLE"
+            sql["r"] = f"{quote_name(columns.reward)}::DOUBLE + 0.0"  # -0.0 is 0.0
         if columns.episode is not None:
             sql["e"] = quote_name(columns.episode)
         if columns.step is not None:
-            sql["k"] = quote_name(columns.step)
+            sql["k"] = _step(columns.step, self.types[columns.step], self.step_type)
         if columns.terminal is not None:
             sql["z"] = _truth(columns.terminal)
         if columns.count is not None:
@@ -86,8 +101,7 @@ class Layout:
     @property
     def steps_are_numbers(self) -> bool:
         """Whether steps are numbers rather than times."""
-        step = self.columns.step
-        return step is not None and family(self.types[step]) in ("integer", "float")
+        return family(self.step_type) in ("integer", "float")
 
     @property
     def ordered(self) -> bool:
@@ -206,10 +220,15 @@ def _check_sense(columns: Columns) -> None:
 def lay_out(connection: Connection, source: Source, columns: Columns) -> Layout:
     """Check the types of the columns and return the layout for queries."""
     types = {name: source.types[name] for name in columns.used}
+    step_type = "" if columns.step is None else types[columns.step]
     if source.kind == "csv":
-        types |= {n: "DOUBLE" for n in (columns.reward, columns.count) if n is not None}
+        # A column that is part of a label too stays text, and is converted where it is a number.
+        labels = (*columns.state, *columns.action, *(columns.next_state or ()))
+        numbers = {n: "DOUBLE" for n in (columns.reward, columns.count) if n is not None}
         if columns.step is not None:
-            types[columns.step] = _csv_step_type(connection, source, columns.step)
+            step_type = _csv_step_type(connection, source, columns.step)
+            numbers[columns.step] = step_type
+        types |= {name: kind for name, kind in numbers.items() if name not in labels}
     else:
         _check_numbers(source, columns)
     state_kinds = _key_kinds(source, columns.state)
@@ -227,6 +246,7 @@ def lay_out(connection: Connection, source: Source, columns: Columns) -> Layout:
         source=source,
         columns=columns,
         types=types,
+        step_type=step_type,
         state_kinds=state_kinds,
         action_kinds=_key_kinds(source, columns.action),
     )
@@ -272,19 +292,33 @@ def _short(duckdb_type: str) -> str:
 
 
 def _csv_step_type(connection: Connection, source: Source, step: str) -> str:
-    """Return DOUBLE, or TIMESTAMP where the first steps of a CSV are times."""
+    """Return DOUBLE, HUGEINT for whole numbers beyond 2**53, or TIMESTAMP for times.
+
+    The first steps of the file decide.
+    """
     name = quote_name(step)
     query = (
         f"SELECT bool_and(TRY_CAST({name} AS DOUBLE) IS NOT NULL), "
-        f"bool_and(TRY_CAST({name} AS TIMESTAMP) IS NOT NULL) "
+        f"bool_and(TRY_CAST({name} AS TIMESTAMP) IS NOT NULL), "
+        f"bool_and(regexp_full_match({name}, '-?[0-9]+')), max(abs(TRY_CAST({name} AS DOUBLE))) "
         f"FROM (SELECT {name} FROM ({scan(source, {step: 'VARCHAR'})}) "
         f"WHERE {name} IS NOT NULL LIMIT 100)"
     )
     try:
-        numbers, times = connection.execute(query).fetchall()[0]
+        numbers, times, whole, largest = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # the count itself will say where the file cannot be read
         return "DOUBLE"
+    if whole and largest >= EXACT:
+        return "HUGEINT"
     return "TIMESTAMP" if times and not numbers else "DOUBLE"
+
+
+def _step(name: str, read_as: str, kind: str) -> str:
+    """Return the SQL of a step; NaN is how some tables write a missing one."""
+    column = quote_name(name) if read_as == kind else f"{quote_name(name)}::{kind}"
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
+    return column
 
 
 def _key(name: str, duckdb_type: str) -> str:

@@ -4,28 +4,33 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surefoot._rows import Ints, pack
 from surefoot.data.columns import choose, lay_out
-from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints, label_of, pack
+from surefoot.data.packed_rows import label_of
 from surefoot.data.rewards import GivenRewards
 from surefoot.data.sources import Source, find, session
 from surefoot.data.support import SUPPORTS, Entries
 from surefoot.data.tally import Tally, tally
 
+if TYPE_CHECKING:
+    from surefoot.data.counts import Counts
+
 Label = Hashable
 
 
-def read_support(source: Any, counts: Counts) -> tuple[Counts, Entries]:
+def read_support(source: Any, counts: "Counts") -> "tuple[Counts, Entries]":
     """Return the counts with the list's labels added, and the listed entries by id.
 
     The list has the columns of the log (state, action, next_state). Everything observed must be
     listed; states and actions that the log never showed are added.
     """
-    if isinstance(source, str) and source.isidentifier() and not Path(source).exists():
+    if isinstance(source, str) and (
+        not source.strip() or (source.isidentifier() and not Path(source).exists())
+    ):
         listed = ", ".join(map(repr, SUPPORTS))
         raise ValueError(f"support={source!r}; it must be {listed} or the path of a file.")
     found, seen, _ = _read(source, counts, reward=None)
@@ -39,19 +44,24 @@ def read_support(source: Any, counts: Counts) -> tuple[Counts, Entries]:
     return wider, entries
 
 
-def read_rewards(source: Any, counts: Counts) -> GivenRewards:
+def read_rewards(source: Any, counts: "Counts") -> GivenRewards:
     """Return rewards listed in a file or a table: state, action, reward, perhaps next_state."""
     _, seen, named = _read(source, counts, reward="reward")
     states = _matched(seen.state_labels, counts.state_labels, counts.num_states)
     actions = _matched(seen.action_labels, counts.action_labels, counts.num_actions)
-    if seen.mean is None or seen.variance is None or np.any(seen.variance > 0):
-        place = 0 if seen.variance is None else int(np.flatnonzero(seen.variance > 0)[0])
+    if seen.rewards is None:  # the column was asked for
+        raise ValueError("the reward table has no rewards.")
+    unclear = np.flatnonzero(seen.rewards.lowest < seen.rewards.highest)
+    if len(unclear):
+        place = int(unclear[0])
         raise ValueError(
             f"the reward table gives state {states[seen.state[place]]!r}, action "
             f"{actions[seen.action[place]]!r} more than one reward. Each needs exactly one."
         )
     table: dict[tuple[Label, ...], float] = {}
-    for s, a, t, value in zip(seen.state, seen.action, seen.successor, seen.mean, strict=True):
+    for s, a, t, value in zip(
+        seen.state, seen.action, seen.successor, seen.rewards.lowest, strict=True
+    ):
         after = (states[t],) if named else ()
         table[(states[s], actions[a], *after)] = float(value)
     return GivenRewards(table=table)
@@ -64,7 +74,7 @@ def is_listing(rewards: Any) -> bool:
     return isinstance(rewards, (str, os.PathLike)) or hasattr(rewards, "columns")
 
 
-def _read(source: Any, counts: Counts, reward: str | None) -> tuple[Source, Tally, bool]:
+def _read(source: Any, counts: "Counts", reward: str | None) -> tuple[Source, Tally, bool]:
     """Read a list under the column names of the log; tell whether it names next states."""
     state, action, after = (
         (("state",), ("action",), ("next_state",)) if counts.log is None else counts.log.columns
@@ -86,7 +96,7 @@ def _read(source: Any, counts: Counts, reward: str | None) -> tuple[Source, Tall
 
 def _matched(found: Sequence[Label], known: Sequence[Label] | None, size: int) -> tuple[Label, ...]:
     """Return the listed labels as the log spells them: 7 in a file may be '7' in the log."""
-    own = [label_of(i, known) for i in range(size)]
+    own = dict.fromkeys(label_of(i, known) for i in range(size))
     spelled = {_spell(label): label for label in own}
     return tuple(label if label in own else spelled.get(_spell(label), label) for label in found)
 
@@ -95,12 +105,13 @@ def _spell(label: Label) -> Label:
     return tuple(map(_spell, label)) if isinstance(label, tuple) else str(label)
 
 
-def _widened(counts: Counts, states: tuple[Label, ...], actions: tuple[Label, ...]) -> Counts:
+def _widened(counts: "Counts", states: tuple[Label, ...], actions: tuple[Label, ...]) -> "Counts":
     """Return the counts with new states and actions after the known ones."""
     known = [label_of(i, counts.state_labels) for i in range(counts.num_states)]
     known_actions = [label_of(i, counts.action_labels) for i in range(counts.num_actions)]
-    more = [label for label in states if label not in set(known)]
-    more_actions = [label for label in actions if label not in set(known_actions)]
+    own, own_actions = set(known), set(known_actions)
+    more = [label for label in states if label not in own]
+    more_actions = [label for label in actions if label not in own_actions]
     num_states, num_actions = len(known) + len(more), len(known_actions) + len(more_actions)
     rows = pack(
         counts.entry_state, counts.entry_action, counts.successor.astype(np.int64),
@@ -128,7 +139,7 @@ def _ids(labels: Sequence[Label], target: Sequence[Label] | None) -> Ints:
     return np.array([where[label] for label in labels], dtype=np.int64)
 
 
-def _check_observed(counts: Counts, listed: Entries, name: str) -> None:
+def _check_observed(counts: "Counts", listed: Entries, name: str) -> None:
     """Refuse a list that leaves out what happened."""
 
     def keys(entries: Entries) -> Ints:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from surefoot._showing import Shown
-from surefoot.data.layout import freeze_fields
+from surefoot._display import Shown
+from surefoot._rows import freeze_fields
 
 Floats = NDArray[np.float64]
 FORMAT = "surefoot discretization 1"

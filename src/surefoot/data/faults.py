@@ -1,10 +1,16 @@
-"""What can be wrong with a log: seen among the groups, then traced to its place."""
+"""What can be wrong with a log: seen among the groups, then traced to file and line."""
 
+import csv
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
-from surefoot.data import places
-from surefoot.data.columns import Layout
-from surefoot.data.grouping import (
+import duckdb
+
+from surefoot._display import printable
+from surefoot.data.columns import EXACT, Layout
+from surefoot.data.groups import (
     AFTER_END,
     CUT,
     GAP,
@@ -15,11 +21,14 @@ from surefoot.data.grouping import (
     missing,
     transitions,
 )
-from surefoot.data.sources import Connection
+from surefoot.data.sources import MEMORY_LIMIT, Connection, quote_name, scan
+from surefoot.model.csv_lines import numbered_records, open_csv
 
 DROP = "Fill it in, or leave such rows out with missing='drop'."
 LARGEST = 9e15
 """Counts up to this are exact as floating-point numbers."""
+EXACT_RECORDS = 2_000_000
+"""Up to this record the line of a CSV is found exactly, with line breaks inside quotes."""
 
 
 def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
@@ -64,16 +73,17 @@ def _raise_missing(
     columns = layout.columns
     if layout.derived and column not in (columns.episode, columns.step, columns.terminal):
         place, _ = _first_followed(connection, layout, f"({condition}) AND flag <> {CUT}")
-        raise ValueError(f"{place}: {column} is missing{fails}. {DROP}")
+        raise ValueError(f"{place}: {printable(column)} is missing{fails}. {DROP}")
     shown = "spelled_end" if column == columns.terminal else "NULL"
-    place, value = places.first_row(connection, layout, condition, shown)
+    place, value = first_row(connection, layout, condition, shown)
     if value is not None:
         raise ValueError(
-            f"{place}: {column} is {value!r}{fails}; it must be true or false (or 1 or 0). Correct "
+            f"{place}: {printable(column)} is {value!r}{fails}; it must be true or false (or 1 "
+            "or 0). Correct "
             "the row."
         )
     empty = "empty" if layout.source.kind == "csv" else "missing"
-    raise ValueError(f"{place}: {column} is {empty}{fails}. {DROP}")
+    raise ValueError(f"{place}: {printable(column)} is {empty}{fails}. {DROP}")
 
 
 def _many(rows: float, noun: str = "such rows") -> str:
@@ -104,23 +114,22 @@ def _check_counts(connection: Connection, layout: Layout) -> None:
         (f"NOT n < {LARGEST}", f"NOT n < {LARGEST}", "counts must stay below 9e15"),
     ):
         if _value(connection, f"SELECT count(*) FROM groups WHERE {found}"):
-            place, value = places.first_row(connection, layout, condition, "n")
+            place, value = first_row(connection, layout, condition, "n")
             shown = "too large in total" if value is None else f"{value:g}"
-            raise ValueError(f"{place}: {column} is {shown}; {rule}. Correct the row.")
+            raise ValueError(f"{place}: {printable(column)} is {shown}; {rule}. Correct the row.")
 
 
 def _check_rewards(connection: Connection, layout: Layout) -> None:
     column = layout.columns.reward
     if column is None:
         return
-    lines, rewarded, odd, wide = connection.execute(
-        "SELECT sum(lines), sum(rewarded), count(*) FILTER (WHERE NOT isfinite(mean)), "
-        f"count(*) FILTER (WHERE NOT isfinite(variance)) FROM groups WHERE flag <> {CUT}"
+    lines, rewarded, scaled = connection.execute(
+        f"SELECT sum(lines), sum(rewarded), sum(scaled) FROM groups WHERE flag <> {CUT}"
     ).fetchall()[0]
     if rewarded < lines:
         _raise_missing(connection, layout, column, "r IS NULL", int(lines - rewarded))
-    if odd or wide:
-        places.raise_not_finite(connection, layout)
+    if scaled < rewarded:
+        raise_not_finite(connection, layout)
 
 
 def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) -> None:
@@ -129,14 +138,14 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
     if AFTER_END in flags:
         place, _ = _first_followed(connection, layout, f"flag = {AFTER_END}")
         raise ValueError(
-            f"{place}: {layout.columns.terminal} is set, but the episode goes on"
+            f"{place}: {printable(layout.columns.terminal)} is set, but the episode goes on"
             f"{_many(flags[AFTER_END])}. Start a new episode after a terminal step."
         )
     if REPEATED in flags:
-        place, _ = _first_followed(connection, layout, f"flag = {REPEATED}")
+        place, step = _first_followed(connection, layout, f"flag = {REPEATED}")
         raise ValueError(
             f"{place}: the step occurs twice{_many(flags[REPEATED])}, so the order of rows is "
-            "unknown. Number the steps of each episode."
+            f"unknown. Number the steps of each episode{_beyond_exact(layout, step)}."
         )
     unit_steps = _value(connection, f"SELECT count(*) FROM groups WHERE flag = {MOVE} AND NOT z")
     if GAP not in flags or not unit_steps:
@@ -150,6 +159,13 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
         "the rows, number the steps 0, 1, 2, ... if none is missing, or leave such rows out with "
         "missing='drop'."
     )
+
+
+def _beyond_exact(layout: Layout, step: Any) -> str:
+    if not isinstance(step, float) or abs(step) < EXACT:
+        return ""
+    column = layout.columns.step
+    return f"; {column!r} holds decimals, which cannot tell such large numbers apart"
 
 
 def count_dropped(connection: Connection, layout: Layout) -> dict[str, int]:
@@ -200,3 +216,161 @@ def check_range(connection: Connection, layout: Layout, what: str, key: str) -> 
 
 def _value(connection: Connection, query: str) -> Any:
     return connection.execute(query).fetchall()[0][0]
+
+
+def execute(connection: Connection, layout: Layout, query: str) -> None:
+    """Run a query that reads the log; what DuckDB cannot read becomes one clear line."""
+    try:
+        connection.execute(query)
+    except duckdb.OutOfRangeException:  # a sum that overflows; the caller has another way
+        raise
+    except duckdb.OutOfMemoryException:
+        raise ValueError(
+            f"{layout.source.name}: counting needs more than the {MEMORY_LIMIT} of memory that "
+            "DuckDB may use. Read the log in parts and add the counts."
+        ) from None
+    except duckdb.Error as problem:
+        _raise_unreadable(layout, str(problem))
+
+
+def raise_not_finite(connection: Connection, layout: Layout) -> NoReturn:
+    """Find the reward that is not a finite number."""
+    column = layout.columns.reward
+    place, value = first_row(connection, layout, "isnan(r)", "r")
+    if value is not None:
+        raise ValueError(
+            f"{place}: {printable(column)} is NaN; rewards must be finite numbers. Fill it in, "
+            "or leave such "
+            "rows out with missing='drop'."
+        )
+    place, value = first_row(connection, layout, "isinf(r)", "r")
+    if value is not None:
+        raise ValueError(
+            f"{place}: {printable(column)} is {value}; rewards must be finite numbers. Correct "
+            "the row."
+        )
+    raise ValueError(
+        f"{layout.source.name}: {printable(column)} is too large to be averaged. Rescale the "
+        "rewards."
+    )
+
+
+def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
+    file = _file_in(layout, message)
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    if file is None or line is None:
+        place = layout.source.name if file is None else printable(file)
+        if "state machine reached an invalid state" in message:
+            raise ValueError(
+                f"{place}: line endings or quotes are mixed, so that rows cannot be told apart. "
+                "Write the file with one kind of line ending and doubled quotes."
+            )
+        raise ValueError(f"{place}: cannot be read ({message.splitlines()[0]}).")
+    where = f"{printable(file)}, line {line_of(layout, file, int(line.group(1)) - 1, blanks=True)}"
+    if found := re.search(
+        r'converting column "(.*)"\. Could not convert string "(.*)" to', message
+    ):
+        column, text = found.groups()
+        kind = "a time" if layout.types.get(column) == "TIMESTAMP" else "a number"
+        raise ValueError(
+            f"{where}: {printable(column)} is {_short(text)!r}, not {kind}. Correct the row."
+        )
+    if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
+        raise ValueError(
+            f"{where}: {found.group(2)} fields where the header has {found.group(1)}. Complete the "
+            "row, or quote fields that hold the delimiter."
+        )
+    if "quote" in message and "unterminated" in message:
+        raise ValueError(f"{where}: a quote is not closed. Double the quotes inside a field.")
+    if "unicode" in message:
+        raise ValueError(f"{where}: the text is not UTF-8. Save the file as UTF-8.")
+    reason = message.splitlines()[0]
+    raise ValueError(f"{where}: the row cannot be read ({reason}). Correct the row.")
+
+
+def check_joined_digits(connection: Connection, layout: Layout) -> None:
+    """Refuse numbers such as 1_000, which DuckDB reads as 1000."""
+    if not layout.source.joined_digits:
+        return
+    for column, kind in layout.types.items():
+        if kind not in ("DOUBLE", "HUGEINT"):
+            continue
+        for file in layout.source.files:
+            rows = scan(layout.source.only(file), {column: "VARCHAR"}, rows=True)
+            name = quote_name(column)
+            try:
+                row, text = connection.execute(
+                    f'SELECT min("row number"), arg_min({name}, "row number") FROM ({rows}) '
+                    f"WHERE contains({name}, '_')"
+                ).fetchall()[0]
+            except duckdb.Error:  # the count itself will say where the file cannot be read
+                return
+            if row is not None:
+                line = line_of(layout, file, int(row), blanks=False)
+                raise ValueError(
+                    f"{printable(file)}, line {line}: {printable(column)} is {_short(text)!r}, not "
+                    "a number. Correct the row."
+                )
+
+
+def _file_in(layout: Layout, message: str) -> Path | None:
+    files = layout.source.files
+    found = re.search(r"^\s*file = (.*)$", message, re.MULTILINE)
+    if len(files) == 1 or found is None:
+        return files[0] if len(files) == 1 else None
+    listed = found.group(1).strip()
+    plain = re.sub(r"\[(.)\]", r"\1", listed)
+    return next((path for path in files if str(path) in (listed, plain)), None)
+
+
+def _short(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
+    """Return the line on which a record of a CSV starts; the first after the header is record 1.
+
+    ``blanks`` says whether blank lines were counted as records.
+    """
+    if record > EXACT_RECORDS:
+        return record + 1
+    delimiter = next(part.delimiter for part in layout.source.parts if file in part.files)
+    seen, start = -1, 1
+    try:
+        # Bytes that are not UTF-8 are for DuckDB to report.
+        with open_csv(file, errors="replace") as text:
+            for line, fields in numbered_records(csv.reader(text, delimiter=delimiter)):
+                start = line
+                seen += bool(fields) or blanks
+                if seen == record:
+                    break
+    except csv.Error:
+        return record + 1
+    return start
+
+
+def first_row(
+    connection: Connection, layout: Layout, condition: str, shown: str
+) -> tuple[str, Any]:
+    """Return where the first row that meets an SQL condition lies, and what ``shown`` is there."""
+    files = layout.source.files
+    for source in [layout.source.only(path) for path in files] or [layout.source]:
+        here = replace(layout, source=source)
+        # An aggregate's own FILTER is not handed down to the files, whose statistics know no NaN.
+        row, value = connection.execute(
+            f'SELECT min("row number") FILTER (WHERE {condition}), '
+            f'arg_min({shown}, "row number") FILTER (WHERE {condition}) '
+            f"FROM ({here.select(rows=True)})"
+        ).fetchall()[0]
+        if row is not None:
+            return _spell(here, int(row)), value
+    return layout.source.name, None
+
+
+def _spell(layout: Layout, row: int) -> str:
+    if layout.source.kind == "memory":
+        return f"{layout.source.name}, row {row - 1} (the first is 0)"
+    file = layout.source.files[0]
+    if layout.source.kind == "parquet":
+        return f"{printable(file)}, row {row}"
+    return f"{printable(file)}, line {line_of(layout, file, row, blanks=False)}"

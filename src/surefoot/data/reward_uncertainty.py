@@ -13,17 +13,15 @@ it has of the range: never higher than with a uniform prior. Intervals are Hoeff
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.rewards import GivenRewards
-
-if TYPE_CHECKING:
-    from surefoot.model.mdp import MDP
+from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
 
@@ -55,15 +53,23 @@ def uncertain_rewards(counts: Counts) -> NDArray[np.bool_]:
     return uncertain
 
 
-def model_uncertain_rewards(counts: Counts, mdp: "MDP") -> NDArray[np.bool_]:
+def model_uncertain_rewards(counts: Counts, mdp: MDP) -> NDArray[np.bool_]:
     """Return ``(E,)``: which mean rewards of a model are uncertain.
 
     A reward that the model does not take from the counts was given by the user and is certain.
     """
     if counts.reward_mean is None:
         return np.zeros(counts.num_entries, dtype=np.bool_)
-    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
-    return np.asarray(uncertain_rewards(counts) & (counts.reward_mean == fixed))
+    return np.asarray(uncertain_rewards(counts) & (counts.reward_mean == mdp.entry_reward))
+
+
+def reward_facts(counts: Counts) -> tuple[NDArray[Any], ...]:
+    """Return all that the laws of mean rewards depend on, for fingerprints."""
+    nothing = np.zeros(0)
+    arrays = (counts.reward_mean, counts.reward_var, counts.reward_low, counts.reward_high)
+    bounds = nothing if counts.reward_range is None else np.array(counts.reward_range)
+    known = tuple(nothing if array is None else array for array in arrays)
+    return (*known, bounds, np.array(counts.reward_model), uncertain_rewards(counts))
 
 
 def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
@@ -135,6 +141,7 @@ def negated(counts: Counts) -> Counts:
         reward_low=minus(counts.reward_high),
         reward_high=minus(counts.reward_low),
         reward_range=None if bounds is None else (-bounds[1], -bounds[0]),
+        reward_sums=None,
         given=given,
     )
 

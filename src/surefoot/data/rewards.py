@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.layout import Ints, label_of
+from surefoot._rows import Ints
+from surefoot.data.packed_rows import label_of
 
 Label = Hashable
 Floats = NDArray[np.float64]
 RewardFunction = Callable[[Any, Any, Any], float]
-
-REWARD_MODELS = ("fixed", "normal", "bounded")
 
 
 class RewardStatistics(NamedTuple):

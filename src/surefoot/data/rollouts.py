@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.discretization import Discretization
 from surefoot.data.tables import StepColumns
 from surefoot.data.transitions import read_transitions

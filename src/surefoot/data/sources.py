@@ -4,30 +4,26 @@ import csv
 import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import duckdb
 
+from surefoot._display import printable
 from surefoot.data import tables
+from surefoot.data.csv_bytes import inspect
+from surefoot.data.log_files import SUFFIXES, LogFiles, kind_of, log_files
+from surefoot.model.csv_lines import open_csv
 
 Connection = duckdb.DuckDBPyConnection
 
 MEMORY_LIMIT = "500MB"
 """What DuckDB may keep in memory; beyond that it writes to a temporary folder."""
 
-SUFFIXES = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "csv",
-    ".tsv.gz": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -57,6 +53,12 @@ class Source:
     types
         The DuckDB type of each column; ``"VARCHAR"`` for all columns of a CSV.
 
+    Notes
+    -----
+        Sentences about files that were passed over.
+    joined_digits
+        Whether an underscore joins two digits somewhere (CSV), as in 1_000.
+
     A table in memory is known to DuckDB as ``log``, in the session that found it.
     """
 
@@ -65,6 +67,8 @@ class Source:
     types: Mapping[str, str]
     files: tuple[Path, ...] = ()
     parts: tuple[CsvPart, ...] = ()
+    notes: tuple[str, ...] = ()
+    joined_digits: bool = False
 
     @property
     def size(self) -> int:
@@ -83,7 +87,9 @@ class Source:
             for part in self.parts
             if path in part.files
         )
-        return Source(kind=self.kind, name=str(path), types=self.types, files=(path,), parts=parts)
+        return Source(
+            kind=self.kind, name=printable(path), types=self.types, files=(path,), parts=parts
+        )
 
 
 @contextmanager
@@ -108,10 +114,10 @@ def session() -> Iterator[Connection]:
 def find(connection: Connection, source: Any, wanted: Collection[str]) -> Source:
     """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
     if isinstance(source, (str, os.PathLike)):
-        return _from_files(connection, _listed(os.fspath(source)), str(source), wanted)
+        return _from_files(connection, log_files(source), printable(source), wanted)
     if isinstance(source, (list, tuple)) and source and all(map(_is_path, source)):
-        files = [path for place in source for path in _listed(os.fspath(place))]
-        return _from_files(connection, tuple(dict.fromkeys(files)), f"{len(files)} files", wanted)
+        found = log_files(*source)
+        return _from_files(connection, found, f"{len(found.files)} files", wanted)
     return _from_memory(connection, source, wanted)
 
 
@@ -179,43 +185,19 @@ def _literal(path: Path) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
-def _listed(place: str) -> tuple[Path, ...]:
-    path = Path(place)
-    if path.is_dir():
-        found = [p for p in sorted(path.rglob("*")) if p.is_file() and _kind(p) is not None]
-        if not found:
-            raise FileNotFoundError(
-                f"{place}: the folder holds no log. Logs end in {', '.join(SUFFIXES)}."
-            )
-        return tuple(found)
-    if path.exists():
-        return (path,)
-    if has_magic(place):
-        # Path.glob refuses absolute patterns, which users write.
-        matches = sorted(glob(place, recursive=True))  # noqa: PTH207
-        found = [path for path in map(Path, matches) if path.is_file()]
-        if found:
-            return tuple(found)
-        raise FileNotFoundError(f"{place}: no file matches.")
-    raise FileNotFoundError(f"{place}: there is no such file or folder.")
-
-
-def _kind(path: Path) -> str | None:
-    name = path.name.lower()
-    return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
-
-
 def _from_files(
-    connection: Connection, files: tuple[Path, ...], name: str, wanted: Collection[str]
+    connection: Connection, found: LogFiles, name: str, wanted: Collection[str]
 ) -> Source:
+    files, notes = found
     odd_name = next((path for path in files if not _is_unicode(str(path))), None)
     if odd_name is not None:
         raise ValueError(f"{str(odd_name)!a}: the name of the file is not UTF-8. Rename it.")
-    kinds = {path: _kind(path) for path in files}
+    kinds = {path: kind_of(path) for path in files}
     for path, kind in kinds.items():
         if kind is None:
             raise ValueError(
-                f"{path}: unknown kind of file. Logs end in {', '.join(SUFFIXES)}; tables in "
+                f"{printable(path)}: unknown kind of file. Logs end in {', '.join(SUFFIXES)}; "
+                "tables in "
                 "memory (pandas, polars, Arrow, a dict of arrays) are taken as they are."
             )
     if len(set(kinds.values())) > 1:
@@ -226,19 +208,22 @@ def _from_files(
         )
     if kinds[files[0]] == "parquet":
         types = _parquet_types(connection, files)
-        return Source(kind="parquet", name=name, files=files, types=types)
+        return Source(kind="parquet", name=name, files=files, types=types, notes=notes)
     parts = _csv_parts(files)
+    joined = [inspect(path) for path in files]
     for column in wanted:
         lacks = [part for part in parts if column not in part.header]
         if 0 < len(lacks) < len(parts):
             raise ValueError(
-                f"{lacks[0].files[0]}: there is no column {column!r}, which other files have; the "
+                f"{printable(lacks[0].files[0])}: there is no column {column!r}, which other "
+                "files have; the "
                 f"columns are {', '.join(map(repr, lacks[0].header))}."
             )
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
     return Source(
-        kind="csv", name=name, files=files, parts=parts, types=dict.fromkeys(columns, "VARCHAR")
-    )
+        kind="csv", name=name, files=files, parts=parts, types=dict.fromkeys(columns, "VARCHAR"),
+        notes=notes, joined_digits=any(joined),
+    )  # fmt: skip
 
 
 def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str, str]:
@@ -246,7 +231,7 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
     types: dict[str, str] = {}
     for i, path in enumerate(files):
         if path.stat().st_size == 0:
-            raise ValueError(f"{path}: the file is empty. Write the log again.")
+            raise ValueError(f"{printable(path)}: the file is empty. Write the log again.")
         table = f"read_parquet({_file_list((path,))}, hive_partitioning=false)"
         try:
             here = {
@@ -255,12 +240,15 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
             }
         except duckdb.Error as problem:
             reason = str(problem).splitlines()[0]
-            raise ValueError(f"{path}: not a readable Parquet file ({reason}).") from None
+            raise ValueError(
+                f"{printable(path)}: not a readable Parquet file ({reason})."
+            ) from None
         for column, kind in here.items():
             if column in types and tables.family(types[column]) != tables.family(kind):
                 raise ValueError(
-                    f"{path}: column {column!r} has type {kind}, but {types[column]} in "
-                    f"{files[0]}. One column needs one type in all files: convert it first."
+                    f"{printable(path)}: column {column!r} has type {kind}, but {types[column]} in "
+                    f"{printable(files[0])}. One column needs one type in all files: convert it "
+                    "first."
                 )
         types = here if i == 0 else {c: k for c, k in types.items() if c in here}
     return types
@@ -284,39 +272,39 @@ def _csv_parts(files: tuple[Path, ...]) -> tuple[CsvPart, ...]:
     )
 
 
-def open_text(path: Path) -> TextIO:
-    """Open a CSV, compressed or not, for the few lines that Python reads itself.
-
-    Bytes that are not UTF-8 are for DuckDB to report, with their line.
-    """
-    if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
-    return path.open(encoding="utf-8-sig", errors="replace", newline="")
-
-
 def _read_header(path: Path) -> tuple[tuple[str, ...], str]:
     """Return the header and the delimiter: tab in a .tsv, else the one that splits it most."""
     try:
-        with open_text(path) as lines:
+        with open_csv(path, errors="replace") as lines:
             first = lines.readline()
             if not first.strip():
+                what = "line 1 is blank" if first else "the file is empty"
                 raise ValueError(
-                    f"{path}: the file is empty. The first line must name the columns."
+                    f"{printable(path)}: {what}. The first line must name the columns."
                 )
             tab = ".tsv" in path.name.lower()
             best = "\t" if tab else max(DELIMITERS, key=lambda d: len(_fields(first, d)))
             lines.seek(0)
             header = tuple(next(csv.reader(lines, delimiter=best)))
-    except (gzip.BadGzipFile, EOFError) as problem:
-        raise ValueError(f"{path}: the file is not readable text ({problem}).") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise ValueError(f"{printable(path)}: the file is not readable text ({problem}).") from None
+    except csv.Error as problem:
+        raise ValueError(
+            f"{printable(path)}, line 1: the names of the columns cannot be read ({problem})."
+        ) from None
+    # A header that ends in a comma, as Excel writes it, has a column without a name.
+    header = tuple(name or f"column {i}" for i, name in enumerate(header, 1))
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"{path}, line 1: column {twice!r} is named twice. Rename one of them.")
+        raise ValueError(
+            f"{printable(path)}, line 1: column {twice!r} is named twice. Rename one of them."
+        )
     spelled = {name.casefold(): name for name in header}
     other = next((name for name in header if spelled[name.casefold()] != name), None)
     if other is not None:
         raise ValueError(
-            f"{path}, line 1: columns {other!r} and {spelled[other.casefold()]!r} differ in case "
+            f"{printable(path)}, line 1: columns {other!r} and {spelled[other.casefold()]!r} "
+            "differ in case "
             "only. Rename one of them."
         )
     return header, best

@@ -1,12 +1,14 @@
 """What a person wants to know about the data before trusting a result."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surefoot.data.building import initial_distribution
-from surefoot.data.counting import Counts
-from surefoot.data.layout import row_name
+from surefoot.data.conversions import initial_distribution
+from surefoot.data.packed_rows import row_name
+
+if TYPE_CHECKING:
+    from surefoot.data.counts import Counts
 
 OBSERVED_ONLY = "assuming no transition outside those observed"
 """What every promise must say when the support is what was observed."""
@@ -15,7 +17,7 @@ RAREST = 3
 """How many of the rarest rows are named."""
 
 
-def summarize(counts: Counts) -> str:
+def summarize(counts: "Counts") -> str:
     """Return the summary as lines of text."""
     lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts)]
     lines.append(f"first state: {initial_distribution(counts).origin}")
@@ -25,7 +27,7 @@ def summarize(counts: Counts) -> str:
     return "\n".join(lines)
 
 
-def warnings_of(counts: Counts) -> tuple[str, ...]:
+def warnings_of(counts: "Counts") -> tuple[str, ...]:
     """Return the sentences that travel with every promise made from these counts."""
     found = [check.sentence for check in counts.checks if check.warns]
     if counts.log is not None:
@@ -54,7 +56,7 @@ def _amount(reward: float | None) -> str:
     return "" if reward is None else f" ({reward:g})"
 
 
-def _origin(counts: Counts) -> list[str]:
+def _origin(counts: "Counts") -> list[str]:
     log = counts.log
     transitions = _number(_plain(counts.count.sum()), "transition")
     if log is None:
@@ -78,7 +80,7 @@ def _rounded(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{_plain(round(float(value), 1)):,}"
 
 
-def _size(counts: Counts) -> list[str]:
+def _size(counts: "Counts") -> list[str]:
     special = int(np.count_nonzero(counts.is_terminal))
     acting = counts.num_states - special - (counts.unseen is not None)
     tried = int(np.count_nonzero(counts.visits > 0))
@@ -95,7 +97,7 @@ def _size(counts: Counts) -> list[str]:
     return lines
 
 
-def _visits(counts: Counts) -> list[str]:
+def _visits(counts: "Counts") -> list[str]:
     tried = np.flatnonzero(counts.visits > 0)
     if len(tried) == 0:
         return ["no state-action pair was tried"]
@@ -110,7 +112,7 @@ def _visits(counts: Counts) -> list[str]:
     ]
 
 
-def _rewards(counts: Counts) -> list[str]:
+def _rewards(counts: "Counts") -> list[str]:
     if counts.reward_low is None or counts.reward_high is None:
         return ["no rewards"]
     low, high = np.nanmin(counts.reward_low), np.nanmax(counts.reward_high)
@@ -127,7 +129,7 @@ def _rewards(counts: Counts) -> list[str]:
     return lines
 
 
-def _support(counts: Counts) -> list[str]:
+def _support(counts: "Counts") -> list[str]:
     report = counts.report
     if report is None:
         return []

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._rows import Ints, pack
 from surefoot.data import rewards
-from surefoot.data.layout import Ints, pack
 
 if TYPE_CHECKING:
-    from surefoot.data.counting import Counts
+    from surefoot.data.counts import Counts
 
 DEFAULT_SUPPORT = "unseen"
 """The support used when none is chosen; picked by the coverage study on logs."""
@@ -227,6 +227,7 @@ def _assemble(
         **pack(*listed, num_states, counts.num_actions)._asdict(),
         **fields,
         count=count,
+        reward_sums=None,
         state_labels=labels,
         terminal=terminal if terminal.any() else None,
         starts=None if counts.starts is None else np.pad(counts.starts, (0, int(has_unseen))),

@@ -3,18 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data import faults, grouping, numbering
+from surefoot.data import faults, groups, label_ids
 from surefoot.data.columns import Layout
-from surefoot.data.rewards import range_per_action
+from surefoot.data.reward_sums import RewardSums, digits_for
 from surefoot.data.sources import Connection
-
-Floats = NDArray[np.float64]
-
-ROUNDINGS = 64
-"""Rewards that scatter by no more than this many roundings of their mean are equal."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,10 +23,10 @@ class Tally:
         ``(E,)`` ids, sorted; a successor of -1 is an end without a named state.
     ends
         ``(E,)``: whether these transitions were terminal.
-    count, mean, variance
-        ``(E,)``: how many, and mean and sample variance of their rewards (NaN for one reward).
-    lowest, highest
-        ``(A,)``: the range of rewards under each action.
+    count
+        ``(E,)``: how many.
+    rewards
+        Exact sums of their rewards; None without a column of rewards.
     state_labels, action_labels
         In order of the ids.
     starts
@@ -41,6 +37,8 @@ class Tally:
         Rows left out on request, by the column they lacked.
     split
         After how many rows the table of groups has cut the log in two; None where it has not.
+    notes
+        Sentences for the summary.
     """
 
     state: NDArray[np.int64]
@@ -48,10 +46,7 @@ class Tally:
     successor: NDArray[np.int64]
     ends: NDArray[np.bool_]
     count: NDArray[np.int64]
-    mean: Floats | None
-    variance: Floats | None
-    lowest: Floats | None
-    highest: Floats | None
+    rewards: RewardSums | None
     state_labels: tuple[Any, ...]
     action_labels: tuple[Any, ...]
     starts: NDArray[np.int64] | None
@@ -61,24 +56,25 @@ class Tally:
     zero_rows: int
     dropped: dict[str, int]
     split: int | None
+    notes: tuple[str, ...]
 
 
 def tally(
     connection: Connection, layout: Layout, *, drop_missing: bool, text_labels: bool
 ) -> Tally:
     """Count a log: group its rows, look for faults among the groups, number the labels."""
+    faults.check_joined_digits(connection, layout)
     split = _split(connection, layout)
-    grouping.group(connection, layout, drop_missing=drop_missing, split=split)
+    digits = _group(connection, layout, drop_missing=drop_missing, split=split)
     faults.check_groups(connection, layout, drop_missing=drop_missing)
-    numbering.collect_starts(connection, layout)
-    states = numbering.number_labels(connection, layout, "state", text_labels=text_labels)
-    actions = numbering.number_labels(connection, layout, "action", text_labels=text_labels)
-    entries = numbering.fetch_entries(connection, layout)
-    rewards = _rewards(connection, layout, entries, len(actions), drop_missing)
+    label_ids.collect_starts(connection, layout)
+    states = label_ids.number_labels(connection, layout, "state", text_labels=text_labels)
+    actions = label_ids.number_labels(connection, layout, "action", text_labels=text_labels)
+    entries = label_ids.fetch_entries(connection, layout)
     dropped, gaps = {}, 0
     if drop_missing:
         dropped = faults.count_dropped(connection, layout)
-        gaps = _lines(connection, grouping.LEFT_OUT)
+        gaps = _lines(connection, groups.LEFT_OUT)
     zero_rows = _zero_rows(connection, layout)
     return Tally(
         state=entries["s"],
@@ -86,17 +82,39 @@ def tally(
         successor=entries["t"],
         ends=entries["z"].astype(np.bool_),
         count=entries["n"],
-        **rewards,
+        rewards=_rewards(layout, entries, digits),
         state_labels=states,
         action_labels=actions,
-        starts=numbering.fetch_starts(connection, layout, len(states)),
+        starts=label_ids.fetch_starts(connection, layout, len(states)),
         rows=_lines(connection) + zero_rows + sum(dropped.values()),
         episodes=_episodes(connection, layout),
-        cut=_lines(connection, grouping.CUT),
+        cut=_lines(connection, groups.CUT),
         zero_rows=zero_rows,
         dropped=dropped | ({"a following step": gaps} if gaps else {}),
         split=split,
+        notes=_notes(connection, layout, states, actions),
     )
+
+
+def _notes(
+    connection: Connection, layout: Layout, states: tuple[Any, ...], actions: tuple[Any, ...]
+) -> tuple[str, ...]:
+    """Say which labels were written in two ways and read as one."""
+    notes = []
+    for what, labels, kinds in (
+        ("state", states, layout.state_kinds), ("action", actions, layout.action_kinds),
+    ):  # fmt: skip
+        for i, kind in enumerate(kinds):
+            part = labels[0][i] if len(kinds) > 1 else labels[0]
+            twin = None
+            if kind == "text" and isinstance(part, int):
+                twin = label_ids.written_twice(connection, what, f"{what[0]}{i}")
+            if twin is not None:
+                notes.append(
+                    f"Some {what}s are written both as {twin} and as {twin}.0; they were read as "
+                    "the same whole numbers."
+                )
+    return tuple(notes)
 
 
 def _split(connection: Connection, layout: Layout) -> int | None:
@@ -110,31 +128,73 @@ def _split(connection: Connection, layout: Layout) -> int | None:
     return int(connection.execute(query).fetchall()[0][0]) // 2
 
 
-def _rewards(
-    connection: Connection,
-    layout: Layout,
-    entries: dict[str, NDArray[Any]],
-    num_actions: int,
-    drop_missing: bool,
-) -> dict[str, Any]:
-    """Return mean and variance of each entry, and the range of each action."""
+def _group(connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None) -> int:
+    """Create the table ``groups`` and return the scale of its sums of rewards.
+
+    The scale follows from the largest reward, which only the groups know for certain: a first
+    guess that was wrong costs a second pass.
+    """
+    digits = _guess_digits(connection, layout)
+    options: dict[str, Any] = {"drop_missing": drop_missing, "split": split}
+    _create_groups(connection, layout, digits, options)
+    if digits is None:
+        return 0
+    right = _right_digits(connection)
+    if right != digits:
+        _create_groups(connection, layout, right, options)
+    return right
+
+
+def _create_groups(
+    connection: Connection, layout: Layout, digits: int | None, options: dict[str, Any]
+) -> None:
+    try:
+        query = groups.group_query(layout, digits=digits, **options)
+        faults.execute(connection, layout, query)
+    except duckdb.OutOfRangeException:  # more than 10**8 rows in one group
+        query = groups.group_query(layout, digits=digits, wide=True, **options)
+        faults.execute(connection, layout, query)
+
+
+def _guess_digits(connection: Connection, layout: Layout) -> int | None:
+    """Return the scale for the largest reward: of the first rows, where reading all is slow."""
     if layout.columns.reward is None:
-        return dict.fromkeys(("mean", "variance", "lowest", "highest"))
-    # Partial results are put together with rounded means: a few roundings are not variation.
-    rounding = (ROUNDINGS * np.spacing(np.abs(entries["mean"]))) ** 2
-    variance = np.where(entries["variance"] <= rounding, 0.0, entries["variance"])
-    mean = _without_noise(entries | {"variance": variance})
-    if grouping.one_pass(layout):
-        lowest, _ = range_per_action(entries["a"], entries["lowest"], num_actions)
-        _, highest = range_per_action(entries["a"], entries["highest"], num_actions)
-    elif np.any(variance > 0):
-        lowest, highest = numbering.fetch_ranges(
-            connection, layout, num_actions, drop_missing=drop_missing
-        )
-    else:  # no transition showed two rewards, so the means are the rewards
-        lowest, highest = range_per_action(entries["a"], mean, num_actions)
-    variance = np.where(entries["n"] > 1, variance, np.nan)
-    return {"mean": mean, "variance": variance, "lowest": lowest, "highest": highest}
+        return None
+    some = " LIMIT 1000" if layout.source.kind == "csv" else ""
+    query = (
+        f"SELECT max(abs(r)) FILTER (WHERE isfinite(r)) FROM (SELECT r FROM ({layout.select()})"
+        f"{some})"
+    )
+    try:
+        largest = connection.execute(query).fetchall()[0][0]
+    except duckdb.Error:  # the count itself will say where the file cannot be read
+        largest = None
+    return digits_for(largest or 0.0)
+
+
+def _right_digits(connection: Connection) -> int:
+    lowest, highest = connection.execute(
+        "SELECT min(lowest) FILTER (WHERE isfinite(lowest)), "
+        "max(highest) FILTER (WHERE isfinite(highest)) "
+        f"FROM groups WHERE flag IN ({groups.MOVE}, {groups.GAP})"
+    ).fetchall()[0]
+    return digits_for(max(abs(lowest or 0.0), abs(highest or 0.0)))
+
+
+def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], digits: int) -> RewardSums | None:
+    if layout.columns.reward is None:
+        return None
+
+    def whole(name: str) -> NDArray[Any]:
+        high, low = (entries[f"{name}_{half}"].astype(object) for half in ("high", "low"))
+        return np.asarray(high * label_ids.HALF + low)
+
+    parts = [f"square{i}" for i in range(3) if f"square{i}_low" in entries]
+    square = sum(whole(name) << (groups.PART * i) for i, name in enumerate(parts))
+    return RewardSums(
+        digits=digits, count=entries["n"], total=whole("total"), square=np.asarray(square),
+        lowest=entries["lowest"], highest=entries["highest"],
+    )  # fmt: skip
 
 
 def _lines(connection: Connection, flag: int | None = None) -> int:
@@ -154,29 +214,8 @@ def _zero_rows(connection: Connection, layout: Layout) -> int:
 def _episodes(connection: Connection, layout: Layout) -> int | None:
     if layout.columns.episode is None:
         return None
-    if numbering.has_starts(layout):
+    if label_ids.has_starts(layout):
         query = "SELECT coalesce(sum(n), 0) FROM starts"
     else:
         query = f"SELECT count(DISTINCT e) FROM ({layout.select()})"
     return int(connection.execute(query).fetchall()[0][0])
-
-
-def _without_noise(entries: dict[str, NDArray[Any]]) -> Floats:
-    """Return the means, without the noise of a long sum where all rewards were equal.
-
-    A sum of n equal numbers may be off by n roundings. Where a decimal with few digits lies that
-    close, so few that chance would bring one in less than one case of a thousand, it is the reward.
-    """
-    mean = entries["mean"].astype(np.float64)
-    if "lowest" in entries:
-        return np.where(entries["lowest"] == entries["highest"], entries["lowest"], mean)
-    constant = np.flatnonzero((entries["n"] > 1) & (entries["variance"] == 0) & (mean != 0))
-    size, value = entries["n"][constant].astype(np.float64), np.abs(mean[constant])
-    slack = size * np.finfo(np.float64).eps
-    digits = np.floor(-3 - np.log10(2 * slack)) - 1 - np.floor(np.log10(value))
-    for places in range(23):  # powers of ten are exact up to 10**22
-        here = np.flatnonzero(digits == places)
-        rounded = np.round(mean[constant[here]], places)
-        close = np.abs(np.abs(rounded) - value[here]) <= slack[here] * value[here]
-        mean[constant[here[close]]] = rounded[close]
-    return mean

@@ -6,17 +6,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from surefoot.data.aligning import TERMINAL_LABEL
+from surefoot._rows import Ints, pack
 from surefoot.data.checks import check_assumptions
-from surefoot.data.columns import Layout, as_names, choose, lay_out, next_names
-from surefoot.data.counting import Counts
-from surefoot.data.layout import Ints, pack
+from surefoot.data.columns import Layout
+from surefoot.data.counts import Counts
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
-from surefoot.data.rewards import REWARD_MODELS, RewardStatistics, pool
-from surefoot.data.sources import Connection, find, session
+from surefoot.data.merge import TERMINAL_LABEL
+from surefoot.data.open_log import OpenLog, open_log
+from surefoot.data.packed_rows import REWARD_MODELS, label_of
+from surefoot.data.reward_sums import reward_fields
 from surefoot.data.support import free_label
 from surefoot.data.tables import StepColumns
-from surefoot.data.tally import Tally, tally
+from surefoot.data.tally import Tally
 
 DEFAULT_REWARD_MODEL = "bounded"
 """How mean rewards are treated where one transition shows several: the cautious model."""
@@ -98,27 +99,27 @@ def read_transitions(
             for role, given in zip(source.ROLES, (episode, step, terminal), strict=True)
         )
     column = reward if isinstance(reward, str) else None
-    wanted = {*as_names("state", state), *as_names("action", action)}
-    wanted |= {*(next_names(state, next_state) or ())}
-    wanted |= {name for name in (column, episode, step, terminal, count) if name is not None}
-    drop = missing == "drop"
-    with session() as connection:
-        found = find(connection, source, wanted)
-        columns = choose(
-            list(found.types), found.name, state=state, action=action, next_state=next_state,
-            reward=column, episode=episode, step=step, terminal=terminal, count=count,
-        )  # fmt: skip
-        layout = lay_out(connection, found, columns)
-        seen = tally(connection, layout, drop_missing=drop, text_labels=labels == "text")
-        counts = replace(_assemble(seen), log=_history(connection, layout, seen, drop))
-    if counts.num_states < 2:
-        raise ValueError(
-            f"{found.name}: there is one state only ({counts.state_labels[0]!r}), so actions have "  # type: ignore[index]
-            f"nowhere to lead. Check the column {columns.state[0]!r}."
-        )
+    columns = {
+        "state": state, "action": action, "next_state": next_state, "reward": column,
+        "episode": episode, "step": step, "terminal": terminal, "count": count,
+    }  # fmt: skip
+    with open_log(
+        source, columns, drop_missing=missing == "drop", text_labels=labels == "text"
+    ) as opened:
+        counts = replace(_assemble(opened.tally), log=_history(opened))
+    _check_size(counts, opened.layout)
     if reward is not None and column is None:
         counts = counts.with_rewards(reward)
     return _with_model(counts, rewards, reward_range)
+
+
+def _check_size(counts: Counts, layout: Layout) -> None:
+    if counts.num_states < 2:
+        only = label_of(0, counts.state_labels)
+        raise ValueError(
+            f"{layout.source.name}: there is one state only ({only!r}), so actions have nowhere to "
+            f"lead. Check the column {layout.columns.state[0]!r}."
+        )
 
 
 def _check_switches(
@@ -158,13 +159,19 @@ def _with_model(
     return replace(counts, reward_model=chosen, reward_range=bounds)
 
 
-def _history(connection: Connection, layout: Layout, seen: Tally, drop: bool) -> Log:
+def _history(opened: OpenLog) -> Log:
+    layout, seen, drop = opened.layout, opened.tally, opened.drop_missing
     source, columns = layout.source, layout.columns
     checked = None
     # A table in memory has no size on disk. Without steps a check costs little more than the count.
     if source.size <= CHECK_AT_ONCE or not layout.ordered:
         checked = check_assumptions(
-            connection, layout, drop_missing=drop, rows=seen.rows, split=seen.split, grouped=True
+            opened.connection,
+            layout,
+            drop_missing=drop,
+            rows=seen.rows,
+            split=seen.split,
+            grouped=True,
         )
     return Log(
         names=(source.name,),
@@ -181,7 +188,8 @@ def _history(connection: Connection, layout: Layout, seen: Tally, drop: bool) ->
 
 
 def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
-    notes = [
+    notes = [*layout.source.notes, *seen.notes]
+    notes += [
         f"The column {name!r} was not used. If it marks the ends of episodes, pass "
         f"terminal={name!r}: without it they look like states that were never acted in."
         for name in layout.source.types
@@ -211,12 +219,8 @@ def _assemble(seen: Tally) -> Counts:
     distinct, first, entry = np.unique(key, return_index=True, return_inverse=True)
     size = len(distinct)
     fields: dict[str, Any] = {}
-    if seen.mean is not None and seen.variance is not None:
-        pooled = pool(entry, seen.count, RewardStatistics(seen.mean, seen.variance), size)
-        fields = {
-            "reward_mean": pooled.mean, "reward_var": pooled.variance,
-            "reward_low": seen.lowest, "reward_high": seen.highest,
-        }  # fmt: skip
+    if seen.rewards is not None:
+        fields = reward_fields(seen.rewards.grouped(entry, size), seen.action[first], num_actions)
     count = np.zeros(size, dtype=np.int64)
     np.add.at(count, entry, seen.count)
     rows = pack(seen.state[first], seen.action[first], successor[first], num_states, num_actions)

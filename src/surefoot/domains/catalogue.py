@@ -45,3 +45,14 @@ def make_domain(name: str) -> Domain:
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(f"there is no domain {name!r}{hint}. Choose one of {', '.join(DOMAINS)}.")
     return DOMAINS[name].make()
+
+
+def as_domain(domain: str | Domain) -> Domain:
+    """Return a domain given by its name in the catalogue, or as it is.
+
+    Examples
+    --------
+    >>> as_domain("machine").name, as_domain(riverswim(discount=0.9)).mdp.discount
+    ('machine', 0.9)
+    """
+    return make_domain(domain) if isinstance(domain, str) else domain

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._showing import Shown
-from surefoot.data.counting import Counts
+from surefoot._display import Shown
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 
 EPISODE_STEPS = 100
@@ -40,6 +40,13 @@ class Domain(Shown):
     name: str
     mdp: MDP
     prior: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mdp, MDP):
+            raise ValueError(
+                f"mdp must be an MDP, got {type(self.mdp).__name__}. Build one with "
+                "MDP.from_arrays(...)."
+            )
 
     @property
     def support(self) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 
 
@@ -13,21 +14,21 @@ def garnet(
     *,
     discount: float,
     rng: np.random.Generator,
-) -> MDP:
-    """Return a random model with ``num_successors`` successors per row.
+) -> Domain:
+    """Return a random problem with ``num_successors`` successors per row.
 
     Probabilities are normalised exponentials, rewards r(s,a) uniform on (0, 1). With as many
     successors as states every row is dense.
 
     Examples
     --------
-    >>> garnet(4, 2, 3, discount=0.9, rng=np.random.default_rng(0))
+    >>> garnet(4, 2, 3, discount=0.9, rng=np.random.default_rng(0)).mdp
     MDP(4 states, 2 actions, 8 rows, 24 entries, discount 0.9)
     """
     num_rows = num_states * num_actions
     weight = rng.exponential(size=(num_rows, num_successors))
     weight /= weight.sum(axis=1, keepdims=True)
-    return MDP(
+    mdp = MDP(
         state_start=np.arange(0, num_rows + 1, num_actions),
         row_action=np.tile(np.arange(num_actions), num_states),
         row_start=np.arange(0, weight.size + 1, num_successors),
@@ -39,6 +40,7 @@ def garnet(
         num_actions=num_actions,
         reward_per_entry=False,
     )
+    return Domain(name="garnet", mdp=mdp)
 
 
 def _random_successors(
@@ -59,7 +61,7 @@ def _random_successors(
     return drawn
 
 
-def river_chain(num_states: int, *, discount: float) -> MDP:
+def river_chain(num_states: int, *, discount: float) -> Domain:
     """Return a long river: a chain that mixes slowly, so that values travel far.
 
     Every row has three successors. Left goes down/stays/up with .9/.05/.05, right with
@@ -68,7 +70,7 @@ def river_chain(num_states: int, *, discount: float) -> MDP:
 
     Examples
     --------
-    >>> river_chain(500, discount=0.95)
+    >>> river_chain(500, discount=0.95).mdp
     MDP(500 states, 2 actions, 1,000 rows, 3,000 entries, discount 0.95)
     """
     middle = np.clip(np.arange(num_states), 1, num_states - 2)
@@ -78,7 +80,7 @@ def river_chain(num_states: int, *, discount: float) -> MDP:
     probability[-1] = [0.05, 0.9, 0.05, 0.05, 0.35, 0.6]
     reward = np.zeros(2 * num_states)
     reward[0], reward[-1] = 0.005, 1.0
-    return MDP(
+    mdp = MDP(
         state_start=np.arange(0, 2 * num_states + 1, 2),
         row_action=np.tile([0, 1], num_states),
         row_start=np.arange(0, 6 * num_states + 1, 3),
@@ -90,3 +92,4 @@ def river_chain(num_states: int, *, discount: float) -> MDP:
         num_actions=2,
         reward_per_entry=False,
     )
+    return Domain(name="river chain", mdp=mdp)

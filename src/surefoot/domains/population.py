@@ -1,8 +1,10 @@
 """Population growth: keep a pest in check without spending more than it eats."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr as numpy_ndtr
 
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
@@ -63,15 +65,15 @@ def transition_law() -> NDArray[np.float64]:
     >>> law.shape, round(float(law[25, 2].sum()), 12)
     ((51, 5, 51), 1.0)
     """
-    arrivals = _arrivals_law()
-    law = np.zeros((CAPACITY + 1, len(GROWTH_SD), CAPACITY + 1))
-    for size in range(CAPACITY + 1):
-        for action in range(len(GROWTH_SD)):
-            grown = _grown_law(size, action)
-            full = np.convolve(grown, arrivals)
-            law[size, action] = full[: CAPACITY + 1]
-            law[size, action, CAPACITY] += full[CAPACITY + 1 :].sum()
-    return law
+    size = np.repeat(np.arange(CAPACITY + 1), len(GROWTH_SD))
+    action = np.tile(np.arange(len(GROWTH_SD)), CAPACITY + 1)
+    mean = np.array([growth_mean(int(s), int(a)) for s, a in zip(size, action, strict=True)])
+    grown = grown_law(CAPACITY, size, mean, np.array(GROWTH_SD)[action])
+    arrivals = arrivals_law(CAPACITY, ARRIVALS_MEAN, ARRIVALS_SD)
+    full = np.array([np.convolve(row, arrivals) for row in grown])
+    law = full[:, : CAPACITY + 1]
+    law[:, CAPACITY] += full[:, CAPACITY + 1 :].sum(axis=1)
+    return law.reshape(CAPACITY + 1, len(GROWTH_SD), CAPACITY + 1)
 
 
 def growth_mean(size: int, action: int) -> float:
@@ -85,28 +87,34 @@ def growth_mean(size: int, action: int) -> float:
     return 2.0 if action == 0 else 0.2 + (size - 25) ** 2 / 625
 
 
-def _arrivals_law() -> NDArray[np.float64]:
-    upper = np.arange(CAPACITY) + 0.5
-    return _masses(ndtr((upper - ARRIVALS_MEAN) / ARRIVALS_SD))
+def arrivals_law(capacity: int, mean: float, deviation: float) -> NDArray[np.float64]:
+    """Return the law ``(capacity+1,)`` of arrivals, ``round(max(0, Normal))`` clamped."""
+    upper = np.arange(capacity) + 0.5
+    below = numpy_ndtr((upper - mean) / deviation)
+    return np.diff(below, prepend=0.0, append=1.0)
 
 
-def _grown_law(size: int, action: int) -> NDArray[np.float64]:
-    """Return the law of x, the population after growth and before arrivals.
+def grown_law(
+    capacity: int,
+    size: NDArray[np.int64],
+    mean: Any,
+    deviation: Any,
+    xp: Any = np,
+    ndtr: Any = numpy_ndtr,
+) -> Any:
+    """Return ``(..., R, capacity+1)``: the population after growth and before arrivals.
 
-    Whole numbers of 1/50 keep the comparison with g = 0 exact: there x = size^2/50, which for
-    sizes 5, 15, ..., 45 lies half way between two integers and is rounded to the even one.
+    ``size`` is ``(R,)``; the mean and deviation of growth are ``(..., R)``, arrays of NumPy or of
+    the module ``xp``. Whole numbers keep the comparison with growth 0 exact: there the population
+    is ``size^2/capacity``, and one that lies half way between two integers goes to the even one.
     """
-    spread = size * (CAPACITY - size)
-    if spread == 0:
-        stays = np.zeros(CAPACITY + 1)
-        stays[size] = 1.0
-        return stays
-    # x <= k when g <= growth: half an integer is reached with positive probability only at g = 0.
-    growth = (CAPACITY * np.arange(CAPACITY) + CAPACITY // 2 - size**2) / spread
-    below = ndtr((growth - growth_mean(size, action)) / GROWTH_SD[action])
-    even = np.arange(CAPACITY) % 2 == 0
-    return _masses(np.where((growth > 0) | ((growth == 0) & even), below, 0.0))
-
-
-def _masses(cumulative: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.diff(cumulative, prepend=0.0, append=1.0)
+    steps, sizes = np.arange(capacity), size[:, None]
+    spread = sizes * (capacity - sizes)
+    doubled = 2 * capacity * steps + capacity - 2 * sizes**2
+    reached = (doubled > 0) | ((doubled == 0) & (steps % 2 == 0))
+    growth = doubled / np.where(spread == 0, 1, 2 * spread)
+    below = xp.where(reached, ndtr((growth - mean[..., None]) / deviation[..., None]), 0.0)
+    edge = xp.zeros_like(below[..., :1])
+    mass = xp.diff(xp.concatenate((edge, below, edge + 1.0), axis=-1))
+    stays = np.arange(capacity + 1) == sizes
+    return xp.where(spread == 0, stays, xp.maximum(mass, 0.0))

@@ -1,7 +1,6 @@
 """Validation at the door: each error names the place, the rule, what was found and what to do."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,22 +15,6 @@ SUM_TOLERANCE = 1e-7
 
 LARGEST_ID = 2**31 - 1
 """Successors are stored as 32-bit integers."""
-
-
-def freeze_fields(thing: Any) -> None:
-    """Replace every array of a frozen dataclass by a read-only, contiguous one of its own.
-
-    The caller's array is never locked or shared: a writeable one is copied.
-    """
-    for field in fields(thing):
-        value = getattr(thing, field.name)
-        if not isinstance(value, np.ndarray):
-            continue
-        # A read-only view may still change through the array it looks at: it is copied too.
-        if value.flags.writeable or value.base is not None or not value.flags.c_contiguous:
-            own = np.array(value, order="C")
-            own.setflags(write=False)
-            object.__setattr__(thing, field.name, own)
 
 
 def as_float_array(name: str, value: Any) -> NDArray[np.float64]:

@@ -17,9 +17,9 @@ import duckdb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.model import csv_lines
-from surefoot.model.csv_lines import COLUMNS, Layout, Values
+from surefoot.model.csv_lines import COLUMNS, CsvHeader, Values
 from surefoot.model.mdp import MDP, Label
 
 ENTRIES_PER_WRITE = 100_000
@@ -28,7 +28,7 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 def read_csv(path: Path, *, discount: float, initial: ArrayLike | None) -> MDP:
     """Read a model; every error names the file and, where there is one, the line."""
-    layout = csv_lines.read_layout(path)
+    layout = csv_lines.read_header(path)
     with duckdb.connect() as connection:
         values = _read_values(path, layout, connection)
         csv_lines.check_values(path, layout, values)
@@ -51,7 +51,7 @@ def read_csv(path: Path, *, discount: float, initial: ArrayLike | None) -> MDP:
         raise ValueError(f"{path}: {problem}") from None
 
 
-def _read_values(path: Path, layout: Layout, connection: duckdb.DuckDBPyConnection) -> Values:
+def _read_values(path: Path, layout: CsvHeader, connection: duckdb.DuckDBPyConnection) -> Values:
     """Load the file into a table named ``entries`` and return its numbers; NaN where empty."""
     types = {f"c{i}": "DOUBLE" if i in layout.numbers else "VARCHAR" for i in range(layout.width)}
     wanted = ", ".join(f"c{i} AS {name}" for name, i in layout.place.items())
@@ -71,7 +71,7 @@ def _read_values(path: Path, layout: Layout, connection: duckdb.DuckDBPyConnecti
 
 
 def _read_labels(
-    path: Path, layout: Layout, connection: duckdb.DuckDBPyConnection, noun: str
+    path: Path, layout: CsvHeader, connection: duckdb.DuckDBPyConnection, noun: str
 ) -> tuple[Label, ...] | None:
     """Return the labels of states or actions by id, or None if the file has no column for them."""
     pairs = layout.label_columns(noun)

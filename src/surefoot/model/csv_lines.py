@@ -9,7 +9,7 @@ import difflib
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TextIO
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ LABELS = {
 Values = dict[str, NDArray[np.float64]]
 
 
-class Layout(NamedTuple):
+class CsvHeader(NamedTuple):
     """Where the columns that matter stand in a file."""
 
     place: dict[str, int]
@@ -41,10 +41,10 @@ class Layout(NamedTuple):
         return [pair for pair in LABELS[noun] if pair[1] in self.place]
 
 
-def read_layout(path: Path) -> Layout:
+def read_header(path: Path) -> CsvHeader:
     """Return where the columns stand, or say which are missing and what was probably meant."""
     try:
-        with _open(path) as file:
+        with open_csv(path) as file:
             header = next(csv.reader(file), [])
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
         raise ValueError(f"{path} cannot be read: {problem}.") from None
@@ -62,7 +62,7 @@ def read_layout(path: Path) -> Layout:
     for name in known:
         if names.count(name) > 1:
             raise ValueError(f"{path}, line 1: there are two columns {name}. Keep one.")
-    return Layout(place={name: names.index(name) for name in known}, width=len(names))
+    return CsvHeader(place={name: names.index(name) for name in known}, width=len(names))
 
 
 def _missing_columns(missing: list[str], names: list[str]) -> str:
@@ -75,7 +75,7 @@ def _missing_columns(missing: list[str], names: list[str]) -> str:
     return f"column{verb} missing: {', '.join(parts)}"
 
 
-def check_values(path: Path, layout: Layout, values: Values) -> None:
+def check_values(path: Path, layout: CsvHeader, values: Values) -> None:
     """Check what would make building the model fail without a place, or run out of memory."""
     if not len(values["reward"]):
         raise ValueError(f"{path} has a header and no lines; a model needs at least one row.")
@@ -92,7 +92,7 @@ def check_values(path: Path, layout: Layout, values: Values) -> None:
     _check_states(path, layout, values)
 
 
-def _check_states(path: Path, layout: Layout, values: Values) -> None:
+def _check_states(path: Path, layout: CsvHeader, values: Values) -> None:
     """Check that some line starts from every state, before anything is sized by the largest id."""
     sources = values["idstatefrom"]
     count = int(sources.max()) + 1
@@ -118,7 +118,7 @@ def _check_states(path: Path, layout: Layout, values: Values) -> None:
         )
 
 
-def find_bad_entry(path: Path, layout: Layout, values: Values) -> None:
+def find_bad_entry(path: Path, layout: CsvHeader, values: Values) -> None:
     """Raise if an entry is listed twice or its probability lies outside [0, 1]."""
     keys = [values[name] for name in reversed(IDS)]
     order = np.lexsort(keys)  # stable: of equal entries the earlier line comes first
@@ -139,7 +139,7 @@ def find_bad_entry(path: Path, layout: Layout, values: Values) -> None:
         raise ValueError(f"{path}, line {line}: probability is {text}; it must lie in [0, 1].")
 
 
-def refuse_labels(path: Path, layout: Layout, noun: str) -> NoReturn:
+def refuse_labels(path: Path, layout: CsvHeader, noun: str) -> NoReturn:
     """Raise at the first line whose label is empty or differs from an earlier one."""
     known: dict[int, tuple[str, int]] = {}
     pairs = layout.label_columns(noun)
@@ -156,7 +156,7 @@ def refuse_labels(path: Path, layout: Layout, noun: str) -> NoReturn:
     raise ValueError(f'{path}: a label of the {noun}s is empty. Fill it, or quote it as "".')
 
 
-def find_unreadable_line(path: Path, layout: Layout) -> None:
+def find_unreadable_line(path: Path, layout: CsvHeader) -> None:
     """Raise at the first line with a wrong number of fields or with text in place of a number."""
     for line, fields in _lines(path):
         if len(fields) != layout.width:
@@ -173,7 +173,7 @@ def find_unreadable_line(path: Path, layout: Layout) -> None:
                 ) from None
 
 
-def _nth_field(path: Path, layout: Layout, name: str, entry: int) -> tuple[int, str]:
+def _nth_field(path: Path, layout: CsvHeader, name: str, entry: int) -> tuple[int, str]:
     """Return the line number and the text of a field, given the entry's position."""
     for i, (line, fields) in enumerate(_lines(path)):
         if i == entry:
@@ -184,11 +184,11 @@ def _nth_field(path: Path, layout: Layout, name: str, entry: int) -> tuple[int, 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each record, and its fields."""
     line = 1
-    with _open(path) as file:
+    with open_csv(path) as file:
         reader = csv.reader(file, strict=True)
         try:
-            for i, fields in enumerate(reader):
-                if i > 0 and fields:
+            for line, fields in numbered_records(reader):
+                if line > 1 and fields:
                     yield line, fields
                 line = reader.line_num + 1
         except UnicodeDecodeError:
@@ -197,7 +197,16 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
             raise ValueError(f"{path}, line {line} cannot be read: {problem}.") from None
 
 
-def _open(path: Path) -> TextIO:
+def numbered_records(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each record of a CSV starts, and its fields; the header is first."""
+    line = 1
+    for fields in reader:
+        yield line, fields
+        line = reader.line_num + 1
+
+
+def open_csv(path: Path, errors: str = "strict") -> TextIO:
+    """Open a CSV file, compressed or not, for reading line by line."""
     if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors=errors, newline="")
+    return path.open(encoding="utf-8-sig", errors=errors, newline="")

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._rows import RowSparse
-from surefoot._showing import Shown, number_of
-from surefoot.model import building, checks
+from surefoot._display import Shown, number_of
+from surefoot._rows import RowSparse, freeze_fields
+from surefoot.model import checks, rows
 
 Label = Hashable
 """What a state or an action may be called: usually a string or an integer."""
@@ -83,7 +83,7 @@ class MDP(RowSparse, Shown):
     action_labels: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        checks.freeze_fields(self)
+        freeze_fields(self)
         checks.check_mdp(self)
 
     @classmethod
@@ -122,10 +122,10 @@ class MDP(RowSparse, Shown):
         >>> mdp.successor.tolist(), mdp.initial.tolist()
         ([0, 1, 1], [0.5, 0.5])
         """
-        if building.is_sparse_sequence(transitions):
-            parts = building.rows_from_sparse(transitions, rewards, support)
+        if rows.is_sparse_sequence(transitions):
+            parts = rows.rows_from_sparse(transitions, rewards, support)
         else:
-            parts = building.rows_from_dense(transitions, rewards, support)
+            parts = rows.rows_from_dense(transitions, rewards, support)
         return cls._assemble(parts, discount, initial, state_labels, action_labels)
 
     @classmethod
@@ -150,7 +150,7 @@ class MDP(RowSparse, Shown):
         >>> MDP.from_gymnasium(table, discount=0.9).probability.tolist()
         [0.5, 0.5, 1.0]
         """
-        parts = building.rows_from_gymnasium(table)
+        parts = rows.rows_from_gymnasium(table)
         return cls._assemble(parts, discount, initial, None, None)
 
     @classmethod
@@ -177,7 +177,7 @@ class MDP(RowSparse, Shown):
         ...               reward=[0, 5], discount=0.9)
         MDP(2 states, 1 action, 2 rows, 2 entries, discount 0.9)
         """
-        parts = building.rows_from_entries(
+        parts = rows.rows_from_entries(
             state, action, successor, probability, reward, num_states, num_actions
         )
         return cls._assemble(parts, discount, initial, state_labels, action_labels)
@@ -185,7 +185,7 @@ class MDP(RowSparse, Shown):
     @classmethod
     def _assemble(
         cls,
-        parts: building.Rows,
+        parts: rows.ModelRows,
         discount: float,
         initial: ArrayLike | None,
         state_labels: Sequence[Label] | None,
@@ -288,6 +288,11 @@ class MDP(RowSparse, Shown):
             ("rows with doubt", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
             ("first state", start),
         ]
+
+    @cached_property
+    def entry_reward(self) -> NDArray[np.float64]:
+        """``(E,)``: the reward of each entry, whether rewards are kept per entry or per row."""
+        return self.reward if self.reward_per_entry else self.reward[self.entry_row]
 
     def __repr__(self) -> str:
         return (

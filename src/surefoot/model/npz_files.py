@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.model import checks
 from surefoot.model.mdp import MDP, Label
 
@@ -27,8 +27,8 @@ def write_npz(mdp: MDP, path: Path) -> None:
         "discount": float(mdp.discount),
         "num_actions": int(mdp.num_actions),
         "reward_per_entry": bool(mdp.reward_per_entry),
-        "state_labels": _plain_labels("state_labels", mdp.state_labels),
-        "action_labels": _plain_labels("action_labels", mdp.action_labels),
+        "state_labels": plain_labels("state_labels", mdp.state_labels),
+        "action_labels": plain_labels("action_labels", mdp.action_labels),
     }
     arrays["facts"] = np.frombuffer(json.dumps(facts, allow_nan=False).encode(), dtype=np.uint8)
     with replacing(path) as file:
@@ -54,8 +54,8 @@ def read_npz(path: Path, *, discount: float | None, initial: ArrayLike | None) -
             initial=floats["initial"],
             num_actions=int(facts["num_actions"]),
             reward_per_entry=bool(facts["reward_per_entry"]),
-            state_labels=_labels_from_plain(facts["state_labels"]),
-            action_labels=_labels_from_plain(facts["action_labels"]),
+            state_labels=labels_from_plain(facts["state_labels"]),
+            action_labels=labels_from_plain(facts["action_labels"]),
         )
     except (ValueError, TypeError, IndexError) as problem:
         raise ValueError(f"{path}: {problem}") from None
@@ -98,7 +98,8 @@ def _as_integers(name: str, array: NDArray[Any]) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _plain_labels(name: str, labels: tuple[Label, ...] | None) -> list[Any] | None:
+def plain_labels(name: str, labels: tuple[Label, ...] | None) -> list[Any] | None:
+    """Return labels as JSON can hold them; tuples become lists."""
     return None if labels is None else [_plain(name, label) for label in labels]
 
 
@@ -117,7 +118,8 @@ def _plain(name: str, label: Any) -> Any:
     )
 
 
-def _labels_from_plain(labels: list[Any] | None) -> tuple[Label, ...] | None:
+def labels_from_plain(labels: list[Any] | None) -> tuple[Label, ...] | None:
+    """Undo :func:`plain_labels`."""
     return None if labels is None else tuple(_label_from_plain(label) for label in labels)
 
 

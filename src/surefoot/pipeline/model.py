@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.policies import behaviour_policy, read_lines
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
+from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings, read_twice
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -193,7 +194,13 @@ def read_initial(path: str, placed: Counts) -> Floats:
             initial[state] += float(line["probability"])
         except ValueError:
             raise ValueError(f"{place}: {line['probability']!r} is not a number.") from None
-    if not (np.all(initial >= 0) and abs(initial.sum() - 1.0) < 1e-6):
+    below = np.flatnonzero(~(initial >= 0))
+    if len(below):
+        raise ValueError(
+            f"{path}: the probability of state {name_of(int(below[0]), placed.state_labels)} is "
+            f"{initial[below[0]]:g}; probabilities are 0 or more."
+        )
+    if not abs(initial.sum() - 1.0) < 1e-6:
         raise ValueError(f"{path}: the probabilities sum to {initial.sum():g}; they must sum to 1.")
     return np.asarray(initial / initial.sum())
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._rounding import chance_text, lower_text, near_text
-from surefoot.ambiguity.order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate, conditions, percent
@@ -16,13 +15,13 @@ from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.optimize import STARTS, optimize
-from surefoot.certificates.returns import rewards_of
 from surefoot.certificates.verification import Verification, verify
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.wording import in_cost_words
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 
 WEIGHTS = {"coordinate ascent": 3, "local search": 4}
@@ -234,7 +233,7 @@ def _compared(model: Model, *policies: NDArray[Any]) -> int:
     settings, mdp = model.settings, model.mdp
     rewards = rewards_of(mdp, model.posterior, objective="max")
     work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
-    least = max(planning.LEAST, 4 * draws_needed(settings.delta, settings.eta))
+    least = planning.least_draws(settings.delta, settings.eta, work)
     return planning.affordable_draws(work, least, COMPARED)
 
 

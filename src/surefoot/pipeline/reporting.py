@@ -5,21 +5,22 @@ from pathlib import Path
 
 import numpy as np
 
+from surefoot._atomic import replacing
+from surefoot._display import number_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
-from surefoot._showing import number_of
-from surefoot._writing import replacing
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
-from surefoot.certificates.returns import policy_returns, rewards_of
-from surefoot.data.building import initial_distribution
+from surefoot.data.conversions import initial_distribution
+from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import CandidateLine, Difference, streams
 from surefoot.pipeline.wording import as_options, log_words
 from surefoot.report import plots
 from surefoot.report.page import Choice, Figure, Page
 from surefoot.report.tables import policy_lines
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 
 DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""

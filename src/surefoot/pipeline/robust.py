@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.credible import credible_set
-from surefoot.ambiguity.order_statistics import draws_needed, lower_rank
+from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates.batch import restricted
+from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.returns import Rewards, rewards_of
-from surefoot.data.counting import Counts
+from surefoot.certificates.models import restricted
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.protocol import stream_key
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.policies import check_policy
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
 
 REWARD_DRAWS = 500
@@ -60,7 +61,7 @@ def _over_rewards(
 ) -> float:  # fmt: skip
     """Return the lower order statistic of worst cases over draws of the mean rewards."""
     n = max(REWARD_DRAWS, draws_needed(delta, eta))
-    drawn = rewards.draw(n, np.arange(own.num_entries), rng)
+    drawn = rewards.block(stream_key(rng), 0, n, np.arange(own.num_entries))
     worst = [
         evaluate(replace(own, reward=line, reward_per_entry=True), policy, ambiguity).return_lower
         for line in drawn

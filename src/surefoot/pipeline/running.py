@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._rounding import column_texts
-from surefoot._showing import MOST_ROWS, Grid, Shown
 from surefoot.certificates.certificate import Certificate
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import building, is_run
 from surefoot.pipeline.journal import Journal, Nobody, Teller

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from surefoot._showing import Shown
+from surefoot._display import Shown
 from surefoot._version import __version__
+from surefoot.data.log_files import log_files
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "missing": ("error", "drop"),
@@ -140,7 +141,7 @@ class Settings(Shown):
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.basis == "bayesian" and self.draws is not None:
-            from surefoot.ambiguity.order_statistics import draws_needed
+            from surefoot._order_statistics import draws_needed
 
             needed = draws_needed(self.delta, self.eta)
             if self.draws < needed:
@@ -306,17 +307,15 @@ def _stamps(name: str) -> list[str]:
 
 
 def _files(name: str) -> list[Path]:
-    path = Path(name)
-    if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file())
-    if path.is_file():
-        return [path]
-    return sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
+    try:
+        return [file.resolve() for file in log_files(name).files]
+    except FileNotFoundError:
+        return []
 
 
 def read_twice(settings: Settings) -> list[str]:
     """Return files that would count twice: named twice, or read by the run that is added to."""
-    files = [str(file.absolute()) for name in settings.log for file in _files(name)]
+    files = [str(file) for name in settings.log for file in _files(name)]
     earlier = set() if settings.add is None else _read_by(Path(settings.add))
     return sorted({file for file in files if file in earlier or files.count(file) > 1})
 
@@ -328,7 +327,7 @@ def _read_by(folder: Path) -> set[str]:
     except (OSError, ValueError):
         return set()
     found = {
-        str(listed.get("name"))
+        str(Path(str(listed.get("name"))).resolve())
         for listed in content.get(MADE, {}).get("files", [])
         if _looks_like(Path(str(listed.get("name"))), listed)
     }

@@ -45,15 +45,16 @@ def compile_others() -> None:
     """Use, on a small problem, the kernels of robust solves, certificates and search."""
     import numpy as np
 
-    from surefoot.ambiguity.credible import credible_set
-    from surefoot.certificates.batch import take_batch
+    from surefoot.calibration.credible import credible_set
     from surefoot.certificates.local_search import climb, local_search
-    from surefoot.certificates.returns import policy_returns, rewards_of
+    from surefoot.certificates.models import draw_models
     from surefoot.certificates.upper import upper_bound
     from surefoot.certificates.var_operator import fixed_point
     from surefoot.domains.machine import machine_replacement
+    from surefoot.model.policies import check_policy
     from surefoot.posterior.dirichlet import DirichletPosterior
-    from surefoot.solvers.policies import check_policy
+    from surefoot.solvers.evaluation.returns import policy_returns
+    from surefoot.solvers.evaluation.rewards import rewards_of
 
     _compile_robust_solves(machine_replacement().mdp)
     rng = np.random.default_rng(0)
@@ -62,7 +63,7 @@ def compile_others() -> None:
     mdp = counts.to_mdp(discount=0.95, prior=1.0)
     rewards = rewards_of(mdp, posterior, objective="max")
     rows = check_policy(mdp, np.zeros(mdp.num_states, dtype=np.int64))
-    batch = take_batch(posterior, mdp, rewards, np.arange(mdp.num_rows), 200, rng)
+    batch = draw_models(posterior, mdp, rewards, np.arange(mdp.num_rows), 200, rng)
     choice = rows.rows.astype(np.int64)
     policy_returns(posterior, mdp, rows, 200, rng, rewards=rewards)
     ranks = np.full(mdp.num_states, batch.rank(0.05), dtype=np.int64)

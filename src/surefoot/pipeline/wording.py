@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from surefoot.pipeline.settings import Settings
 
 if TYPE_CHECKING:
-    from surefoot.data.counting import Counts
+    from surefoot.data.counts import Counts
 
 PHRASES = {
     "Without rewards pass reward=None, or a table or function of rewards.": (

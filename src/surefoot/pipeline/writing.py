@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from surefoot._writing import replacing
+from surefoot._atomic import replacing
 from surefoot.certificates.certificate import Certificate
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import CandidateLine, Difference

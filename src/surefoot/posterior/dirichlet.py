@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
+from surefoot.data.prior import spread_prior
 from surefoot.data.support import UNSEEN_PRIOR
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
@@ -86,6 +87,11 @@ class DirichletPosterior(OnRows):
     def shape(self) -> Floats:
         """``(E,)``: the Dirichlet parameters of the posterior."""
         return self.counts.count + prior_entries(self.counts, self.prior, self.unseen)
+
+    @property
+    def identity(self) -> Floats:
+        """The Dirichlet parameters."""
+        return self.shape
 
     def mean(self) -> Floats:
         """Return the exact posterior mean, ``(E,)``."""
@@ -226,17 +232,9 @@ class DirichletPosterior(OnRows):
 
 
 def prior_entries(counts: Counts, prior: ArrayLike, unseen: float) -> Floats:
-    """Return the prior parameter of every entry of declared counts."""
-    value = np.asarray(prior)
-    if value.dtype.kind not in "iuf":
-        raise ValueError(f"prior must be a number or an array of numbers, got {prior!r}.")
-    allowed = ((), (counts.num_rows,), (counts.num_entries,))
-    if value.shape not in allowed:
-        raise ValueError(
-            f"prior has shape {value.shape}; it must be a number, ({counts.num_rows},) for one per "
-            f"row or ({counts.num_entries},) for one per entry."
-        )
-    for name, given in (("prior", value), ("unseen", np.asarray(unseen))):
+    """Return the prior parameter of every entry of declared counts, all positive."""
+    entries = spread_prior(counts, prior, unseen)
+    for name, given in (("prior", np.asarray(prior)), ("unseen", np.asarray(unseen))):
         bad = np.flatnonzero(~((given > 0) & np.isfinite(given)))
         if len(bad):
             place = f"[{bad[0]}]" if given.ndim else ""
@@ -244,12 +242,6 @@ def prior_entries(counts: Counts, prior: ArrayLike, unseen: float) -> Floats:
                 f"{name}{place} is {given.flat[bad[0]]}; a Dirichlet prior is positive and finite. "
                 "A successor that cannot happen is left out of the support instead."
             )
-    if value.shape == (counts.num_entries,) and value.ndim:
-        return value.astype(np.float64)
-    spread = value[counts.entry_row] if value.ndim else np.broadcast_to(value, counts.num_entries)
-    entries = spread.astype(np.float64)
-    if counts.unseen is not None:
-        entries[counts.successor == counts.unseen] = unseen
     return entries
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import number_of
-from surefoot.data.counting import Counts
+from surefoot._display import number_of
+from surefoot._rows import freeze_fields
+from surefoot.data.counts import Counts
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
-from surefoot.posterior import arranging, inference, stan
+from surefoot.posterior import draw_arrays, inference, stan
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, OnRows, RowLayout, check_counts
@@ -74,7 +75,7 @@ class PosteriorDraws(OnRows):
     origin: Floats | None = None
 
     def __post_init__(self) -> None:
-        checks.freeze_fields(self)
+        freeze_fields(self)
         if self.counts is not None:
             object.__setattr__(self, "counts", check_counts(self.counts, self.layout))
         if self.chains.ndim != 3 or self.chains.shape[2] != self.layout.num_entries:
@@ -113,7 +114,7 @@ class PosteriorDraws(OnRows):
         >>> PosteriorDraws.from_arrays(draws, independent=True).num_draws
         100
         """
-        layout, chains = arranging.arrange(draws, mdp)
+        layout, chains = draw_arrays.arrange(draws, mdp)
         return cls(
             layout=layout, chains=chains, independent=independent, max_rhat=max_rhat,
             divergences=divergences, counts=counts,
@@ -144,7 +145,7 @@ class PosteriorDraws(OnRows):
         """
         values, divergences = inference.chains_of(source, variable)
         return cls.from_arrays(
-            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
+            draw_arrays.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
             counts=counts,
         )  # fmt: skip
 
@@ -161,7 +162,7 @@ class PosteriorDraws(OnRows):
         """Build from the CSV files of Stan, one per chain; warm-up draws are left out."""
         values, divergences = stan.read_chains(files, variable)
         return cls.from_arrays(
-            arranging.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
+            draw_arrays.by_chain(values, mdp), mdp=mdp, max_rhat=max_rhat, divergences=divergences,
             counts=counts,
         )  # fmt: skip
 
@@ -214,6 +215,11 @@ class PosteriorDraws(OnRows):
         """How many draws are left after thinning to independence."""
         return len(self.kept.chosen)
 
+    @property
+    def identity(self) -> Floats:
+        """The mean of the draws, of the whole where these are a part."""
+        return self.mean() if self.origin is None else self.origin
+
     def mean(self) -> Floats:
         """Return the mean of all draws, ``(E,)``; correlated draws serve a mean as well."""
         average: Floats = self.chains.mean(axis=(0, 1))
@@ -255,7 +261,7 @@ class PosteriorDraws(OnRows):
             PosteriorDraws(
                 layout=self.layout, chains=self._independent_draws[part][None], independent=True,
                 max_rhat=self.max_rhat, divergences=self.divergences, counts=self.counts,
-                origin=self.mean() if self.origin is None else self.origin,
+                origin=self.identity,
             )
             for part in (order[:first], order[first:])
         )  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr as numpy_ndtr
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
+from surefoot.domains.population import ARRIVALS_MEAN, ARRIVALS_SD, arrivals_law, grown_law
 from surefoot.posterior.hierarchical import HierarchicalPosterior, Key, Parameters
 from surefoot.posterior.mcmc import Sampling, require, run_nuts, show
 from surefoot.posterior.rows import Floats, Ints, RowLayout
@@ -45,8 +46,8 @@ class PopulationRows:
     """
 
     layout: RowLayout
-    arrivals_mean: float = 3.0
-    arrivals_sd: float = 1.5
+    arrivals_mean: float = ARRIVALS_MEAN
+    arrivals_sd: float = ARRIVALS_SD
 
     @property
     def capacity(self) -> int:
@@ -61,29 +62,12 @@ class PopulationRows:
         treated = parameters["treated"][..., None] + parameters["curve"][..., None] * bend
         mean = xp.where(action == 0, parameters["untreated"][..., None], treated)
         deviation = parameters["deviation"][..., action]
-        return self._grown(mean, deviation, xp, ndtr) @ self._arrivals()
-
-    def _grown(self, mean: Any, deviation: Any, xp: Any, ndtr: Any) -> Any:
-        """Return ``(..., R, S)``: the population after growth, before arrivals."""
-        size = self.layout.row_state[:, None]
-        steps = np.arange(self.capacity)
-        spread = size * (self.capacity - size)
-        # Whole numbers, so that "x <= k is reached at growth 0" is exact; halves go to even.
-        doubled = 2 * self.capacity * steps + self.capacity - 2 * size**2
-        reached = (doubled > 0) | ((doubled == 0) & (steps % 2 == 0))
-        growth = doubled / np.where(spread == 0, 1, 2 * spread)
-        at = (growth - mean[..., None]) / deviation[..., None]
-        below = xp.where(reached, ndtr(at), 0.0)
-        edge = xp.zeros_like(below[..., :1])
-        mass = xp.diff(xp.concatenate((edge, below, edge + 1.0), axis=-1))
-        stays = np.arange(self.capacity + 1) == size
-        return xp.where(spread == 0, stays, xp.maximum(mass, 0.0))
+        grown = grown_law(self.capacity, size, mean, deviation, xp, ndtr)
+        return grown @ self._arrivals()
 
     def _arrivals(self) -> Floats:
         """Return ``(S, S)``: from the grown population to the next state."""
-        upper = np.arange(self.capacity) + 0.5
-        below = numpy_ndtr((upper - self.arrivals_mean) / self.arrivals_sd)
-        law = np.diff(below, prepend=0.0, append=1.0)
+        law = arrivals_law(self.capacity, self.arrivals_mean, self.arrivals_sd)
         matrix = np.zeros((self.capacity + 1, self.capacity + 1))
         for grown in range(self.capacity + 1):
             matrix[grown, grown:] = law[: self.capacity + 1 - grown]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._showing import number_of
-from surefoot.data.counting import Counts
+from surefoot._display import number_of
+from surefoot.data.counts import Counts
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.draws import MOST_RHAT
@@ -118,6 +118,11 @@ class HierarchicalPosterior(OnRows):
         return {
             name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.items()
         }
+
+    @property
+    def identity(self) -> Floats:
+        """The posterior mean."""
+        return self.mean()
 
     def mean(self) -> Floats:
         """Return the posterior mean, ``(E,)``, averaged over all parameter draws."""

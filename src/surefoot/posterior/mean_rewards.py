@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import (
     mean_rewards,
     pooled_variance,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.data.support import UNSEEN_PRIOR
 from surefoot.posterior.hierarchical import (
     HierarchicalPosterior,

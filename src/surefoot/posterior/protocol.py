@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
@@ -52,6 +53,22 @@ class Posterior(Protocol):
         Finitely many draws are never fresh twice: split them before choosing and certifying.
         """
 
+    @property
+    def counts(self) -> Counts | None:
+        """The declared counts behind it, on the same rows; None where it knows of none.
+
+        Certificates read from them how uncertain mean rewards are and what the support assumes.
+        Without counts they take the rewards of the model as exact, and say so.
+        """
+
+    @property
+    def identity(self) -> Floats:
+        """Numbers that tell this posterior from others on the same rows, such as its mean.
+
+        Certificates keep a fingerprint of them. A part of a posterior of finitely many draws has
+        the identity of the whole.
+        """
+
     def mean(self) -> Floats:
         """Return the posterior mean, ``(E,)``."""
 
@@ -71,6 +88,24 @@ class Posterior(Protocol):
 
     def check_matches(self, mdp: MDP) -> None:
         """Raise an error that says where a model and this posterior differ."""
+
+
+def check_posterior(posterior: Posterior) -> Posterior:
+    """Return a posterior that has everything of the protocol, or say what it lacks."""
+    kind = type(posterior)
+    wanted = [name for name in vars(Posterior) if not name.startswith("_")]
+    # The class and the fields come first: reading a property may cost a pass over all draws.
+    missing = [
+        name
+        for name in wanted
+        if not (hasattr(kind, name) or name in vars(posterior) or hasattr(posterior, name))
+    ]
+    if missing:
+        raise ValueError(
+            f"{kind.__name__} is not a Posterior: it lacks {', '.join(missing)}. See "
+            "surefoot.Posterior; where there are no counts, counts is None."
+        )
+    return posterior
 
 
 def check_draws_wanted(n: int) -> int:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._writing import replacing
-from surefoot.data.counting import Counts
+from surefoot._atomic import replacing
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import evaluate
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.solvers.bounds import Bracket, Change
-from surefoot.solvers.evaluation import Evaluator, evaluate_policy
+from surefoot.solvers.evaluation.evaluator import Evaluator
+from surefoot.solvers.evaluation.robust import choose_for, evaluate_policy, is_direct
 from surefoot.solvers.solution import Status
 from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace
@@ -96,13 +97,12 @@ def spread_values(work: Workspace, stopping: Stopping) -> None:
 
 def policy_iteration(work: Workspace, stopping: Stopping) -> Outcome:
     """Evaluate each policy fully (nature inside) before improving it."""
-    return _policy_rounds(work, stopping, Evaluator(work.problem), shrink=0.0)
+    return _policy_rounds(work, stopping, choose_for(work.problem), shrink=0.0)
 
 
 def partial_policy_iteration(work: Workspace, stopping: Stopping) -> Outcome:
     """Evaluate each policy only as far as the present accuracy deserves (Ho et al. 2021)."""
-    evaluator = Evaluator(work.problem)
-    evaluator.direct = False
+    evaluator = choose_for(work.problem, direct=False)
     return _policy_rounds(work, stopping, evaluator, shrink=0.1)
 
 
@@ -118,7 +118,7 @@ def default(work: Workspace, stopping: Stopping) -> Outcome:
         spans.append(change.most - change.least)
         if len(spans) >= PATIENCE and _sweeps_left(spans, work, stopping) > SWEEPS_WORTH_SWITCHING:
             work.accept_image(change.most)
-            return _policy_rounds(work, stopping, Evaluator(work.problem), shrink=0.1)
+            return _policy_rounds(work, stopping, choose_for(work.problem), shrink=0.1)
         work.accept_image(change.most)
 
 
@@ -159,7 +159,7 @@ def _policy_rounds(
                 continue
         elif span > 0.9 * narrowest:
             in_vain += 1
-            if settled or not evaluator.direct or in_vain >= ROUNDS_IN_VAIN:
+            if settled or not is_direct(evaluator) or in_vain >= ROUNDS_IN_VAIN:
                 plain, rest, in_vain = rest, 2 * rest, 0
                 continue
         narrowest = min(narrowest, span)

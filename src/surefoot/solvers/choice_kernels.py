@@ -85,11 +85,11 @@ def kl_ball(problem, row, start, k, nominal, scratch, out, at):
 set_choice = l1_ball
 
 
-def _bound_to(family: str, choice: Any) -> Any:
+def choice_of(family: str, choice: Any) -> Any:
+    """Return the choice function of a kind of set, from the worst distribution of a row."""
     return kernel(lean=True, twin=family, using={"set_choice": choice})(robust_choice)
 
 
-l1_choice = _bound_to("l1", l1_ball)
-pinned_choice = _bound_to("pinned", pinned_ball)
-box_choice = _bound_to("box", box)
-kl_choice = _bound_to("kl", kl_ball)
+l1_choice = choice_of("l1", l1_ball)
+pinned_choice = choice_of("pinned", pinned_ball)
+box_choice = choice_of("box", box)

@@ -21,8 +21,8 @@ ONE, ZERO, FOUR = np.uint64(1), np.uint64(0), np.uint64(4)
 MAX_STEPS = 200
 """Evaluations before a row is returned with its remaining gap (seen: at most two dozen)."""
 
-NOMINAL, L1, L1_PINNED, BOX, KL = 0, 1, 2, 3, 4
-"""What a row's set is: a point, a weighted L1 ball, one with infinite weights, a box, a KL ball."""
+NOMINAL, L1, L1_PINNED, BOX = 0, 1, 2, 3
+"""What a row's set is: a point, a weighted L1 ball, one with infinite weights, a box."""
 
 FAST = {"reassoc", "nsz", "nnan"}
 """No ``contract``: comparing ``z + mu*w`` with its minimum needs both computed alike."""

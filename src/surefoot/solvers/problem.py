@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet, check_same_rows
 from surefoot.model.mdp import MDP
-from surefoot.solvers.dual_kernels import BOX, KL, L1, L1_PINNED, NOMINAL
+from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL
 from surefoot.solvers.row_kernels import Problem
+from surefoot.solvers.sweep_kernels import OWN_FAMILY
 
 EPSILON = float(np.finfo(np.float64).eps)
 OBJECTIVES = ("max", "min")
@@ -23,7 +24,7 @@ NOTHING = np.empty(0, dtype=np.bool_)
 NOTHING.setflags(write=False)
 
 
-class Layout(NamedTuple):
+class SetArrays(NamedTuple):
     """The part of a Problem that depends on the sets alone."""
 
     family: int
@@ -37,7 +38,7 @@ class Layout(NamedTuple):
 
 
 _probabilities: WeakKeyDictionary[MDP, NDArray[np.float64]] = WeakKeyDictionary()
-_layouts: WeakKeyDictionary[AmbiguitySet, Layout] = WeakKeyDictionary()
+_set_arrays: WeakKeyDictionary[AmbiguitySet, SetArrays] = WeakKeyDictionary()
 
 
 def make_problem(
@@ -62,12 +63,12 @@ def make_problem(
     probability = _probabilities[mdp]
     longest = int(np.diff(mdp.row_start).max())
     if ambiguity is None:
-        layout = Layout(NOMINAL, NOTHING, EMPTY, ones(longest), True, EMPTY, EMPTY, True)
+        arrays = SetArrays(NOMINAL, NOTHING, EMPTY, ones(longest), True, EMPTY, EMPTY, True)
     else:
         check_same_rows(ambiguity, mdp)
-        if ambiguity not in _layouts:
-            _layouts[ambiguity] = lay_out(ambiguity, probability, longest)
-        layout = _layouts[ambiguity]
+        if ambiguity not in _set_arrays:
+            _set_arrays[ambiguity] = set_arrays(ambiguity, probability, longest)
+        arrays = _set_arrays[ambiguity]
     return Problem(
         first=mdp.state_start[:-1].view(np.uint64),
         last=mdp.state_start[1:].view(np.uint64),
@@ -78,15 +79,15 @@ def make_problem(
         reward_per_entry=mdp.reward_per_entry,
         discount=mdp.discount,
         sign=1.0 if nature == "worst" else -1.0,
-        family=layout.family,
-        uncertain=layout.uncertain,
-        budget=layout.budget,
-        weights=layout.weights,
-        shared=layout.shared,
-        lower=layout.lower,
-        upper=layout.upper,
+        family=arrays.family,
+        uncertain=arrays.uncertain,
+        budget=arrays.budget,
+        weights=arrays.weights,
+        shared=arrays.shared,
+        lower=arrays.lower,
+        upper=arrays.upper,
         longest=longest,
-        nominal_caps=layout.holds_nominal and nature == "worst",
+        nominal_caps=arrays.holds_nominal and nature == "worst",
     )
 
 
@@ -100,7 +101,9 @@ def _check_range(mdp: MDP) -> None:
         )
 
 
-def lay_out(ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: int) -> Layout:
+def set_arrays(
+    ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: int
+) -> SetArrays:
     """Classify the rows of a set and bring its numbers into the form the kernels read."""
     mdp = ambiguity.mdp
     uncertain = np.diff(mdp.row_start) > 1
@@ -114,13 +117,17 @@ def lay_out(ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: 
             weights, shared = ambiguity.weights, False
             family = L1_PINNED if np.any(np.isinf(weights)) else L1
         budget = locked(_clip_budget(ambiguity))
-        return Layout(family, uncertain, budget, weights, shared, EMPTY, EMPTY, True)
-    if ambiguity.norm == "kl":
+        return SetArrays(family, uncertain, budget, weights, shared, EMPTY, EMPTY, True)
+    if ambiguity.norm in OWN_FAMILY:
         budget = present(ambiguity.budget)
-        return Layout(KL, uncertain, budget, weights, shared, EMPTY, EMPTY, True)
+        if ambiguity.weights is not None:
+            weights, shared = ambiguity.weights, False
+        return SetArrays(
+            OWN_FAMILY[ambiguity.norm], uncertain, budget, weights, shared, EMPTY, EMPTY, True
+        )
     lower, upper = box_bounds(ambiguity, probability)
     holds = bool(np.all((lower <= probability) & (probability <= upper)))
-    return Layout(BOX, uncertain, EMPTY, weights, shared, locked(lower), locked(upper), holds)
+    return SetArrays(BOX, uncertain, EMPTY, weights, shared, locked(lower), locked(upper), holds)
 
 
 def locked(array: NDArray[Any]) -> NDArray[Any]:

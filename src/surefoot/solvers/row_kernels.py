@@ -291,11 +291,11 @@ def compact(problem, start, k, z, free_p, free_w):
 set_value = l1_ball
 
 
-def _bound_to(family: str, value: Any) -> Any:
+def row_of(family: str, value: Any) -> Any:
+    """Return the row function of a kind of set, from the worst case of one of its rows."""
     return kernel(lean=True, forceinline=True, twin=family, using={"set_value": value})(robust_row)
 
 
-l1_row = _bound_to("l1", l1_ball)
-pinned_row = _bound_to("pinned", pinned_ball)
-box_row = _bound_to("box", box_value)
-kl_row = _bound_to("kl", kl_ball)
+l1_row = row_of("l1", l1_ball)
+pinned_row = row_of("pinned", pinned_ball)
+box_row = row_of("box", box_value)

@@ -1,15 +1,17 @@
 """What a solver returns, with its honesty built in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._display import MOST_ROWS, Grid, Shown, label_text
 from surefoot._rounding import bracket_text, column_texts, near_text
-from surefoot._showing import MOST_ROWS, Grid, Shown, label_text
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
+from surefoot.solvers.problem import make_problem
+from surefoot.solvers.sweep_kernels import sweeps_of
 
 
 class Status(Enum):
@@ -103,9 +105,19 @@ class Solution(Shown):
         >>> bool(abs(check.return_lower - robust.return_lower) < 1e-4)
         True
         """
-        from surefoot.solvers.nature import nature_model
-
-        return nature_model(self)
+        mdp = self.mdp
+        problem = make_problem(mdp, self.ambiguity, objective=self.objective, nature=self.nature)
+        chosen = np.empty(mdp.num_entries)
+        v = self.value if self.objective == "max" else -self.value
+        sweeps_of(problem).nature_rows(
+            problem,
+            v,
+            np.arange(mdp.num_rows, dtype=np.uint64),
+            problem.row_start[:-1],
+            chosen,
+            np.empty((4, problem.longest)),
+        )
+        return replace(mdp, probability=np.clip(chosen, 0.0, 1.0))
 
     def _facts(self) -> list[tuple[str, str]]:
         known = "the model alone" if self.ambiguity is None else repr(self.ambiguity)

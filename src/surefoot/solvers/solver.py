@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.solvers.algorithms import ALGORITHMS, Outcome, Stopping, default
-from surefoot.solvers.policies import RowPolicy, check_policy
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.solution import Solution
 from surefoot.solvers.workspace import Workspace

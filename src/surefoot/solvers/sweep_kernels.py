@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surefoot._compile import kernel
+from surefoot.solvers import choice_kernels, row_kernels
 from surefoot.solvers.choice_kernels import (
     box_choice,
-    kl_choice,
+    choice_of,
     l1_choice,
     nominal_choice,
     pinned_choice,
 )
-from surefoot.solvers.dual_kernels import BOX, KL, L1, L1_PINNED, NOMINAL, ONE
-from surefoot.solvers.row_kernels import Problem, box_row, kl_row, l1_row, nominal_row, pinned_row
+from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL, ONE
+from surefoot.solvers.row_kernels import Problem, box_row, l1_row, nominal_row, pinned_row, row_of
 
 
 @kernel(lean=True, forceinline=True)
@@ -187,8 +188,28 @@ FAMILIES = {
     L1: _sweeps("l1", l1_row, l1_choice, l1_floor),
     L1_PINNED: _sweeps("pinned", pinned_row, pinned_choice, l1_floor),
     BOX: _sweeps("box", box_row, box_choice, box_floor),
-    KL: _sweeps("kl", kl_row, kl_choice, kl_floor),
 }
+
+
+OWN_FAMILY: dict[str, int] = {}
+"""The numbers of balls that are one family each, by the names of ``ambiguity.sets.BALLS``."""
+
+
+def add_ball(norm: str, value: Any, choice: Any, floor: Any) -> None:
+    """Register the kernels of a ball.
+
+    ``value(problem, row, start, k, nominal, accuracy, memory, scratch)`` returns the least
+    expectation and its gap, ``choice(problem, row, start, k, nominal, scratch, out, at)`` writes
+    the distribution that attains it, ``floor(problem, row, at)`` returns a lower bound on the
+    probability of an entry. ``scratch[0]`` holds the values of the successors, ``nominal`` their
+    nominal expectation. Rows without doubt never come to the first two.
+    """
+    number = len(FAMILIES)
+    FAMILIES[number] = _sweeps(norm, row_of(norm, value), choice_of(norm, choice), floor)
+    OWN_FAMILY[norm] = number
+
+
+add_ball("kl", row_kernels.kl_ball, choice_kernels.kl_ball, kl_floor)
 
 
 def sweeps_of(problem: Problem) -> Sweeps:

@@ -1,6 +1,5 @@
 """The arrays a solve works on, and sweeps over them on one or more threads."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._cores import available_cores
+from surefoot.model.policies import RowPolicy, deterministic
 from surefoot.solvers.bounds import (
     EPSILON,
     Bracket,
@@ -18,7 +19,6 @@ from surefoot.solvers.bounds import (
     rounding_allowance,
 )
 from surefoot.solvers.dual_kernels import NOMINAL
-from surefoot.solvers.policies import RowPolicy, deterministic
 from surefoot.solvers.row_kernels import NEVER, Problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 
@@ -163,10 +163,3 @@ class Workspace:
         cuts = np.searchsorted(ends, np.linspace(0, entries, wanted + 1)[1:-1])
         edges = np.unique(np.concatenate(([0], cuts, [self.num_states])))
         return [(int(a), int(b)) for a, b in pairwise(edges)]
-
-
-def available_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._display import MOST_ROWS, Grid, Shown, number_of
 from surefoot._rounding import column_texts
-from surefoot._showing import MOST_ROWS, Grid, Shown, number_of
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP
@@ -163,36 +163,102 @@ def spans(
     if v.shape != (mdp.num_states,):
         raise ValueError(f"value has shape {v.shape}; it must be ({mdp.num_states},).")
     check_numbers("value", v)
-    ends = []
-    for nature in ("worst", "best"):
-        problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
-        out = np.empty(mdp.num_rows)
-        sweeps_of(problem).row_values(
-            problem,
-            v if objective == "max" else -v,
-            np.arange(mdp.num_rows, dtype=np.uint64),
-            np.full((mdp.num_rows, 2), NEVER),
-            out,
-            np.empty((4, problem.longest)),
-        )
-        ends.append(out)
-    return np.maximum(ends[1] - ends[0], 0.0)
+    worst, best = (_row_ends(ambiguity, v, objective, nature) for nature in ("worst", "best"))
+    return np.maximum(best - worst, 0.0)
 
 
-def loss_bound(ambiguity: AmbiguitySet, value: ArrayLike, *, objective: str = "max") -> float:
+def _row_ends(
+    ambiguity: AmbiguitySet, v: NDArray[np.float64], objective: str, nature: str
+) -> NDArray[np.float64]:
+    """Return for every row what nature makes of ``r + discount*v``; costs with the other sign."""
+    mdp = ambiguity.mdp
+    problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
+    out = np.empty(mdp.num_rows)
+    sweeps_of(problem).row_values(
+        problem,
+        v if objective == "max" else -v,
+        np.arange(mdp.num_rows, dtype=np.uint64),
+        np.full((mdp.num_rows, 2), NEVER),
+        out,
+        np.empty((4, problem.longest)),
+    )
+    return out
+
+
+SMALL = 1e-6
+"""Spans below this share of the largest value are measured against that share."""
+CONVERGED = 1e-3
+"""How much of the loss bound the error of the values may be."""
+
+
+def loss_bound(
+    ambiguity: AmbiguitySet,
+    value: ArrayLike,
+    *,
+    objective: str = "max",
+    delta: float | None = None,
+) -> float:
     """Return Theorem 3.2's bound on what robustness may cost: the largest span over 1 - discount.
 
     With ``value`` the robust value of a set that holds the truth with probability 1 - delta, the
-    percentile optimum exceeds the robust return by no more than this. In practice it says little:
-    see the errata.
+    percentile optimum exceeds the robust return by no more than this. The proof needs ``delta``
+    below 1/2. In practice the bound says little: see the errata.
+
+    Parameters
+    ----------
+    ambiguity
+        The set.
+    value
+        ``(S,)``; its robust value, converged: ``solve(mdp, ambiguity).value``. The bound includes
+        the error that is left.
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs.
+    delta
+        The probability that the truth lies outside the set. Only for sets made by hand: others
+        carry their own.
 
     Examples
     --------
     >>> from surefoot import riverswim, solve
     >>> mdp = riverswim().mdp
     >>> ambiguity = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
-    >>> loss_bound(ambiguity, solve(mdp, ambiguity).value) > 100_000
+    >>> loss_bound(ambiguity, solve(mdp, ambiguity).value, delta=0.05) > 100_000
     True
     """
+    _check_failure(ambiguity, delta)
     largest = float(spans(ambiguity, value, objective=objective).max())
-    return largest / (1 - ambiguity.mdp.discount)
+    discount = ambiguity.mdp.discount
+    error = _value_error(ambiguity, np.asarray(value, dtype=np.float64), objective)
+    # Along another value a span changes by at most twice the distance, discounted.
+    bound = (largest + 2 * discount * error) / (1 - discount)
+    scale = float(np.abs(ambiguity.mdp.reward).max()) / (1 - discount)
+    if not error <= CONVERGED * max(largest, SMALL * scale):
+        raise ValueError(
+            f"value may be {error:.3g} away from the robust value of this set, where spans are at "
+            f"most {largest:.3g}. Pass the value of solve(mdp, ambiguity), converged."
+        )
+    return bound
+
+
+def _check_failure(ambiguity: AmbiguitySet, delta: float | None) -> None:
+    """Require the failure probability of a set, its own or the one given, below 1/2."""
+    known = None if ambiguity.confidence is None else ambiguity.confidence.delta
+    if known is not None and delta is not None and delta != known:
+        raise ValueError(f"delta={delta!r}, but this set was made for delta={known}. Leave it out.")
+    level = delta if known is None else known
+    if level is None:
+        raise ValueError(
+            "this set was made by hand and carries no delta. Pass delta=, the probability that "
+            "the true model lies outside it."
+        )
+    if not 0 < level < 0.5:
+        raise ValueError(f"delta={level!r}; the bound is proven for 0 < delta < 1/2 only.")
+
+
+def _value_error(ambiguity: AmbiguitySet, v: NDArray[np.float64], objective: str) -> float:
+    """Return how far ``v`` can be from the robust value: its Bellman residual / (1 - discount)."""
+    mdp = ambiguity.mdp
+    rows = _row_ends(ambiguity, v, objective, "worst")
+    backed_up = np.maximum.reduceat(rows, mdp.state_start[:-1])
+    sign = 1.0 if objective == "max" else -1.0
+    return float(np.abs(backed_up - sign * v).max()) / (1 - mdp.discount)

@@ -1,17 +1,22 @@
 """Cells of the tables: what one is, and the cache that lets a long run go on where it stopped."""
 
 import json
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
+from surefoot._atomic import replacing
 from surefoot._version import __version__
-from surefoot._writing import replacing
+from surefoot.certificates.provenance import fingerprint, model_fingerprint
+from surefoot.domains.domain import Domain
+from surefoot.studies.posteriors import DIRICHLET
 from surefoot.studies.published import NOMINAL, Method
 
-SETTINGS = ("paper", "valid")
-FORMAT = 1
+SETTINGS = ("paper", "bernstein", "valid")
+"""The paper's rules, the same with Bernstein's bound in place of Hoeffding's, and our rules."""
+FORMAT = 2
 """Raise it when the numbers of a cell change meaning: older results are then computed again."""
 
 
@@ -22,9 +27,10 @@ class Cell:
     Attributes
     ----------
     setting
-        ``"paper"`` (its own rules, no guarantee) or ``"valid"``.
+        ``"paper"`` (its own rules, no guarantee), ``"bernstein"`` (the same with the paper's other
+        frequentist bound, for L1 sets) or ``"valid"``.
     domain
-        A name of the catalogue.
+        Its name.
     method
         Basis, norm and weights.
     delta
@@ -35,6 +41,8 @@ class Cell:
         Posterior draws; 0 means as many as the rule needs, and none for frequentist sets.
     seed
         Number of the data set.
+    posterior
+        Which posterior the sets come from; :data:`surefoot.studies.posteriors.POSTERIORS`.
 
     Examples
     --------
@@ -50,13 +58,15 @@ class Cell:
     samples: int
     draws: int
     seed: int
+    posterior: str = DIRICHLET
 
     @property
     def file_name(self) -> str:
         """Where its result is kept."""
+        other = "" if self.posterior == DIRICHLET else f"-{self.posterior}"
         return (
             f"{self.setting}-{self.domain}-{'-'.join(self.method)}-delta{self.delta!r}"
-            f"-samples{self.samples}-draws{self.draws}-seed{self.seed}.json"
+            f"-samples{self.samples}-draws{self.draws}{other}-seed{self.seed}.json"
         )
 
     @property
@@ -66,11 +76,13 @@ class Cell:
         return self.setting, self.domain, basis, self.samples, self.draws, self.seed
 
     def rng(self, purpose: int) -> np.random.Generator:
-        """Return the generator of the data (0) or the draws (1) of this cell.
+        """Return the generator of the data (0), the draws (1) or the fit (2) of this cell.
 
-        Both settings see the same data.
+        All settings see the same data.
         """
-        place = list(NOMINAL).index(self.domain)
+        names = list(NOMINAL)
+        known = self.domain in names
+        place = names.index(self.domain) if known else zlib.crc32(self.domain.encode())
         return np.random.default_rng([self.seed, self.samples, place, purpose])
 
 
@@ -96,24 +108,30 @@ class Outcome:
     seconds: dict[str, float]
 
 
-def load(folder: Path, cell: Cell) -> Outcome | None:
+def load(folder: Path, cell: Cell, domain: Domain) -> Outcome | None:
     """Return a result computed before; None when there is none that can be trusted."""
     try:
         kept = json.loads((folder / cell.file_name).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    if {name: kept.get(name) for name in ("format", "version", "cell")} != _heading(cell):
+    heading = _heading(cell, domain)
+    if {name: kept.get(name) for name in heading} != heading:
         return None
     return Outcome(**kept["outcome"])
 
 
-def store(folder: Path, cell: Cell, outcome: Outcome) -> None:
+def store(folder: Path, cell: Cell, domain: Domain, outcome: Outcome) -> None:
     """Keep a result; a reader sees it whole or not at all."""
-    kept = {**_heading(cell), "outcome": asdict(outcome)}
+    kept = {**_heading(cell, domain), "outcome": asdict(outcome)}
     with replacing(folder / cell.file_name, "w", encoding="utf-8") as file:
         json.dump(kept, file, indent=1, allow_nan=False)
 
 
-def _heading(cell: Cell) -> dict[str, object]:
-    plain = {**asdict(cell), "method": list(cell.method)}
-    return {"format": FORMAT, "version": __version__, "cell": plain}
+def _heading(cell: Cell, domain: Domain) -> dict[str, object]:
+    """Return what a result depends on; a domain of the same name may be another model."""
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "cell": {**asdict(cell), "method": list(cell.method)},
+        "domain": fingerprint(model_fingerprint(domain.mdp), domain.prior),
+    }

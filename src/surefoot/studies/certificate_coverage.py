@@ -1,36 +1,36 @@
-"""How often a certificate fails: the truth from the prior, a log from the truth, all the rest ours.
+"""How often a certificate fails where the truth is known.
 
-Each replication draws a true model from Dirichlet(1) on the true successors, data from it, runs
-``optimize`` on the data, and compares the promise with what the policy earns in the truth. The
+Each replication draws a true model from the domain's prior on the true successors, data from it,
+runs ``optimize`` on the data, and compares the promise with what the policy earns in the truth. The
 upper bound is compared with the percentile optimum itself: of all policies enumerated, does one
 exceed it on a million draws? ``support="log"`` runs the default pipeline from a log that shows only
 what happened. At the default eta of .001 no upper bound should be too low; ``--eta 0.2`` gives that
 check teeth.
 """
 
-import argparse
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from scipy.stats import binom
+import typer
 
 from surefoot.certificates.optimize import optimize
-from surefoot.certificates.returns import policy_returns, rewards_of
 from surefoot.certificates.upper import count_policies
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.solvers.policies import RowPolicy, check_policy
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate
-from surefoot.studies.support import as_logged
+from surefoot.studies.chance import most_failures, refutes
+from surefoot.studies.options import Domains, Draws, Replications, Samples, Seed
+from surefoot.studies.table import markdown_row, markdown_table
+from surefoot.studies.truth import as_logged, from_prior
 
-SURE = 0.001
-"""A study fails when so many broken promises would come about this rarely at the level delta."""
 SUPPORTS = ("true", "log")
 
 
@@ -64,11 +64,15 @@ class Coverage:
     mean_upper: float
 
     @property
+    def allowed(self) -> int:
+        """How many broken promises chance explains."""
+        return most_failures(self.replications, self.delta)
+
+    @property
     def holds(self) -> bool:
-        """Whether chance allows as many failures at the claimed level."""
-        return bool(binom.sf(self.failures - 1, self.replications, self.delta) >= SURE) and bool(
-            binom.sf(self.upper_failures - 1, max(self.checked, 1), self.eta) >= SURE
-        )
+        """Whether chance explains the failures at the claimed level."""
+        broken = refutes(self.failures, self.replications, self.delta)
+        return not broken and not refutes(self.upper_failures, max(self.checked, 1), self.eta)
 
 
 def study(
@@ -101,9 +105,10 @@ def study(
     numbers = np.empty((replications, 3))
     failures = upper_failures = 0
     for turn in range(replications):
-        truth = truth_from_prior(domain.mdp, rng)
-        counts, mdp = data_of(truth, samples, support, rng)
-        posterior = DirichletPosterior(counts)
+        world = from_prior(domain, rng)
+        truth = world.mdp
+        counts, mdp = data_of(world, samples, support, rng)
+        posterior = DirichletPosterior(counts, prior=domain.prior)
         result = optimize(posterior, mdp, delta=delta, eta=eta, draws=draws, rng=rng)
         played = result.policy[: truth.num_states]  # a log's model has an unseen state besides
         earned = evaluate(truth, played).return_upper
@@ -123,23 +128,19 @@ def study(
     )  # fmt: skip
 
 
-def truth_from_prior(mdp: MDP, rng: np.random.Generator) -> MDP:
-    """Return the model with its rows drawn from Dirichlet(1) on their successors."""
-    nothing = Counts.on_rows_of(mdp, np.zeros(mdp.num_entries, dtype=np.int64))
-    drawn = DirichletPosterior(nothing, prior=1.0).sample(1, rng)[0]
-    return nothing.to_mdp(discount=mdp.discount, initial=mdp.initial, prior=drawn)
-
-
-def data_of(truth: MDP, samples: int, support: str, rng: np.random.Generator) -> tuple[Counts, MDP]:
+def data_of(
+    domain: Domain, samples: int, support: str, rng: np.random.Generator
+) -> tuple[Counts, MDP]:
     """Return counts (with the true support, or as a log shows them) and the model made of them."""
-    counts = Domain(name="truth", mdp=truth).simulate(samples, rng)
+    truth = domain.mdp
+    counts = domain.simulate(samples, rng)
     if support == "log":
         counts = as_logged(counts).on_support()
         initial = np.zeros(counts.num_states)
         initial[: truth.num_states] = truth.initial
     else:
         initial = np.array(truth.initial)
-    return counts, counts.to_mdp(discount=truth.discount, initial=initial, prior=1.0)
+    return counts, counts.to_mdp(discount=truth.discount, initial=initial, prior=domain.prior)
 
 
 def some_policy_exceeds(
@@ -176,52 +177,53 @@ def rows_of_policy(mdp: MDP, number: int) -> RowPolicy:
     return check_policy(mdp, actions)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the studies and print one table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m surefoot.studies.certificate_coverage", description=__doc__
-    )
-    parser.add_argument("--domains", nargs="+", default=["riverswim", "machine"])
-    parser.add_argument("--deltas", nargs="+", type=float, default=[0.05, 0.2])
-    parser.add_argument("--supports", nargs="+", choices=SUPPORTS, default=list(SUPPORTS))
-    parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--replications", type=int, default=400)
-    parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--eta", type=float, default=0.001)
-    parser.add_argument(
-        "--check-upper", type=int, default=400, help="replications whose upper bound is checked"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    out = sys.stdout
-    out.write(
-        "| domain | support | delta | broken promises | allowed | upper bounds too low | "
-        "promise | earned | upper | holds | seconds |\n|---|---|---:|---:|---:|---:|---:|---:|"
-        "---:|---|---:|\n"
-    )
+HEAD = (
+    "domain", "support", "delta", "broken promises", "allowed", "upper bounds too low", "promise",
+    "earned", "upper", "holds", "seconds",
+)  # fmt: skip
+
+
+def command(
+    domain: Domains = None,
+    delta: Annotated[
+        list[float] | None, typer.Option(metavar="NUMBER", help="Levels. [0.05 and 0.2]")
+    ] = None,
+    support: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="true, log. [both]")
+    ] = None,
+    samples: Samples = 20,
+    replications: Replications = 400,
+    draws: Draws = 2000,
+    eta: Annotated[float, typer.Option(metavar="NUMBER", help="Monte-Carlo failure.")] = 0.001,
+    check_upper: Annotated[
+        int, typer.Option(metavar="N", help="Replications whose upper bound is checked.")
+    ] = 400,
+    seed: Seed = 0,
+) -> None:
+    """How often certificates fail where the truth is known; 1 if more often than claimed."""
+    for line in markdown_table(HEAD, [], words=2):
+        typer.echo(line)
     held = True
-    for name in options.domains:
-        for support in options.supports:
-            for delta in options.deltas:
+    for name in domain or ["riverswim", "machine"]:
+        for known in support or SUPPORTS:
+            for level in delta or [0.05, 0.2]:
                 began = time.perf_counter()
                 result = study(
-                    make_domain(name), samples=options.samples, delta=delta, support=support,
-                    replications=options.replications, draws=options.draws, eta=options.eta,
-                    check_upper=options.check_upper if support == "true" else 0,
-                    rng=np.random.default_rng(options.seed),
+                    make_domain(name), samples=samples, delta=level, support=known,
+                    replications=replications, draws=draws, eta=eta,
+                    check_upper=check_upper if known == "true" else 0,
+                    rng=np.random.default_rng(seed),
                 )  # fmt: skip
                 held &= result.holds
-                allowed = int(binom.isf(SURE, options.replications, delta))
-                out.write(
-                    f"| {name} | {support} | {delta:g} | {result.failures} of "
-                    f"{result.replications} | {allowed} | {result.upper_failures} of "
-                    f"{result.checked} | {result.mean_promise:.5g} | {result.mean_earned:.5g} | "
-                    f"{result.mean_upper:.5g} | {'yes' if result.holds else 'NO'} | "
-                    f"{time.perf_counter() - began:.0f} |\n"
-                )
-                out.flush()
-    sys.exit(0 if held else 1)
+                typer.echo(markdown_row(_row(result, time.perf_counter() - began)))
+    raise typer.Exit(int(not held))
 
 
-if __name__ == "__main__":
-    main()
+def _row(result: Coverage, seconds: float) -> tuple[str, ...]:
+    means = (result.mean_promise, result.mean_earned, result.mean_upper)
+    return (
+        result.domain, result.support, f"{result.delta:g}",
+        f"{result.failures} of {result.replications}", f"{result.allowed}",
+        f"{result.upper_failures} of {result.checked}", *(f"{mean:.5g}" for mean in means),
+        "yes" if result.holds else "NO", f"{seconds:.0f}",
+    )  # fmt: skip

@@ -3,26 +3,26 @@
 One row with three successors, ``p ~ Dirichlet(10, 10, 1)``, rewards ``(0.25, 0.25, -1)`` and
 delta 0.2. A set of the norm and weights chosen is given the smallest budget that holds ``p`` with
 probability 0.8, computed by integration instead of sampling.
-
-    python -m surefoot.studies.example_one example-one.svg
 """
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import beta
 
+from surefoot._atomic import replacing
 from surefoot._rounding import lower_text
-from surefoot._writing import replacing
 from surefoot.solvers.worst_case import worst_case
+from surefoot.studies.options import Draws, Seed
+from surefoot.studies.published import NORM_TITLES, NORMS
+from surefoot.studies.table import Table, markdown_section
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +32,8 @@ REWARDS = np.array([0.25, 0.25, -1.0])
 DELTA = 0.2
 PRINTED = {"uniform": -0.06, "stated": 0.16}
 """The two returns that the paper prints."""
+PRINTED_BUDGET = 0.1
+"""What the paper calls the smallest budget that holds 80%, for weights scaled to 2-norm 1."""
 
 SETS = {
     "uniform": (1.0, 1.0, 1.0),
@@ -129,7 +131,7 @@ def example_one() -> list[ExampleSet]:
     >>> max(found.guarantee for found in example_one()) < best_guarantee()
     True
     """
-    return [exact_set(name, norm) for name in SETS for norm in ("l1", "linf")]
+    return [exact_set(name, norm) for name in SETS for norm in NORMS]
 
 
 def draw_example(sets: Sequence[ExampleSet], draws: int, rng: np.random.Generator) -> Any:
@@ -138,7 +140,7 @@ def draw_example(sets: Sequence[ExampleSet], draws: int, rng: np.random.Generato
 
     points = rng.dirichlet(SHAPE, size=draws)
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    for axes, norm in zip(figure.subplots(1, 2), ("l1", "linf"), strict=True):
+    for axes, norm in zip(figure.subplots(1, 2), NORMS, strict=True):
         axes.plot(*_flat(np.eye(3)[[0, 1, 2, 0]]), color="0.4", linewidth=1)
         axes.scatter(*_flat(points), s=4, color="tab:blue", alpha=0.4, linewidths=0)
         for name, colour in (("uniform", "tab:green"), ("stated", "tab:red")):
@@ -148,7 +150,7 @@ def draw_example(sets: Sequence[ExampleSet], draws: int, rng: np.random.Generato
             label = f"{name} weights: {chosen.guarantee:.3f}"
             axes.plot([], [], color=colour, linewidth=2, label=label)
         axes.set(aspect="equal", ylim=(-0.02, 0.36), xlim=(0.1, 0.9), xticks=[], yticks=[])
-        axes.set_title("L1" if norm == "l1" else "L-infinity")
+        axes.set_title(NORM_TITLES[norm])
         axes.legend(loc="upper center", fontsize="small", frameon=False)
         axes.spines[:].set_visible(False)
     figure.suptitle(f"Guaranteed return at 80% (best possible: {best_guarantee():.4f})")
@@ -172,35 +174,37 @@ def _distances(
     return x, y, distance
 
 
-def table_lines(sets: Sequence[ExampleSet]) -> list[str]:
-    """Return a Markdown table of the sets."""
-    lines = ["| weights | norm | exact 80% budget | guaranteed return | printed |"]
-    lines.append("|---|---|---:|---:|---:|")
+def example_table(sets: Sequence[ExampleSet]) -> Table:
+    """Return the sets as a table."""
+    head = (
+        "weights", "norm", "exact 80% budget", "guaranteed return", "printed",
+        f"inside with the printed budget {PRINTED_BUDGET:g}",
+    )  # fmt: skip
+    rows = []
     for found in sets:
         shown = "(" + ", ".join(f"{w:g}" for w in found.weights) + ")"
         printed = f"{PRINTED[found.name]:g}" if found.norm == "l1" and found.name in PRINTED else ""
-        norm = "L1" if found.norm == "l1" else "L-infinity"
-        numbers = f"{found.budget:.4f} | {lower_text(found.guarantee, 4)}"
-        lines.append(f"| {shown} | {norm} | {numbers} | {printed} |")
-    return [*lines, "", f"No valid guarantee is larger than y* = {best_guarantee():.4f}."]
+        scaled = PRINTED_BUDGET * float(np.linalg.norm(found.weights))
+        inside = containment(scaled, found.weights, found.norm)
+        numbers = (f"{found.budget:.4f}", lower_text(found.guarantee, 4), printed, f"{inside:.2f}")
+        rows.append((shown, NORM_TITLES[found.norm], *numbers))
+    remark = f"No valid guarantee is larger than y* = {best_guarantee():.4f}."
+    return Table("Example 1", head, rows, (remark,))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; write the figure where asked."""
+def command(
+    figure: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to write the figure (SVG).")
+    ] = None,
+    draws: Draws = 500,
+    seed: Seed = 0,
+) -> None:
+    """Show Example 1 with exact budgets; write its figure where a file is named."""
     from surefoot.studies.figures import svg_text
 
-    parser = argparse.ArgumentParser(prog="python -m surefoot.studies.example_one")
-    parser.add_argument("figure", nargs="?", type=Path, help="where to write the figure (SVG)")
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
     sets = example_one()
-    sys.stdout.write("\n".join(table_lines(sets)) + "\n")
-    if options.figure is not None:
-        figure = draw_example(sets, options.draws, np.random.default_rng(options.seed))
-        with replacing(options.figure, "w", encoding="utf-8") as file:
-            file.write(svg_text(figure))
-
-
-if __name__ == "__main__":
-    main()
+    typer.echo("\n".join(markdown_section(example_table(sets))))
+    if figure is not None:
+        drawn = draw_example(sets, draws, np.random.default_rng(seed))
+        with replacing(figure, "w", encoding="utf-8") as file:
+            file.write(svg_text(drawn))

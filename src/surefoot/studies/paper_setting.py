@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.concentration import norm_budget
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.ambiguity.weights import choose_weights
+from surefoot.calibration.concentration import norm_budget
+from surefoot.calibration.weights import choose_weights
 from surefoot.model.mdp import MDP
 from surefoot.studies.published import Method
 
@@ -56,14 +56,20 @@ def paper_credible_budget(
     return budget
 
 
-def paper_hoeffding_budget(
-    samples: int, mdp: MDP, norm: str, weights: Floats | None, delta: float
+def paper_frequentist_budget(
+    samples: int,
+    mdp: MDP,
+    norm: str,
+    weights: Floats | None,
+    delta: float,
+    bound: str = "hoeffding",
 ) -> Floats:
-    """Return ``(R,)``: the paper's Hoeffding budgets with S and S A counted as printed.
+    """Return ``(R,)``: the paper's frequentist budgets with S and S A counted as printed.
 
-    Solves ``2 S A sum_i c_i exp(-a n psi^2 / w_i^2) = delta`` over all S states in order of falling
-    weight: ``c_i = 1, a = 2`` for L-infinity; ``c_i = 2^(S-i), a = 1/2, i < S`` for L1. States
-    that a row cannot reach are counted with its smallest weight.
+    Hoeffding's solve ``2 S A sum_i c_i exp(-a n psi^2 / w_i^2) = delta`` over all S states in order
+    of falling weight: ``c_i = 1, a = 2`` for L-infinity; ``c_i = 2^(S-i), a = 1/2, i < S`` for L1.
+    Bernstein's (L1 only) have ``3 n psi^2 / (6 w_i^2 + 4 psi w_i)`` in the exponent. States that a
+    row cannot reach are counted with its smallest weight.
     """
     size = mdp.num_states
     entry_weights = np.ones(mdp.num_entries) if weights is None else weights
@@ -75,7 +81,7 @@ def paper_hoeffding_budget(
         padded = np.concatenate([own, np.full(size - len(own), own[-1])])
         key = padded.tobytes()
         if key not in known:
-            known[key] = norm_budget(f"hoeffding_{norm}", padded, samples=samples, level=level)
+            known[key] = norm_budget(f"{bound}_{norm}", padded, samples=samples, level=level)
         budget[row] = known[key]
     return budget
 
@@ -95,11 +101,11 @@ def paper_bayesian_set(
 
 
 def paper_frequentist_set(
-    samples: int, mdp: MDP, values: Floats, method: Method, delta: float
+    samples: int, mdp: MDP, values: Floats, method: Method, delta: float, bound: str = "hoeffding"
 ) -> AmbiguitySet:
-    """Return the paper's Hoeffding set around empirical rows of ``samples`` transitions each."""
+    """Return the paper's set around empirical rows of ``samples`` transitions each."""
     weights = paper_weights(mdp, values, method)
-    budget = paper_hoeffding_budget(samples, mdp, method.norm, weights, delta)
+    budget = paper_frequentist_budget(samples, mdp, method.norm, weights, delta, bound)
     return AmbiguitySet(mdp=mdp, norm=method.norm, budget=budget, weights=weights)
 
 

@@ -1,21 +1,23 @@
 """One data set, every promise: published, robust, VaR, certificate, and the upper bound."""
 
-import argparse
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import typer
 
 from surefoot._rounding import lower_text, upper_text
-from surefoot.ambiguity.credible import credible_set
+from surefoot.calibration.credible import credible_set
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.var import var_solve
-from surefoot.domains.catalogue import make_domain
+from surefoot.domains.catalogue import as_domain
+from surefoot.domains.domain import Domain
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
+from surefoot.studies.options import Delta, Domains, Seed
 from surefoot.studies.published import Method, published_guarantee
+from surefoot.studies.table import Table, markdown_row, markdown_table, number_text
 
 SETTINGS = (
     ("riverswim", 20),
@@ -26,6 +28,8 @@ SETTINGS = (
     ("cartpole", 20),
 )
 """Domains and samples per state-action pair."""
+USUAL_SAMPLES = 20
+"""For domains that are not listed."""
 VAR_STATES = 100
 """Most states for which the VaR promise is worth its draws."""
 HEAD = (
@@ -52,6 +56,8 @@ class Promises:
         The two ends of the certificate.
     scope
         Whom the upper end speaks of.
+    discount
+        Of the model.
     seconds
         What it took.
     """
@@ -66,21 +72,67 @@ class Promises:
     certificate: float
     upper: float
     scope: str
+    discount: float
     seconds: float
+
+    @property
+    def var_is_weak(self) -> bool:
+        """Whether a robust set promises more than the VaR operator, which is not shown then."""
+        return self.var is not None and self.var < max(self.robust_uniform, self.robust_optimised)
 
     @property
     def row(self) -> tuple[str, ...]:
         """The line of the table, lower bounds rounded down."""
-        printed = "-" if self.published is None else f"{self.published:g}"
-        found = (self.robust_uniform, self.robust_optimised, self.var)
+        var = None if self.var_is_weak else self.var
+        found = (self.robust_uniform, self.robust_optimised, var)
         robust = ("-" if x is None else lower_text(x, 5) for x in found)
         return (
-            self.domain, f"{self.samples}", printed, *robust,
+            self.domain, f"{self.samples}", number_text(self.published), *robust,
             lower_text(self.certificate, 5), upper_text(self.upper, 5),
         )  # fmt: skip
 
+    @property
+    def remark(self) -> str:
+        """Why there is no VaR promise; "" where there is one."""
+        place = f"{self.domain}, {self.samples} samples"
+        if self.var is None:
+            return f"{place}: no VaR promise, its strict ranks would need too many draws."
+        if not self.var_is_weak:
+            return ""
+        return (
+            f"{place}: the VaR promise, {lower_text(self.var, 5)}, is below the robust ones and "
+            "left out. It pays for the state that fares worst on its fresh draws, divided by "
+            f"1 - discount = {1 - self.discount:.2g}; with rows this uncertain that is most of the "
+            "value."
+        )
 
-def promises(domain: str, samples: int, *, delta: float, seed: int) -> Promises:
+
+def promises_table(found: Sequence[Promises]) -> Table:
+    """Return the promises of several data sets as one table."""
+    title = f"Every promise from one data set, delta {found[0].delta:g}" if found else ""
+    remarks = tuple(one.remark for one in found if one.remark)
+    return Table(title, HEAD, [one.row for one in found], remarks)
+
+
+def chosen_settings(domains: Sequence[str | Domain] | None) -> list[tuple[str | Domain, int]]:
+    """Return domains with their samples: all those listed, or the ones asked for.
+
+    Examples
+    --------
+    >>> chosen_settings(["riverswim"])
+    [('riverswim', 20), ('riverswim', 500)]
+    """
+    if domains is None:
+        return list(SETTINGS)
+    chosen: list[tuple[str | Domain, int]] = []
+    for domain in domains:
+        own = domain if isinstance(domain, str) else domain.name
+        listed = [(domain, samples) for name, samples in SETTINGS if name == own]
+        chosen += listed or [(domain, USUAL_SAMPLES)]
+    return chosen
+
+
+def promises(domain: str | Domain, samples: int, *, delta: float, seed: int) -> Promises:
     """Return every promise about one data set of a domain.
 
     Examples
@@ -90,7 +142,7 @@ def promises(domain: str, samples: int, *, delta: float, seed: int) -> Promises:
     True
     """
     began = time.perf_counter()
-    made = make_domain(domain)
+    made = as_domain(domain)
     data_rng, set_rng, var_rng, search_rng = np.random.default_rng(seed).spawn(4)
     counts = made.simulate(samples, data_rng)
     posterior = DirichletPosterior(counts, prior=made.prior)
@@ -110,37 +162,29 @@ def promises(domain: str, samples: int, *, delta: float, seed: int) -> Promises:
         var = var_solve(posterior, mdp, delta=delta, rng=var_rng).promise
     certificate = optimize(posterior, mdp, delta=delta, rng=search_rng).certificate
     return Promises(
-        domain=domain,
+        domain=made.name,
         samples=samples,
         delta=delta,
-        published=published_guarantee(domain, Method("bayesian", "l1", "analytic"), delta),
+        published=published_guarantee(made.name, Method("bayesian", "l1", "analytic"), delta),
         robust_uniform=robust[0],
         robust_optimised=robust[1],
         var=var,
         certificate=certificate.lower_bound,
         upper=certificate.upper_bound,
         scope=certificate.scope,
+        discount=made.mdp.discount,
         seconds=time.perf_counter() - began,
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table, line by line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m surefoot.studies.promises", description=__doc__
-    )
-    parser.add_argument("--domains", nargs="+", default=None)
-    parser.add_argument("--delta", type=float, default=0.05)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    out = sys.stdout
-    out.write("| " + " | ".join((*HEAD, "seconds")) + " |\n|" + "---|" * (len(HEAD) + 1) + "\n")
-    for domain, samples in SETTINGS:
-        if options.domains is None or domain in options.domains:
-            found = promises(domain, samples, delta=options.delta, seed=options.seed)
-            out.write("| " + " | ".join((*found.row, f"{found.seconds:.0f}")) + " |\n")
-            out.flush()
-
-
-if __name__ == "__main__":
-    main()
+def command(domain: Domains = None, delta: Delta = 0.05, seed: Seed = 0) -> None:
+    """Every promise from one data set: published, robust, VaR, certificate, upper bound."""
+    for line in markdown_table((*HEAD, "seconds"), [], words=1):
+        typer.echo(line)
+    remarks = []
+    for name, samples in chosen_settings(domain):
+        found = promises(name, samples, delta=delta, seed=seed)
+        typer.echo(markdown_row((*found.row, f"{found.seconds:.0f}")))
+        remarks += [found.remark] if found.remark else []
+    for remark in remarks:
+        typer.echo(f"\n{remark}")

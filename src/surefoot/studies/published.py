@@ -7,7 +7,8 @@ Source: Behzadian, Russel, Petrik and Ho, *Optimizing Percentile Criterion using
 from typing import NamedTuple
 
 BASES = ("bayesian", "frequentist")
-NORMS = ("l1", "linf")
+NORM_TITLES = {"l1": "L1", "linf": "L-infinity"}
+NORMS = tuple(NORM_TITLES)
 WEIGHTS = ("uniform", "analytic", "socp")
 DELTAS = (0.5, 0.05)
 
@@ -20,11 +21,14 @@ class Method(NamedTuple):
     weights: str
 
     @property
+    def sets(self) -> str:
+        """What tables call the sets, whatever their weights."""
+        return f"{NORM_TITLES[self.norm]} {'B' if self.basis == 'bayesian' else 'H'}"
+
+    @property
     def title(self) -> str:
         """What tables call it."""
-        norm = "L1" if self.norm == "l1" else "L-infinity"
-        letter = "B" if self.basis == "bayesian" else "H"
-        return f"{norm} {letter}, {self.weights}"
+        return f"{self.sets}, {self.weights}"
 
 
 METHODS = tuple(
@@ -110,6 +114,7 @@ SUMMARY = {
 """Tables 1 and 2 as printed, delta 0.05: normalised losses of uniform L1, uniform L-infinity,
 optimised L1, optimised L-infinity."""
 
+SUMMARY_DELTA = 0.05
 SUMMARY_METHODS = (
     ("l1", "uniform"),
     ("linf", "uniform"),
@@ -119,7 +124,10 @@ SUMMARY_METHODS = (
 """What the four numbers of a summary are, as (norm, weights)."""
 
 IMPROVEMENT = {"bayesian": 2.8, "frequentist": 1.6}
-"""Printed geometric means of (loss with uniform weights) / (loss with optimised weights)."""
+"""Printed geometric means of (loss with uniform weights) / (loss with optimised weights).
+
+They follow from the L1 rows of tables 1 and 2, over all five domains, and from nothing else.
+"""
 
 
 def published_guarantee(domain: str, method: Method, delta: float) -> float | None:
@@ -133,6 +141,21 @@ def published_guarantee(domain: str, method: Method, delta: float) -> float | No
     True
     """
     return _TABLES.get(domain, {}).get((method, delta))
+
+
+def printed_loss(domain: str, method: Method, delta: float) -> float | None:
+    """Return the normalised loss printed in table 1 or 2; None where the paper has none.
+
+    Examples
+    --------
+    >>> printed_loss("machine", Method("bayesian", "l1", "uniform"), 0.05)
+    1.56
+    """
+    place = (method.norm, method.weights)
+    losses = SUMMARY[method.basis].get(domain)
+    if losses is None or delta != SUMMARY_DELTA or place not in SUMMARY_METHODS:
+        return None
+    return losses[SUMMARY_METHODS.index(place)]
 
 
 def normalised_loss(domain: str, guarantee: float, nominal: float | None = None) -> float:

@@ -1,105 +1,26 @@
 """The paper's tables again: every cell over several data sets, beside the published numbers."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from surefoot.domains.catalogue import make_domain
+from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import solve
-from surefoot.studies.cells import SETTINGS, Cell, Outcome, load, store
+from surefoot.studies.cells import Cell, Outcome, load, store
+from surefoot.studies.data_set import run_data_set
 from surefoot.studies.published import (
-    BASES,
-    DELTAS,
-    METHODS,
-    NOMINAL,
     Method,
     normalised_loss,
+    printed_loss,
     published_guarantee,
 )
-from surefoot.studies.running import run_data_set
-
-SAMPLES, DRAWS = 20, 20
-"""What the paper states."""
-RIVERSWIM_SAMPLES = {"bayesian": 500, "frequentist": 590}
-RIVERSWIM_DRAWS = 1000
-"""What its RiverSwim numbers invert to."""
+from surefoot.studies.request import Request
 
 Progress = Callable[[int, str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to reproduce.
-
-    Attributes
-    ----------
-    bases
-        ``"bayesian"`` (table 1 and the rows B of the appendix), ``"frequentist"`` (table 2, rows
-        H), or both.
-    domains, deltas, settings
-        Which of them.
-    seeds
-        How many data sets.
-    samples, draws
-        Per state-action pair, and posterior draws; None means what the published numbers fit
-        (paper) and what the rules need (valid).
-
-    Examples
-    --------
-    >>> len(list(Request(domains=("machine",), settings=("paper",), seeds=2).cells()))
-    40
-    """
-
-    bases: tuple[str, ...] = BASES
-    domains: tuple[str, ...] = tuple(NOMINAL)
-    deltas: tuple[float, ...] = DELTAS
-    settings: tuple[str, ...] = SETTINGS
-    seeds: int = 5
-    samples: int | None = None
-    draws: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, allowed in (("bases", BASES), ("domains", NOMINAL), ("settings", SETTINGS)):
-            wrong = [given for given in getattr(self, name) if given not in allowed]
-            if wrong:
-                raise ValueError(f"{name}: {wrong[0]!r}; choose from {', '.join(allowed)}.")
-        for delta in self.deltas:
-            if not 0 < delta < 1:
-                raise ValueError(f"delta={delta}; it must lie between 0 and 1.")
-        for name in ("seeds", "samples", "draws"):
-            number = getattr(self, name)
-            if number is not None and not number >= 1:
-                raise ValueError(f"{name}={number}; it must be a whole number, 1 or more.")
-
-    def cells(self) -> Iterator[Cell]:
-        """Yield every cell; those of one data set follow each other."""
-        for domain in self.domains:
-            for setting in self.settings:
-                for basis in self.bases:
-                    methods = [method for method in METHODS if method.basis == basis]
-                    for seed in range(self.seeds):
-                        for delta in self.deltas:
-                            for method in methods:
-                                yield self._cell(setting, domain, method, delta, seed)
-
-    def _cell(self, setting: str, domain: str, method: Method, delta: float, seed: int) -> Cell:
-        river, bayesian = domain == "riverswim", method.basis == "bayesian"
-        samples = RIVERSWIM_SAMPLES[method.basis] if river else SAMPLES
-        stated = RIVERSWIM_DRAWS if river else DRAWS
-        draws = self.draws or (stated if setting == "paper" else 0)
-        return Cell(
-            setting=setting,
-            domain=domain,
-            method=method,
-            delta=delta,
-            samples=self.samples or samples,
-            draws=draws if bayesian else 0,
-            seed=seed,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +46,6 @@ class Line:
         None where the paper has no number.
     ours
         By setting.
-    certificate
-        What a certificate promises for the policy found; None while there is none.
     """
 
     domain: str
@@ -135,15 +54,25 @@ class Line:
     nominal: float
     published: float | None
     ours: dict[str, Spread]
-    certificate: Spread | None = None
+
+    def guarantee(self, column: str) -> float | None:
+        """Return the guarantee of a setting, or the ``"published"`` one."""
+        if column == "published":
+            return self.published
+        spread = self.ours.get(column)
+        return None if spread is None else spread.mean
 
     def loss(self, column: str) -> float | None:
-        """Return the normalised loss of a setting, or of ``"published"``."""
-        if column == "published":
-            found = self.published
-            return None if found is None else normalised_loss(self.domain, found)
-        spread = self.ours.get(column)
-        return None if spread is None else normalised_loss(self.domain, spread.mean, self.nominal)
+        """Return a normalised loss.
+
+        Of a setting; ``"printed"`` in tables 1 and 2; or ``"published"``, from the guarantees of
+        the appendix, which is not always the same.
+        """
+        if column == "printed":
+            return printed_loss(self.domain, self.method, self.delta)
+        found = self.guarantee(column)
+        nominal = None if column == "published" else self.nominal
+        return None if found is None else normalised_loss(self.domain, found, nominal)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,26 +98,49 @@ class Reproduction:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Published and the settings."""
-        return ("published", *self.request.settings)
+        """Published, and the settings that have a number somewhere."""
+        settings = self.request.settings
+        return ("published", *(s for s in settings if any(s in line.ours for line in self.lines)))
+
+    @property
+    def delta(self) -> float:
+        """The smallest one, of which losses and improvements speak."""
+        return min(self.request.deltas)
+
+    def line(self, domain: str, method: Method) -> Line | None:
+        """Return the line of a method at the smallest delta; None where there is none."""
+        place = (domain, method, self.delta)
+        return next((ln for ln in self.lines if (ln.domain, ln.method, ln.delta) == place), None)
 
     def improvement(self, column: str, basis: str, norms: Sequence[str]) -> float | None:
-        """Return the geometric mean of loss(uniform) / loss(analytic) at the smallest delta."""
-        delta = min(self.request.deltas)
-        losses = {
-            (line.domain, line.method): line.loss(column)
-            for line in self.lines
-            if line.delta == delta
-        }
+        """Return the geometric mean of loss(uniform) / loss(analytic) over the domains."""
         logs = []
-        for domain in self.request.domains:
+        for domain in self.request.names:
             for norm in norms:
-                uniform = losses.get((domain, Method(basis, norm, "uniform")))
-                optimised = losses.get((domain, Method(basis, norm, "analytic")))
+                uniform, optimised = (
+                    None if line is None else line.loss(column)
+                    for line in self._pair(domain, basis, norm)
+                )
                 if uniform is None or optimised is None or not min(uniform, optimised) > 0:
                     return None
                 logs.append(math.log(uniform / optimised))
         return math.exp(sum(logs) / len(logs)) if logs else None
+
+    def gain(self, column: str, domain: str, basis: str, norm: str) -> float | None:
+        """Return (analytic - uniform) / |uniform|, of guarantees; None where one is missing."""
+        uniform, optimised = (
+            None if line is None else line.guarantee(column)
+            for line in self._pair(domain, basis, norm)
+        )
+        if uniform is None or optimised is None or uniform == 0:
+            return None
+        return (optimised - uniform) / abs(uniform)
+
+    def _pair(self, domain: str, basis: str, norm: str) -> tuple[Line | None, Line | None]:
+        uniform, optimised = (
+            self.line(domain, Method(basis, norm, weights)) for weights in ("uniform", "analytic")
+        )
+        return uniform, optimised
 
 
 def reproduce(
@@ -201,7 +153,8 @@ def reproduce(
     request
         What to compute.
     cache
-        A folder with a file per cell: cells found there are not computed again. None keeps nothing.
+        A folder with a file per cell: cells found there are not computed again. None keeps nothing,
+        and so does a posterior given as a function: nobody can tell whether it has changed.
     progress
         Called with the number of cells done and the name of the last one.
 
@@ -213,17 +166,20 @@ def reproduce(
     (-42.0, True)
     """
     outcomes: dict[Cell, Outcome] = {}
+    if not isinstance(request.posterior, str):
+        cache = None
     for _, group in groupby(request.cells(), key=lambda cell: cell.data_set):
         missing = []
         for cell in group:
-            kept = load(cache, cell) if cache is not None else None
+            domain = request.worlds[cell.domain]
+            kept = load(cache, cell, domain) if cache is not None else None
             if kept is None:
                 missing.append(cell)
             else:
                 outcomes[cell] = kept
-        for cell, outcome in run_data_set(missing) if missing else ():
+        for cell, outcome in run_data_set(missing, domain, request.fit) if missing else ():
             if cache is not None:
-                store(cache, cell, outcome)
+                store(cache, cell, domain, outcome)
             outcomes[cell] = outcome
             if progress is not None:
                 progress(len(outcomes), f"{cell.setting}, {cell.domain}, {cell.method.title}")
@@ -239,7 +195,7 @@ def _summarise(request: Request, outcomes: dict[Cell, Outcome]) -> Reproduction:
         stages = seconds.setdefault((cell.domain, cell.setting), {})
         for stage, spent in outcome.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + spent
-    nominal = {domain: nominal_return(domain) for domain in request.domains}
+    nominal = {name: nominal_return(domain.mdp) for name, domain in request.worlds.items()}
     lines = [
         Line(
             domain=domain,
@@ -254,15 +210,16 @@ def _summarise(request: Request, outcomes: dict[Cell, Outcome]) -> Reproduction:
     return Reproduction(request=request, lines=lines, outcomes=outcomes, seconds=seconds)
 
 
-def nominal_return(domain: str) -> float:
+def nominal_return(mdp: MDP) -> float:
     """Return the optimum of a domain's true model.
 
     Examples
     --------
-    >>> round(nominal_return("riverswim"), 2)
+    >>> from surefoot.domains import riverswim
+    >>> round(nominal_return(riverswim().mdp), 2)
     63080.09
     """
-    return solve(make_domain(domain).mdp).return_lower
+    return solve(mdp).return_lower
 
 
 def _spread(numbers: Sequence[float]) -> Spread:

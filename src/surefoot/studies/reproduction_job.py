@@ -7,11 +7,19 @@ from typing import Any
 
 from surefoot.domains.catalogue import make_domain
 from surefoot.studies.cells import SETTINGS
+from surefoot.studies.example_one import example_one, example_table
+from surefoot.studies.mismatch_tables import mismatch_tables
+from surefoot.studies.posteriors import DIRICHLET
 from surefoot.studies.published import BASES, DELTAS, NOMINAL
-from surefoot.studies.reproduction import Progress, Reproduction, Request, reproduce
+from surefoot.studies.reproduction import Progress, Reproduction, reproduce
 from surefoot.studies.reproduction_page import write_page
-from surefoot.studies.reproduction_tables import CSV_COLUMNS, Table, csv_rows, tables, write_tables
-from surefoot.studies.scale_mismatch import Finding, scale_mismatch
+from surefoot.studies.reproduction_tables import CSV_COLUMNS, csv_rows, tables, write_tables
+from surefoot.studies.request import Request
+from surefoot.studies.scale_mismatch import Variant, scale_mismatch
+from surefoot.studies.table import Table
+
+SETTING_WORDS = {"paper": ("paper", "bernstein"), "valid": ("valid",), "both": SETTINGS}
+"""What ``--setting`` may be: the paper's rules come with both of its frequentist bounds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,13 +27,13 @@ class Job:
     """What was computed and where it was written."""
 
     found: Reproduction
-    findings: list[Finding]
+    variants: list[Variant]
     written: list[Path]
 
     @property
     def tables(self) -> list[Table]:
         """All tables, as text."""
-        return tables(self.found)
+        return [*tables(self.found), *other_tables(self.variants)]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -33,7 +41,7 @@ class Job:
         lines = [dict(zip(CSV_COLUMNS, row, strict=True)) for row in csv_rows(self.found)]
         return {
             "lines": lines,
-            "scale_mismatch": [asdict(finding) for finding in self.findings],
+            "scale_mismatch": [asdict(variant) for variant in self.variants],
             "seconds": {
                 f"{domain}, {setting}": stages
                 for (domain, setting), stages in self.found.seconds.items()
@@ -50,6 +58,8 @@ def read_options(
     draws: int | None,
     seeds: int,
     setting: str,
+    prior: float | None = None,
+    posterior: str = DIRICHLET,
 ) -> tuple[Request, list[str]]:
     """Return what the options ask for, and why domains not asked for by name are left out.
 
@@ -62,8 +72,9 @@ def read_options(
     ...
     ValueError: --table '3'; choose one of bayesian, frequentist, all.
     """
-    bases = _choice("--table", table, BASES, "all")
-    settings = _choice("--setting", setting, SETTINGS, "both")
+    words = {**{basis: (basis,) for basis in BASES}, "all": BASES}
+    bases = _choice("--table", table, words)
+    settings = _choice("--setting", setting, SETTING_WORDS)
     left_out = []
     chosen = tuple(dict.fromkeys(domains or NOMINAL))
     if not domains:
@@ -80,16 +91,16 @@ def read_options(
         seeds=seeds,
         samples=samples,
         draws=draws,
+        prior=prior,
+        posterior=posterior,
     )
     return request, left_out
 
 
-def _choice(option: str, given: str, choices: tuple[str, ...], every: str) -> tuple[str, ...]:
-    if given == every:
-        return choices
-    if given not in choices:
-        raise ValueError(f"{option} {given!r}; choose one of {', '.join((*choices, every))}.")
-    return (given,)
+def _choice(option: str, given: str, words: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if given not in words:
+        raise ValueError(f"{option} {given!r}; choose one of {', '.join(words)}.")
+    return words[given]
 
 
 def reproduce_to(folder: Path, request: Request, progress: Progress | None = None) -> Job:
@@ -97,8 +108,28 @@ def reproduce_to(folder: Path, request: Request, progress: Progress | None = Non
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)
     found = reproduce(request, cache, progress)
-    findings: list[Finding] = []
-    if "riverswim" in request.domains and "bayesian" in request.bases and request.seeds > 1:
-        findings = scale_mismatch(request.seeds)
-    written = [*write_tables(found, folder), write_page(found, folder, findings)]
-    return Job(found=found, findings=findings, written=written)
+    variants = mismatches(request)
+    others = other_tables(variants)
+    written = [*write_tables(found, folder, others), write_page(found, folder, others)]
+    return Job(found=found, variants=variants, written=written)
+
+
+def mismatches(request: Request) -> list[Variant]:
+    """Return the study of mismatched scales on all domains asked for.
+
+    It needs two data sets, and speaks of the paper's rules with Dirichlet rows.
+    """
+    if request.seeds < 2 or "paper" not in request.settings or request.posterior != DIRICHLET:
+        return []
+    return [
+        variant
+        for domain in request.worlds.values()
+        for variant in scale_mismatch(
+            domain, request.seeds, samples=request.samples, draws=request.draws, bases=request.bases
+        )
+    ]
+
+
+def other_tables(variants: Sequence[Variant]) -> list[Table]:
+    """Return the tables beside those of the paper: mismatched scales, and Example 1."""
+    return [*mismatch_tables(variants), example_table(example_one())]

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from surefoot._writing import replacing
-from surefoot.studies import example_one, scale_mismatch
+from surefoot._atomic import replacing
+from surefoot.studies.example_one import draw_example, example_one
 from surefoot.studies.figures import svg_text
 from surefoot.studies.reproduction import Line, Reproduction
 from surefoot.studies.reproduction_tables import NO_GUARANTEE, TITLES, tables
+from surefoot.studies.table import Table
 
-COLOURS = {"published": "0.2", "paper": "tab:orange", "valid": "tab:blue"}
-MARKS = {"published": "x", "paper": "o", "valid": "s"}
+COLOURS = {
+    "published": "0.2", "paper": "tab:orange", "bernstein": "tab:brown", "valid": "tab:blue"
+}  # fmt: skip
+MARKS = {"published": "x", "paper": "o", "bernstein": "^", "valid": "s"}
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -34,59 +37,46 @@ svg { max-width: 100%; height: auto; }
 <h1>Reproduction of the published tables</h1>
 <p>Behzadian, Russel, Petrik and Ho, <em>Optimizing Percentile Criterion using Robust MDPs</em>
 (AISTATS 2021), beside our numbers over {{ seeds }} data sets.</p>
-<p class="warning">The columns under the paper's rules come with {{ no_guarantee }}. The published
-columns with optimised weights are reproduced only by sets whose weights differ from those their
-budgets were computed with; such sets do not hold what is claimed.</p>
+<p class="warning">The columns under the paper's rules come with {{ no_guarantee }}. Most published
+columns with optimised weights, not all, are reproduced by sets whose weights differ from those
+their budgets were computed with; such sets do not hold what is claimed.</p>
 {% for title, svg in figures %}<h2>{{ title }}</h2>
 {{ svg | safe }}
 {% endfor %}
-{% for title, head, rows in tables %}<h2>{{ title }}</h2>
+{% for title, head, rows, remarks in tables %}<h2>{{ title }}</h2>
 <table><thead><tr>{% for name in head %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
-{% endfor %}
+{% for remark in remarks %}<p>{{ remark }}</p>
+{% endfor %}{% endfor %}
 </body>
 </html>
 """
 
 
-def page(found: Reproduction, findings: Sequence[scale_mismatch.Finding] = ()) -> str:
-    """Return the page; ``findings`` of the study of scales get a table of their own."""
+def page(found: Reproduction, others: Sequence[Table] = ()) -> str:
+    """Return the page; ``others`` are shown after the tables of the paper."""
     from jinja2 import Environment
 
-    sets = example_one.example_one()
-    figures = [(name, svg_text(_domain_figure(found, name))) for name in found.request.domains]
-    example = example_one.draw_example(sets, 400, np.random.default_rng(0))
+    figures = [(name, svg_text(_domain_figure(found, name))) for name in found.request.names]
+    example = draw_example(example_one(), 400, np.random.default_rng(0))
     figures.append(("Example 1: posterior draws and two sets", svg_text(example)))
-    shown = [*tables(found), _parsed("Example 1", example_one.table_lines(sets))]
-    if findings:
-        lines = scale_mismatch.table_lines(findings)
-        shown.append(_parsed("RiverSwim: weights that do not fit their budgets", lines))
     return (
         Environment(autoescape=True)
         .from_string(TEMPLATE)
-        .render(seeds=found.request.seeds, no_guarantee=NO_GUARANTEE, figures=figures, tables=shown)
-    )
+        .render(
+            seeds=found.request.seeds, no_guarantee=NO_GUARANTEE, figures=figures,
+            tables=[*tables(found), *others],
+        )
+    )  # fmt: skip
 
 
-def write_page(
-    found: Reproduction, folder: Path, findings: Sequence[scale_mismatch.Finding] = ()
-) -> Path:
+def write_page(found: Reproduction, folder: Path, others: Sequence[Table] = ()) -> Path:
     """Write ``reproduction.html``; return its path."""
     path = folder / "reproduction.html"
     with replacing(path, "w", encoding="utf-8") as file:
-        file.write(page(found, findings))
+        file.write(page(found, others))
     return path
-
-
-def _parsed(title: str, lines: Sequence[str]) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
-    """Return a Markdown table as title, head and rows."""
-    rows = [
-        tuple(cell.strip() for cell in line.strip("|").split("|"))
-        for line in lines
-        if line.startswith("|")
-    ]
-    return title, rows[0], rows[2:]
 
 
 def _domain_figure(found: Reproduction, domain: str) -> Any:
@@ -113,14 +103,11 @@ def _domain_figure(found: Reproduction, domain: str) -> Any:
 def _draw_column(axes: Any, lines: Sequence[Line], column: str, shift: float) -> None:
     places, means, spreads = [], [], []
     for i, line in enumerate(lines):
-        if column == "published":
-            mean, sd = line.published, 0.0
-        else:
-            mean, sd = line.ours[column].mean, line.ours[column].sd
+        mean = line.guarantee(column)
         if mean is not None:
             places.append(i + shift)
             means.append(mean)
-            spreads.append(sd)
+            spreads.append(line.ours[column].sd if column in line.ours else 0.0)
     axes.errorbar(
         means, places, xerr=spreads, color=COLOURS[column], fmt=MARKS[column], markersize=4,
         label=TITLES[column],

@@ -1,4 +1,4 @@
-"""What a mismatch of scales does: the published optimised RiverSwim columns, and their coverage.
+"""What a mismatch of scales does: the published optimised columns, and the coverage behind them.
 
 Budgets are computed with weights of 2-norm 1, taken from the value function over *all* states. The
 *mismatched* sets are then solved with weights of 1: on RiverSwim this gives the published optimised
@@ -7,51 +7,66 @@ public), and sets that hold the model far less often than claimed. The *consiste
 weights their budgets were computed with. The mismatched variant lives here only; in the package
 weights and budgets travel together.
 
-    python -m surefoot.studies.scale_mismatch
+It does not explain every column: see ``misses``.
 """
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
-from surefoot.ambiguity.concentration import norm_budget
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.ambiguity.weights import POWER
-from surefoot.domains.riverswim import riverswim
+from surefoot.calibration.concentration import norm_budget
+from surefoot.calibration.weights import POWER
+from surefoot.domains.catalogue import as_domain
+from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
+from surefoot.studies.cells import Cell
+from surefoot.studies.data_set import largest_return
+from surefoot.studies.options import Domains
 from surefoot.studies.paper_setting import distances, nominal_of_draws, paper_credible_budget
-from surefoot.studies.published import DELTAS, Method, published_guarantee
+from surefoot.studies.published import BASES, DELTAS, METHODS, Method, published_guarantee
+from surefoot.studies.request import usual_draws, usual_samples
 
 Floats = NDArray[np.float64]
 
-VARIANTS = ("uniform", "mismatched", "consistent")
-SAMPLES, DRAWS, FRESH_DRAWS = 500, 1000, 4000
-FREQUENTIST_SAMPLES = 590
+FRESH_DRAWS, FRESH_VALUES = 4000, 4_000_000
+"""Draws that the coverage of Bayesian sets is counted on, and the most probabilities in them."""
+TOLERANCE = 1e-8
+"""Of the largest possible return."""
+FITS = 0.1
+"""A mean this close to the published number, as a share of it, counts as an explanation."""
 
-Key = tuple[str, str, str, float]
-"""Basis, variant, norm and delta."""
+
+class Place(NamedTuple):
+    """A column of the study; ``"mismatched"`` and ``"consistent"`` sets have optimised weights."""
+
+    variant: str
+    method: Method
+    delta: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One variant over all data sets.
+class Variant:
+    """One variant of a published column over all data sets.
 
     Attributes
     ----------
-    basis
-        ``"bayesian"`` or ``"frequentist"``.
+    domain
+        Its name.
     variant
         ``"uniform"``, ``"mismatched"`` or ``"consistent"``.
-    norm, delta
+    method
+        Basis, norm and weights of the published column.
+    delta
         Of the sets.
     published
-        What the paper prints for the column.
+        What the paper prints for the column; None where it has no number.
     mean, sd
         Guaranteed return over the data sets.
     coverage
@@ -61,53 +76,89 @@ class Finding:
         How many.
     """
 
-    basis: str
+    domain: str
     variant: str
-    norm: str
+    method: Method
     delta: float
-    published: float
+    published: float | None
     mean: float
     sd: float
     coverage: float
     data_sets: int
 
+    @property
+    def difference(self) -> float | None:
+        """How far the mean lies from the published number, as a share of that."""
+        if self.published is None:
+            return None
+        return (self.mean - self.published) / abs(self.published)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the published number, one data set, may have come about this way.
+
+        Yes if it is within two standard deviations, or within a tenth of its size.
+        """
+        if self.published is None or self.difference is None:
+            return None
+        allowed = 2 * self.sd * np.sqrt(1 + 1 / self.data_sets)
+        near = abs(self.mean - self.published) <= allowed
+        return bool(near or abs(self.difference) <= FITS)
+
+
+Found = dict[Place, tuple[float, float]]
+"""Guarantee and coverage."""
+
 
 def scale_mismatch(
+    domain: str | Domain,
     seeds: int,
     *,
-    samples: int = SAMPLES,
-    draws: int = DRAWS,
+    samples: int | None = None,
+    draws: int | None = None,
     fresh: int = FRESH_DRAWS,
-    frequentist_samples: int = FREQUENTIST_SAMPLES,
-) -> list[Finding]:
-    """Return every basis, variant, norm and delta over ``seeds`` RiverSwim data sets.
+    bases: Sequence[str] = BASES,
+) -> list[Variant]:
+    """Return every variant, method and delta over ``seeds`` data sets of a domain.
+
+    ``samples`` and ``draws`` are those that the published numbers fit, unless given.
 
     Examples
     --------
-    >>> found = scale_mismatch(2, fresh=500)
+    >>> found = scale_mismatch("riverswim", 2, fresh=500, bases=["bayesian"])
     >>> {f.variant: f.coverage > 0.9 for f in found
-    ...  if (f.basis, f.delta, f.norm) == ("bayesian", 0.05, "l1")}
+    ...  if (f.delta, f.method.sets) == (0.05, "L-infinity B")}
     {'uniform': True, 'mismatched': False, 'consistent': True}
     """
     if not seeds >= 2:
         raise ValueError(f"seeds={seeds}; two data sets at least, for a standard deviation.")
-    results: dict[Key, list[tuple[float, float]]] = {}
-    for seed in range(seeds):
-        bayesian = _bayesian(seed, samples, draws, fresh)
-        for key, result in {**bayesian, **_frequentist(seed, frequentist_samples)}.items():
-            results.setdefault(key, []).append(result)
-    return [_summary(*key, np.array(found)) for key, found in results.items()]
+    world = as_domain(domain)
+    results: dict[Place, list[tuple[float, float]]] = {}
+    for basis in bases:
+        number = samples or usual_samples(world.name, basis)
+        for seed in range(seeds):
+            cell = Cell(
+                setting="paper", domain=world.name, method=Method(basis, "l1", "uniform"),
+                delta=DELTAS[0], samples=number, draws=draws or usual_draws(world.name), seed=seed,
+            )  # fmt: skip
+            found = (
+                _bayesian(world, cell, fresh) if basis == "bayesian" else _frequentist(world, cell)
+            )
+            for place, result in found.items():
+                results.setdefault(place, []).append(result)
+    return [_summary(world.name, place, np.array(all_)) for place, all_ in results.items()]
 
 
-def _bayesian(seed: int, samples: int, draws: int, fresh: int) -> dict[Key, tuple[float, float]]:
-    """Return guarantee and coverage of every credible set on one data set."""
-    domain = riverswim()
-    # The data and draws of the reproduction's cells of the same seed.
-    data_rng, draw_rng = (np.random.default_rng([seed, samples, 0, i]) for i in (0, 1))
-    posterior = DirichletPosterior(domain.simulate(samples, data_rng), prior=domain.prior)
-    drawn = posterior.sample(draws, draw_rng)
+def _bayesian(domain: Domain, cell: Cell, fresh: int) -> Found:
+    """Return guarantee and coverage of every credible set on one data set.
+
+    Data and draws are those of the reproduction's cells of the same seed.
+    """
+    posterior = DirichletPosterior(domain.simulate(cell.samples, cell.rng(0)), prior=domain.prior)
+    rng = cell.rng(1)
+    drawn = posterior.sample(cell.draws, rng)
     mdp = nominal_of_draws(drawn, domain.mdp)
-    test = posterior.sample(fresh, draw_rng)
+    test = posterior.sample(max(1, min(fresh, FRESH_VALUES // mdp.num_entries)), rng)
 
     def budget(norm: str, weights: Floats | None, delta: float) -> Floats:
         sizing = None if weights is None else weights[mdp.successor]
@@ -116,10 +167,10 @@ def _bayesian(seed: int, samples: int, draws: int, fresh: int) -> dict[Key, tupl
     return _variants("bayesian", mdp, test, budget)
 
 
-def _frequentist(seed: int, samples: int) -> dict[Key, tuple[float, float]]:
+def _frequentist(domain: Domain, cell: Cell) -> Found:
     """Return guarantee and coverage (0 or 1) of every Hoeffding set on one data set."""
-    truth = riverswim().mdp
-    counts = riverswim().simulate(samples, np.random.default_rng([seed, samples, 0, 0]))
+    truth, samples = domain.mdp, cell.samples
+    counts = domain.simulate(samples, cell.rng(0))
     mdp = replace(truth, probability=counts.count / samples)
     level = 1.0 / (truth.num_states * truth.num_actions)
 
@@ -133,46 +184,51 @@ def _frequentist(seed: int, samples: int) -> dict[Key, tuple[float, float]]:
 
 def _variants(
     basis: str, mdp: MDP, test: Floats, budget: Callable[[str, Floats | None, float], Floats]
-) -> dict[Key, tuple[float, float]]:
+) -> Found:
     over_states = solve(mdp).value
-    found = {}
-    for norm in ("l1", "linf"):
-        weights = weights_over_states(over_states, norm)
-        for delta in DELTAS:
-            for variant in VARIANTS:
-                size = budget(norm, None if variant == "uniform" else weights, delta)
-                solving = weights[mdp.successor] if variant == "consistent" else None
-                inside = (distances(test, mdp, norm, solving) <= size).all(axis=1)
+    tolerance = TOLERANCE * largest_return(mdp)
+    found: Found = {}
+    for method in (method for method in METHODS if method.basis == basis):
+        norm, plain = method.norm, method.weights == "uniform"
+        weights = None if plain else weights_over_states(over_states, norm, method.weights)
+        for variant in ("uniform",) if plain else ("mismatched", "consistent"):
+            keep = weights is not None and variant == "consistent"
+            solving = weights[mdp.successor] if weights is not None and keep else None
+            distance = distances(test, mdp, norm, solving)
+            for delta in DELTAS:
+                size = budget(norm, weights, delta)
+                inside = (distance <= size).all(axis=1)
                 built = AmbiguitySet(mdp=mdp, norm=norm, budget=size, weights=solving)
-                guarantee = solve(mdp, built, tolerance=1e-3).return_lower
-                found[basis, variant, norm, delta] = (guarantee, float(inside.mean()))
+                guarantee = solve(mdp, built, tolerance=tolerance).return_lower
+                found[Place(variant, method, delta)] = (guarantee, float(inside.mean()))
     return found
 
 
-def weights_over_states(value: Floats, norm: str) -> Floats:
+def weights_over_states(value: Floats, norm: str, weights: str = "analytic") -> Floats:
     """Return weights of 2-norm 1 over all states, reachable or not, from a value function.
+
+    Around the midrange (L1) or the median (L-infinity); ``"socp"`` weights around the mean.
 
     Examples
     --------
     >>> weights_over_states(np.array([0.0, 1.0, 4.0]), "l1").round(3).tolist()
     [0.667, 0.333, 0.667]
     """
-    center = (value.max() + value.min()) / 2 if norm == "l1" else np.median(value)
-    weights = np.abs(value - center) ** POWER[norm]
-    return np.asarray(weights / np.linalg.norm(weights))
+    if weights == "socp":
+        center = value.mean()
+    else:
+        center = (value.max() + value.min()) / 2 if norm == "l1" else np.median(value)
+    raw = np.abs(value - center) ** POWER[norm]
+    return np.asarray(raw / np.linalg.norm(raw))
 
 
-def _summary(basis: str, variant: str, norm: str, delta: float, results: Floats) -> Finding:
-    weights = "uniform" if variant == "uniform" else "analytic"
-    published = published_guarantee("riverswim", Method(basis, norm, weights), delta)
-    if published is None:
-        raise ValueError(f"the paper has no number for delta={delta}.")
-    return Finding(
-        basis=basis,
-        variant=variant,
-        norm=norm,
-        delta=delta,
-        published=published,
+def _summary(domain: str, place: Place, results: Floats) -> Variant:
+    return Variant(
+        domain=domain,
+        variant=place.variant,
+        method=place.method,
+        delta=place.delta,
+        published=published_guarantee(domain, place.method, place.delta),
         mean=float(results[:, 0].mean()),
         sd=float(results[:, 0].std(ddof=1)),
         coverage=float(results[:, 1].mean()),
@@ -180,29 +236,26 @@ def _summary(basis: str, variant: str, norm: str, delta: float, results: Floats)
     )
 
 
-def table_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return a Markdown table."""
-    lines = ["| sets | norm | delta | published | ours (mean) | sd | claimed | model inside |"]
-    lines.append("|---|---|---:|---:|---:|---:|---:|---:|")
-    for f in findings:
-        norm = "L1" if f.norm == "l1" else "L-infinity"
-        place = f"{norm} {'B' if f.basis == 'bayesian' else 'H'} | {f.delta:g}"
-        # For the consistent sets the published number is what they are compared with, not theirs.
-        numbers = f"{f.published:.0f} | {f.mean:.0f} | {f.sd:.0f}"
-        lines.append(f"| {f.variant} | {place} | {numbers} | {1 - f.delta:g} | {f.coverage:.3f} |")
-    return lines
+def misses(found: Iterable[Variant]) -> list[Variant]:
+    """Return the mismatched columns that do not give the published number."""
+    return [f for f in found if f.variant == "mismatched" and f.fits is False]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and print its table."""
-    parser = argparse.ArgumentParser(prog="python -m surefoot.studies.scale_mismatch")
-    parser.add_argument("--seeds", type=int, default=12, help="data sets")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="per state-action pair")
-    parser.add_argument("--draws", type=int, default=DRAWS)
-    options = parser.parse_args(arguments)
-    findings = scale_mismatch(options.seeds, samples=options.samples, draws=options.draws)
-    sys.stdout.write("\n".join(table_lines(findings)) + "\n")
+def command(
+    domain: Domains = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Data sets.")] = 12,
+    samples: Annotated[
+        int | None, typer.Option(metavar="N", help="Per pair. [20; RiverSwim 500 and 590]")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(metavar="N", help="Posterior draws. [20; RiverSwim 1000]")
+    ] = None,
+) -> None:
+    """Weights that do not belong to their budgets: published, mismatched and consistent."""
+    from surefoot.studies.mismatch_tables import mismatch_tables
+    from surefoot.studies.table import markdown_section
 
-
-if __name__ == "__main__":
-    main()
+    for name in domain or ["riverswim"]:
+        found = scale_mismatch(name, seeds, samples=samples, draws=draws)
+        for table in mismatch_tables(found):
+            typer.echo("\n".join(markdown_section(table)))

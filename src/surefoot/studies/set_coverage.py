@@ -4,38 +4,35 @@ Bayesian sets: each replication draws a true model from the prior, data from it,
 from the posterior. Frequentist sets: the true model is that of the domain, only the data are drawn.
 Counted are *containment* failures (the true model lies outside the set of some row; where delta is
 shared over states only, of some row that the robust policy plays) and *guarantee* failures (the
-robust policy earns less than its robust return). A claim at level delta is refuted when so many
+robust policy earns less than its robust return). A claim at level delta is refuted when that many
 failures out of N have probability below 0.001: more than 35 of 400 at delta 0.05.
-
-    python -m surefoot.studies.set_coverage
-    python -m surefoot.studies.set_coverage --shrink 0.7     # must fail
 """
 
-import argparse
 import dataclasses
-import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from scipy.stats import binom
+import typer
 
-from surefoot.ambiguity.credible import credible_set
-from surefoot.ambiguity.frequentist import KINDS, frequentist_set, split_counts
-from surefoot.ambiguity.membership import contains
-from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.data.counting import Counts
+from surefoot.ambiguity.sets import AmbiguitySet, contains
+from surefoot.calibration.credible import credible_set
+from surefoot.calibration.frequentist import KINDS, frequentist_set, split_counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import evaluate, solve
+from surefoot.studies.chance import refutes
+from surefoot.studies.data_set import largest_return
+from surefoot.studies.options import Delta, Domains, Only, Replications, Samples, Seed
+from surefoot.studies.table import markdown_table
+from surefoot.studies.truth import from_prior
 
-SURE = 0.001
-"""A claim is refuted when its failures would come about this rarely."""
 DOMAINS = ("riverswim", "machine")
 TOLERANCE = 1e-7
 """Of the largest possible return: how exactly returns are computed."""
@@ -52,14 +49,14 @@ class Case:
     basis
         ``"bayesian"`` or ``"frequentist"``: where the true model comes from.
     build
-        From counts, the discount and delta to the set.
+        From counts, the domain they came from and delta to the set.
     proven
         False for what is shown without a claim.
     """
 
     name: str
     basis: str
-    build: Callable[[Counts, MDP, float, np.random.Generator], AmbiguitySet]
+    build: Callable[[Counts, Domain, float, np.random.Generator], AmbiguitySet]
     proven: bool = True
 
 
@@ -78,7 +75,7 @@ class Tally:
 
     @property
     def refuted(self) -> bool:
-        """Whether so many containment or guarantee failures refute the claim."""
+        """Whether the containment or the guarantee failures refute the claim."""
         return self.outside_refuted or self.broken_refuted
 
     @property
@@ -92,28 +89,23 @@ class Tally:
         return refutes(self.broken, self.replications, self.delta)
 
 
-def refutes(failures: int, replications: int, delta: float) -> bool:
-    """Tell whether so many failures are too many for chance at level delta.
-
-    Examples
-    --------
-    >>> refutes(35, 400, 0.05), refutes(36, 400, 0.05)
-    (False, True)
-    """
-    return bool(binom.sf(failures - 1, replications, delta) < SURE)
-
-
 def _credible(name: str, **options: Any) -> Case:
-    def build(counts: Counts, truth: MDP, delta: float, rng: np.random.Generator) -> AmbiguitySet:
-        mdp = counts.to_mdp(discount=truth.discount, initial=truth.initial, prior=1.0)
-        return credible_set(DirichletPosterior(counts), mdp, delta=delta, rng=rng, **options)
+    def build(
+        counts: Counts, domain: Domain, delta: float, rng: np.random.Generator
+    ) -> AmbiguitySet:
+        truth, prior = domain.mdp, domain.prior
+        mdp = counts.to_mdp(discount=truth.discount, initial=truth.initial, prior=prior)
+        posterior = DirichletPosterior(counts, prior=prior)
+        return credible_set(posterior, mdp, delta=delta, rng=rng, **options)
 
     return Case(name=name, basis="bayesian", build=build)
 
 
 def _frequentist(name: str, *, split: bool = False, proven: bool = True, **options: Any) -> Case:
-    def build(counts: Counts, truth: MDP, delta: float, rng: np.random.Generator) -> AmbiguitySet:
-        given = dict(options)
+    def build(
+        counts: Counts, domain: Domain, delta: float, rng: np.random.Generator
+    ) -> AmbiguitySet:
+        given, truth = dict(options), domain.mdp
         if split:
             first, counts = split_counts(counts, rng)
             given["shape"] = first.to_mdp(discount=truth.discount, initial=truth.initial)
@@ -182,31 +174,20 @@ def study(
     seed = int(rng.integers(2**63))
     for replication in range(replications):
         rng = np.random.default_rng([seed, replication])
-        drawn = from_prior(domain, rng)
-        truths = {"bayesian": drawn, "frequentist": domain.mdp}
-        data = {
-            basis: Domain(name=domain.name, mdp=truth).simulate(samples, rng)
-            for basis, truth in truths.items()
-        }
+        truths = {"bayesian": from_prior(domain, rng), "frequentist": domain}
+        data = {basis: truth.simulate(samples, rng) for basis, truth in truths.items()}
         for tally in tallies:
             basis = tally.case.basis
             # By name: a case sees the same draws whichever others run beside it.
             own = np.random.default_rng([seed, replication, zlib.crc32(tally.case.name.encode())])
             made = tally.case.build(data[basis], truths[basis], delta, own)
-            record(tally, made if shrink == 1.0 else _shrunk(made, shrink), truths[basis])
+            record(tally, made if shrink == 1.0 else _shrunk(made, shrink), truths[basis].mdp)
     return tallies
-
-
-def from_prior(domain: Domain, rng: np.random.Generator) -> MDP:
-    """Return the domain with rows drawn from its prior."""
-    nothing = Counts.on_rows_of(domain.mdp, np.zeros(domain.mdp.num_entries, dtype=np.int64))
-    drawn = DirichletPosterior(nothing, prior=domain.prior).sample(1, rng)[0]
-    return dataclasses.replace(domain.mdp, probability=drawn)
 
 
 def record(tally: Tally, made: AmbiguitySet, truth: MDP) -> None:
     """Solve for the robust policy, and count whether set and promise held."""
-    largest = max(1e-12, float(np.abs(truth.reward).max())) / (1 - truth.discount)
+    largest = largest_return(truth)
     solution = solve(made.mdp, made, tolerance=TOLERANCE * largest)
     inside = contains(made, truth.probability)
     known = made.confidence
@@ -228,55 +209,52 @@ def _shrunk(made: AmbiguitySet, factor: float) -> AmbiguitySet:
     return dataclasses.replace(made, budget=factor * made.budget, confidence=None)
 
 
+HEAD = ("domain", "basis", "set", "outside", "promise broken", "mean promise", "mean earned")
+
+
 def table(tallies: Sequence[Tally]) -> Iterator[str]:
     """Yield the lines of a Markdown table; what refutes its claim is set in bold."""
-    yield "| domain | basis | set | outside | promise broken | mean promise | mean earned |"
-    yield "|---|---|---|---:|---:|---:|---:|"
-    for tally in tallies:
-        n = tally.replications
-        outside, broken = (
-            f"**{failures}/{n}**" if refuted else f"{failures}/{n}"
-            for failures, refuted in (
-                (tally.outside, tally.outside_refuted),
-                (tally.broken, tally.broken_refuted),
-            )
-        )
-        name = tally.case.name if tally.case.proven else f"{tally.case.name} (no proof)"
-        means = " | ".join(f"{np.mean(x):.5g}" for x in (tally.promised, tally.earned))
-        yield f"| {tally.domain} | {tally.case.basis} | {name} | {outside} | {broken} | {means} |"
+    yield from markdown_table(HEAD, [_row(tally) for tally in tallies], words=3)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the study, print its table; 1 when a claim is refuted."""
-    parser = argparse.ArgumentParser(
-        prog="python -m surefoot.studies.set_coverage",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _row(tally: Tally) -> tuple[str, ...]:
+    counted = ((tally.outside, tally.outside_refuted), (tally.broken, tally.broken_refuted))
+    failed = (f"{failures}/{tally.replications}" for failures, _ in counted)
+    shown = (
+        f"**{text}**" if refuted else text
+        for text, (_, refuted) in zip(failed, counted, strict=True)
     )
-    parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=list(DOMAINS))
-    parser.add_argument("--samples", type=int, default=20, help="per state-action pair")
-    parser.add_argument("--replications", type=int, default=400)
-    parser.add_argument("--delta", type=float, default=0.05)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shrink", type=float, default=1.0, help="multiply all budgets by this")
-    parser.add_argument("--only", default="", help="cases whose name contains this")
-    options = parser.parse_args(arguments)
-    cases = [case for case in CASES if options.only in f"{case.basis} {case.name}"]
+    name = tally.case.name if tally.case.proven else f"{tally.case.name} (no proof)"
+    means = (f"{np.mean(numbers):.5g}" for numbers in (tally.promised, tally.earned))
+    return (tally.domain, tally.case.basis, name, *shown, *means)
+
+
+def command(
+    domain: Domains = None,
+    samples: Samples = 20,
+    replications: Replications = 400,
+    delta: Delta = 0.05,
+    seed: Seed = 0,
+    shrink: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Multiply all budgets; 0.7 must fail.")
+    ] = 1.0,
+    only: Only = "",
+) -> None:
+    """How often sets hold the true model, and robust returns are earned; 1 if a claim fails."""
+    cases = [case for case in CASES if only in f"{case.basis} {case.name}"]
     tallies: list[Tally] = []
-    for name in options.domains:
+    for name in domain or DOMAINS:
         started = time.perf_counter()
-        rng = np.random.default_rng([options.seed, DOMAINS.index(name)])
+        # By name: a domain sees the same data whichever others run beside it.
+        place = DOMAINS.index(name) if name in DOMAINS else zlib.crc32(name.encode())
         tallies += study(
-            make_domain(name), samples=options.samples, replications=options.replications,
-            delta=options.delta, rng=rng, cases=cases, shrink=options.shrink,
+            make_domain(name), samples=samples, replications=replications, delta=delta,
+            rng=np.random.default_rng([seed, place]), cases=cases, shrink=shrink,
         )  # fmt: skip
-        sys.stderr.write(f"{name}: done after {time.perf_counter() - started:.0f} s\n")
-    sys.stdout.write("\n".join(table(tallies)) + "\n")
+        typer.echo(f"{name}: done after {time.perf_counter() - started:.0f} s", err=True)
+    for line in table(tallies):
+        typer.echo(line)
     refuted = [tally for tally in tallies if tally.case.proven and tally.refuted]
     verdict = f"{len(refuted)} of {len(tallies)} claims refuted" if refuted else "all claims hold"
-    sys.stdout.write(f"\n{verdict} (delta {options.delta:g}).\n")
-    return int(bool(refuted))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    typer.echo(f"\n{verdict} (delta {delta:g}).")
+    raise typer.Exit(int(bool(refuted)))

@@ -1,29 +1,34 @@
 """How often a bound claimed at level delta fails when the support is guessed from a log.
 
-Each replication draws a true model from Dirichlet(1) on the true successors, a log from it with a
-fixed number of samples per state-action pair, guesses successors from the log, forms the posterior,
-takes the policy that is optimal for its mean and claims the delta-quantile of that policy's return
-over the posterior. The claim fails when the true return is lower.
+Each replication draws a true model from the domain's prior, a log from it with a fixed number
+of samples per state-action pair, guesses successors from the log, forms the posterior, takes the
+policy that is optimal for its mean and claims the delta-quantile of that policy's return over the
+posterior. The claim fails when the true return is lower.
 """
 
-import argparse
 import math
-import sys
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
-from scipy.stats import binom
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.studies.return_kernels import policy_returns
+from surefoot.solvers.evaluation.dense import solve_dense
+from surefoot.solvers.evaluation.return_kernels import write_systems
+from surefoot.studies.chance import refutes
+from surefoot.studies.options import Delta, Domains, Draws, Only, Replications, Seed
 from surefoot.studies.support_choices import CHOICES, TRUE_SUPPORT, Choice
+from surefoot.studies.table import markdown_table, number_text
+from surefoot.studies.truth import as_logged, from_prior
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,7 +36,7 @@ EFFORT = {"machine": 5, "inventory": 1, "riverswim": 5, "population": 1}
 """Replications of each domain, in multiples of those asked for: the small ones are cheap."""
 SAMPLES = (1, 5, 20, 100)
 SURE = 0.01
-"""A cell breaks its claim when so many failures would come about this rarely at the level delta."""
+"""A cell breaks its claim when that many failures have at most this probability at level delta."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +74,7 @@ class Cell:
     @property
     def holds(self) -> bool:
         """Whether the failures are no more than chance allows at the claimed level."""
-        return bool(binom.sf(self.failures - 1, self.replications, self.delta) > SURE)
+        return not refutes(self.failures, self.replications, self.delta, sure=SURE)
 
     @property
     def loss(self) -> float:
@@ -106,8 +111,8 @@ def coverage(
         )
     results = np.empty((replications, len(choices), 3))
     for replication in range(replications):
-        truth = _drawn_from_prior(domain.mdp, rng)
-        declared = Domain(name=domain.name, mdp=truth).simulate(samples, rng)
+        world = from_prior(domain, rng)
+        truth, declared = world.mdp, world.simulate(samples, rng)
         log = as_logged(declared)
         best = _true_return(truth, optimal_rows(truth))
         for j, choice in enumerate(choices):
@@ -125,32 +130,6 @@ def coverage(
         )
         for j, choice in enumerate(choices)
     ]  # fmt: skip
-
-
-def as_logged(declared: Counts) -> Counts:
-    """Return what a log shows of declared counts: seen successors and seen rewards alone.
-
-    Examples
-    --------
-    >>> from surefoot.domains import riverswim
-    >>> declared = riverswim().simulate(1, np.random.default_rng(0))
-    >>> declared.num_entries, as_logged(declared).num_entries
-    (22, 12)
-    """
-    if declared.reward_mean is None:
-        raise ValueError("these counts have no rewards; simulate them from a domain.")
-    rows = declared.entry_row
-    index = (declared.row_state[rows], declared.row_action[rows], declared.successor)
-    shape = (declared.num_states, declared.num_actions, declared.num_states)
-    counts, rewards = np.zeros(shape, dtype=np.int64), np.full(shape, np.nan)
-    counts[index] = declared.count
-    rewards[index] = np.where(declared.count > 0, declared.reward_mean, np.nan)
-    return Counts.from_arrays(
-        counts,
-        rewards=rewards,
-        state_labels=declared.state_labels,
-        action_labels=declared.action_labels,
-    )
 
 
 def claim(
@@ -195,13 +174,6 @@ def optimal_rows(mdp: MDP) -> Ints:
         rows = np.where(better, first[np.searchsorted(first, mdp.state_start[:-1])], rows)
 
 
-def _drawn_from_prior(mdp: MDP, rng: np.random.Generator) -> MDP:
-    """Return the model with its rows replaced by draws from Dirichlet(1) on their successors."""
-    nothing = Counts.on_rows_of(mdp, np.zeros(mdp.num_entries, dtype=np.int64))
-    drawn = DirichletPosterior(nothing, prior=1.0).sample(1, rng)[0]
-    return nothing.to_mdp(discount=mdp.discount, initial=mdp.initial, prior=drawn)
-
-
 def _true_return(mdp: MDP, rows: Ints) -> float:
     entries = np.concatenate([np.arange(*mdp.row_start[row : row + 2]) for row in rows])
     return float(_returns(mdp, rows, mdp.probability[entries][None])[0])
@@ -212,10 +184,15 @@ def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
     entries = np.concatenate([np.arange(*mdp.row_start[row : row + 2]) for row in rows])
     starts = np.append(0, np.cumsum(np.diff(mdp.row_start)[rows]))
     reward = mdp.reward[entries] if mdp.reward_per_entry else mdp.reward[mdp.entry_row[entries]]
-    out = np.empty(len(draws))
-    successor = mdp.successor[entries].astype(np.int64)
-    policy_returns(draws, starts, successor, reward, mdp.discount, mdp.initial, out)
-    return out
+    size = mdp.num_states
+    matrices, values = np.empty((len(draws), size, size)), np.empty((len(draws), size))
+    write_systems(
+        draws, reward[None], np.arange(size + 1), starts, np.ones(size),
+        mdp.successor[entries].astype(np.int64), mdp.discount, 0, matrices, values,
+    )  # fmt: skip
+    solve_dense(matrices, values)
+    returns: Floats = values @ mdp.initial
+    return returns
 
 
 def tightest(cells: Sequence[Cell]) -> Choice | None:
@@ -243,65 +220,50 @@ def table(cells: Sequence[Cell]) -> Iterator[str]:
     by_place = {
         (cell.choice.support, cell.choice.prior, cell.domain, cell.samples): cell for cell in cells
     }
-    titles = " | ".join(f"{chosen}: {prior}" for chosen, prior in choices)
-
-    def rate(cell: Cell) -> str:
-        return f"{cell.rate:.1%}" if cell.holds else f"**{cell.rate:.1%}**"
-
-    def claimed(cell: Cell) -> str:
-        return _number(cell.claimed)
-
-    for show in (rate, claimed):
-        best = show is claimed
-        yield f"| domain | samples | {titles} |{' optimum |' if best else ''}"
-        yield "|---|---:|" + "---:|" * (len(choices) + best)
-        for name, samples in places:
-            line = [by_place[(*choice, name, samples)] for choice in choices]
-            shown = " | ".join(map(show, line))
-            last = f" {_number(line[0].optimal)} |" if best else ""
-            yield f"| {name} | {samples} | {shown} |{last}"
-        yield ""
+    titles = tuple(f"{chosen}: {prior}" for chosen, prior in choices)
+    lines = {place: [by_place[(*choice, *place)] for choice in choices] for place in places}
+    rates = [(name, f"{samples}", *map(_rate, line)) for (name, samples), line in lines.items()]
+    yield from markdown_table(("domain", "samples", *titles), rates, words=1)
+    yield ""
+    claims = [
+        (name, f"{samples}", *(number_text(cell.claimed) for cell in line),
+         number_text(line[0].optimal))
+        for (name, samples), line in lines.items()
+    ]  # fmt: skip
+    yield from markdown_table(("domain", "samples", *titles, "optimum"), claims, words=1)
+    yield ""
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+def _rate(cell: Cell) -> str:
+    return f"{cell.rate:.1%}" if cell.holds else f"**{cell.rate:.1%}**"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and print its table."""
-    parser = argparse.ArgumentParser(prog="python -m surefoot.studies.support", description=__doc__)
-    parser.add_argument("--domains", nargs="+", choices=list(EFFORT), default=list(EFFORT))
-    parser.add_argument("--samples", nargs="+", type=int, default=list(SAMPLES))
-    parser.add_argument(
-        "--replications",
-        type=int,
-        default=400,
-        help="of the larger domains; 5 times for the others",
-    )
-    parser.add_argument("--draws", type=int, default=399)
-    parser.add_argument(
-        "--only", default="", help="choices whose prior, as the tables call it, contains this"
-    )
-    parser.add_argument("--delta", type=float, default=0.05)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
+def command(
+    domain: Domains = None,
+    samples: Annotated[
+        list[int] | None, typer.Option(metavar="N", help="Per pair. [1, 5, 20 and 100]")
+    ] = None,
+    replications: Replications = 400,
+    draws: Draws = 399,
+    only: Only = "",
+    delta: Delta = 0.05,
+    seed: Seed = 0,
+) -> None:
+    """Which guess of the successors keeps its claim; small domains get 5 times the replications."""
     cells: list[Cell] = []
-    choices = [choice for choice in CHOICES if options.only in choice.prior]
+    choices = [choice for choice in CHOICES if only in choice.prior]
     started = time.perf_counter()
-    for name in options.domains:
-        for samples in options.samples:
-            rng = np.random.default_rng([options.seed, list(EFFORT).index(name), samples])
+    for name in domain or EFFORT:
+        place = list(EFFORT).index(name) if name in EFFORT else zlib.crc32(name.encode())
+        for number in samples or SAMPLES:
             cells += coverage(
-                make_domain(name), samples, EFFORT[name] * options.replications,
-                delta=options.delta, rng=rng, draws=options.draws, choices=choices,
+                make_domain(name), number, EFFORT.get(name, 1) * replications, delta=delta,
+                rng=np.random.default_rng([seed, place, number]), draws=draws, choices=choices,
             )  # fmt: skip
             elapsed = time.perf_counter() - started
-            sys.stderr.write(f"{name}, {samples} samples per row: done after {elapsed:.0f} s\n")
-    sys.stdout.write("\n".join(table(cells)) + "\n")
+            typer.echo(f"{name}, {number} samples per row: done after {elapsed:.0f} s", err=True)
+    for line in table(cells):
+        typer.echo(line)
     winner = tightest(cells)
     verdict = "none" if winner is None else f"support {winner.support!r}, prior {winner.prior}"
-    sys.stdout.write(f"\nTightest choice that holds in every cell: {verdict}.\n")
-
-
-if __name__ == "__main__":
-    main()
+    typer.echo(f"\nTightest choice that holds in every cell: {verdict}.")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.counting import Counts
-from surefoot.data.landing import ABSORBING, WORST
+from surefoot.data.conversions import ABSORBING, WORST
+from surefoot.data.counts import Counts
 from surefoot.posterior.dirichlet import prior_entries
 
 Floats = NDArray[np.float64]

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from surefoot.ambiguity.calibration import share_level
-from surefoot.ambiguity.credible import credible_set
-from surefoot.ambiguity.frequentist import frequentist_set, split_counts
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.data.counting import Counts
+from surefoot.calibration.credible import credible_set
+from surefoot.calibration.frequentist import frequentist_set, split_counts
+from surefoot.calibration.levels import share_level
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.protocol import Posterior
 from surefoot.studies.cells import Cell
 
 UNION, ETA = "states", 0.001
@@ -21,11 +22,13 @@ KINDS = {"l1": "weighted_l1", "linf": "hoeffding_linf"}
 """The sharpest bound for a ball of each norm."""
 
 
-def bayesian_set(posterior: DirichletPosterior, truth: MDP, cell: Cell) -> tuple[AmbiguitySet, int]:
-    """Return the credible set of a cell around the exact posterior mean, and its draws."""
+def bayesian_set(posterior: Posterior, truth: MDP, cell: Cell) -> tuple[AmbiguitySet, int]:
+    """Return the credible set of a cell around the posterior mean, and its draws."""
     mdp = replace(truth, probability=posterior.mean())
     level = share_level(mdp, delta=cell.delta, eta=ETA, union=UNION, rule="strict")
     draws = cell.draws or max(EFFORT * level.needed, USUAL_DRAWS)
+    if posterior.num_draws is not None:
+        draws = min(draws, posterior.num_draws)
     made = credible_set(
         posterior,
         mdp,

@@ -1,0 +1,182 @@
+"""How objects look: a few facts, as lines on a terminal and as a small card in a notebook."""
+
+import html
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+MOST_ROWS = 10
+"""Rows of a table that are shown; the object has all of them."""
+
+CARD = "max-width:60em;line-height:1.45"
+LEFT = "text-align:left;vertical-align:top;padding:.15em 1.2em .15em 0;border:0;background:none"
+RIGHT = LEFT.replace("text-align:left", "text-align:right")
+FAINT = "opacity:.7;font-weight:normal"
+"""Styles without colours: a notebook may be light or dark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table: its head, the rows to show as text, and how many there are in all."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    total: int
+
+    @property
+    def cut(self) -> str:
+        """What to say about the rows that are not shown, or ""."""
+        more = self.total - len(self.rows)
+        return f"... and {more:,} more" if more > 0 else ""
+
+    def text(self) -> str:
+        """Return the table as lines; columns of numbers end at the right."""
+        lines = [self.head, *self.rows]
+        right = self._numeric()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
+        shown = [
+            "  ".join(
+                cell.rjust(width) if right[i] else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*shown, *([self.cut] if self.cut else [])])
+
+    def html(self) -> str:
+        """Return the table as HTML."""
+        right = self._numeric()
+
+        def line(cells: Sequence[str], tag: str, faint: str = "") -> str:
+            return "".join(
+                f'<{tag} style="{RIGHT if right[i] else LEFT}{faint}">{html.escape(cell)}</{tag}>'
+                for i, cell in enumerate(cells)
+            )
+
+        head = f"<tr>{line(self.head, 'th', ';' + FAINT)}</tr>"
+        body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in self.rows)
+        cut = f'<p style="{FAINT};margin:.2em 0">{self.cut}</p>' if self.cut else ""
+        return f'<table style="border-collapse:collapse;border:0">{head}{body}</table>{cut}'
+
+    def _numeric(self) -> list[bool]:
+        return [
+            bool(self.rows) and all(not row[i] or _is_number(row[i]) for row in self.rows)
+            for i in range(len(self.head))
+        ]
+
+
+class Shown:
+    """Gives an object a ``summary()`` and a card in notebooks, made of the same facts.
+
+    Examples
+    --------
+    >>> class Weather(Shown):
+    ...     def __repr__(self):
+    ...         return "Weather(2 days)"
+    ...
+    ...     def _facts(self):
+    ...         return [("sky", "clear"), ("wind", "3 < 4")]
+    >>> print(Weather().summary())
+    Weather(2 days)
+    <BLANKLINE>
+      sky   clear
+      wind  3 < 4
+    >>> "3 &lt; 4" in Weather()._repr_html_()
+    True
+    """
+
+    def _headline(self) -> str:
+        return repr(self)
+
+    def _facts(self) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def _grid(self) -> Grid | None:
+        return None
+
+    def _remarks(self) -> Sequence[str]:
+        return ()
+
+    def summary(self) -> str:
+        """Return what stands behind the object, for a terminal."""
+        facts, grid = self._facts(), self._grid()
+        width = max((len(name) for name, _ in facts), default=0)
+        parts = [self._headline(), "\n".join(f"  {name:<{width}}  {text}" for name, text in facts)]
+        if grid is not None:
+            parts.append(grid.text())
+        parts.append("\n".join(f"  note: {text}" for text in self._remarks()))
+        return "\n\n".join(part for part in parts if part)
+
+    def _repr_html_(self) -> str:
+        notes = [f"Note: {text}" for text in self._remarks()]
+        return card(self._headline(), self._facts(), self._grid(), notes)
+
+
+def card(
+    headline: str,
+    facts: Sequence[tuple[str, str]] = (),
+    grid: Grid | None = None,
+    lines: Sequence[str] = (),
+) -> str:
+    """Return a card for a notebook; everything in it is escaped.
+
+    Examples
+    --------
+    >>> "<b>" in card("<b>bold</b>", lines=["1 < 2"])
+    False
+    """
+    rows = "".join(
+        f'<tr><th scope="row" style="{LEFT};{FAINT}">{html.escape(name)}</th>'
+        f'<td style="{LEFT}">{html.escape(text)}</td></tr>'
+        for name, text in facts
+    )
+    parts = [
+        f'<p style="margin:.2em 0 .4em"><strong>{html.escape(headline)}</strong></p>',
+        f'<table style="border-collapse:collapse;border:0">{rows}</table>' if rows else "",
+        grid.html() if grid is not None else "",
+        *(f'<p style="margin:.2em 0">{html.escape(line)}</p>' for line in lines),
+    ]
+    return f'<div style="{CARD}">{"".join(parts)}</div>'
+
+
+def number_of(count: float, noun: str, plural: str | None = None) -> str:
+    """Return how many of something there are.
+
+    Examples
+    --------
+    >>> number_of(1, "row"), number_of(4120, "transition"), number_of(2, "entry", "entries")
+    ('1 row', '4,120 transitions', '2 entries')
+    """
+    word = noun if count == 1 else plural or f"{noun}s"
+    return f"{count:,} {word}"
+
+
+def label_text(labels: Sequence[Hashable] | None, number: int) -> str:
+    """Return what a table calls a state or an action: its label, or its number.
+
+    Examples
+    --------
+    >>> label_text(("run", "repair"), 1), label_text(None, 1)
+    ('repair', '1')
+    """
+    return str(int(number)) if labels is None else str(labels[number])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "").removesuffix("%"))
+    except ValueError:
+        return False
+    return True
+
+
+def printable(text: object) -> str:
+    r"""Return text that is safe to print: control characters are shown escaped.
+
+    Names of files and columns come from outside and may hold anything.
+
+    Examples
+    --------
+    >>> print(printable("log\x1b[31m.csv"))
+    log\x1b[31m.csv
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))

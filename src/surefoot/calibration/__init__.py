@@ -1,0 +1,1 @@
+"""How large a set must be: credible and frequentist sizes, weights and shapes."""

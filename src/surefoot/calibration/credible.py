@@ -1,0 +1,230 @@
+"""Ambiguity sets from a posterior: Algorithm 1 of Behzadian et al. (2021), corrected, whole."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.ambiguity.confidence import Confidence
+from surefoot.ambiguity.sets import NORMS, AmbiguitySet, seal
+from surefoot.calibration.levels import (
+    Level,
+    joint_factors,
+    order_statistics,
+    share_level,
+)
+from surefoot.calibration.shapes import Shaping, choose_shape
+from surefoot.calibration.weights import SEARCH, Chosen
+from surefoot.model.mdp import MDP
+from surefoot.posterior.batch import Batch
+from surefoot.posterior.protocol import Posterior, check_draws_wanted
+
+Floats = NDArray[np.float64]
+
+EFFORT = 4
+"""Draws taken by default, in multiples of the fewest that will do: more draws, smaller sets."""
+USUAL_DRAWS = 10_000
+"""The fewest draws taken: in small models they cost milliseconds."""
+DEFAULT_VALUES = 2**28
+"""Fewer where they would be more drawn probabilities than this (some ten seconds)."""
+SHAPE_DRAWS = 20_000
+"""Most draws spent on choosing a shape."""
+SHAPE_SHARE = 3
+"""Of finitely many draws, one in this many goes to the shape."""
+
+
+def credible_set(
+    posterior: Posterior,
+    mdp: MDP,
+    *,
+    delta: float,
+    norm: str = "l1",
+    weights: str | ArrayLike = "uniform",
+    center: str | float | None = None,
+    union: str = "uncertain",
+    rule: str = "strict",
+    draws: int | None = None,
+    rng: np.random.Generator,
+    eta: float = 0.001,
+    passes: int = 1,
+    objective: str = "max",
+) -> AmbiguitySet:
+    """Build a set around the model's rows that holds what the posterior draws, but for delta.
+
+    Every row gets ``{p : ||p - pbar||_w <= psi}`` with ``pbar`` the probabilities of ``mdp``,
+    weights ``w`` chosen for a small span along the optimal values, and ``psi`` an order statistic
+    of the distances of posterior draws. Shape and size use different draws.
+
+    Parameters
+    ----------
+    posterior
+        What the data say; it must have the rows of ``mdp``.
+    mdp
+        The nominal model, for instance with the posterior mean. It must be known before the draws
+        that set the sizes.
+    delta
+        The probability with which the model may lie outside.
+    norm
+        ``"l1"`` or ``"linf"``.
+    weights
+        ``"uniform"``; ``"analytic"`` (those that minimise a bound on the span, by the dual-norm
+        rule); ``"socp"`` (over the centre as well; L1 only); or an array per entry ``(E,)``,
+        ``(S, A)`` or ``(S, A, S)``, chosen without looking at the draws.
+    center
+        The centre of the analytic weights: ``"midrange"`` (usual for L1), ``"median"`` (usual for
+        L-infinity), ``"mean"``, a number, or ``"search"`` for the best on the shape draws. None:
+        the usual one.
+    union
+        What delta is shared over: ``"all"`` rows, the ``"uncertain"`` ones, ``"states"`` (the set
+        then promises only that the rows of one deterministic policy hold, which is what the robust
+        policy needs; strict rule only) or ``"joint"`` (one factor for all sets; pays off where rows
+        are correlated).
+    rule
+        ``"strict"``: with probability ``1 - eta`` over the draws every set is large enough.
+        ``"marginal"``: right on average over the draws.
+    draws
+        Draws for the sizes. None: four times as many as the rule needs and no fewer than 10000, or
+        what the rule needs where the model is large.
+    rng
+        Where the draws come from.
+    eta
+        The probability that the Monte Carlo fails under the strict rule.
+    passes
+        How often weights are chosen: after the first time at the robust value function. The pass
+        with the best robust return on the shape draws wins.
+    objective
+        ``"max"`` for rewards, ``"min"`` for costs: which value function the weights are for.
+
+    Examples
+    --------
+    >>> from surefoot.domains import riverswim
+    >>> from surefoot.posterior.dirichlet import DirichletPosterior
+    >>> rng = np.random.default_rng(0)
+    >>> counts = riverswim().simulate(500, rng)
+    >>> posterior = DirichletPosterior(counts)
+    >>> mdp = counts.to_mdp(discount=0.99, prior=1.0)
+    >>> made = credible_set(posterior, mdp, delta=0.05, norm="l1", weights="analytic", rng=rng)
+    >>> made.confidence.rule, made.confidence.draws
+    ('strict', 10000)
+    """
+    if norm not in NORMS:
+        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, NORMS))}.")
+    if objective not in ("max", "min"):
+        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
+    if not passes >= 1:
+        raise ValueError(f"passes={passes!r}; it must be at least 1.")
+    posterior.check_matches(mdp)
+    level = share_level(mdp, delta=delta, eta=eta, union=union, rule=rule)
+    wants_shape_draws = union == "joint" or (
+        isinstance(weights, str)
+        and weights in ("analytic", "socp")
+        and (passes > 1 or (isinstance(center, str) and center == SEARCH))
+    )
+    seed = _seed(rng)
+    plan = _plan(posterior, mdp, level, draws, seed, wants_shape_draws)
+    shaping = Shaping(mdp=mdp, norm=norm, objective=objective, batch=plan.shape, level=level)
+    chosen = choose_shape(shaping, weights, center, passes)
+    budget = _sizes(plan, shaping, chosen)
+    made = AmbiguitySet(mdp=mdp, norm=norm, budget=budget, weights=chosen.weights)
+    return seal(made, _confidence(level, plan, chosen, norm, rule, seed))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """Which draws shape the sets and which size them; fixed before any of them is seen."""
+
+    shape: Batch | None
+    size: Batch
+    rank: int
+
+
+def _seed(rng: np.random.Generator) -> int:
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "
+            "numpy.random.default_rng(seed)."
+        )
+    return int(rng.integers(0, 2**63))
+
+
+def _plan(
+    posterior: Posterior, mdp: MDP, level: Level, draws: int | None, seed: int, shape: bool
+) -> Plan:
+    available = posterior.num_draws
+    if available is None:
+        return _plan_endless(posterior, mdp, level, draws, seed, shape)
+    _check_center(posterior, mdp)
+    first = 0
+    if shape:
+        first = available // SHAPE_SHARE if draws is None else min(draws, available - draws)
+    size = available - first if draws is None else check_draws_wanted(draws)
+    if first + size > available or (shape and first < 1):
+        aside = " besides those for the shape" if shape else ""
+        raise ValueError(
+            f"draws={size} wanted{aside}, but the posterior has {available} independent draws. Ask "
+            "for fewer, or run the sampler longer."
+        )
+    # One generator for both: a posterior of finitely many draws gives them in a random order.
+    parts = [
+        Batch(posterior=posterior, source=np.random.default_rng((seed, 1)), first=a, last=b)
+        for a, b in ((0, first), (first, first + size))
+    ]
+    return Plan(shape=parts[0] if shape else None, size=parts[1], rank=level.rank(size))
+
+
+def _plan_endless(
+    posterior: Posterior, mdp: MDP, level: Level, draws: int | None, seed: int, shape: bool
+) -> Plan:
+    if draws is None:
+        affordable = DEFAULT_VALUES // max(1, mdp.num_entries)
+        draws = max(level.needed, min(max(EFFORT * level.needed, USUAL_DRAWS), affordable))
+    size = check_draws_wanted(draws)
+    rank = level.rank(size)
+    batches = [
+        Batch.take(posterior, n, np.random.default_rng((seed, number)))
+        for number, n in enumerate((SHAPE_DRAWS, size))
+    ]
+    return Plan(shape=batches[0] if shape else None, size=batches[1], rank=rank)
+
+
+def _check_center(posterior: Posterior, mdp: MDP) -> None:
+    """Refuse a nominal model that is the mean of the very draws that will measure it."""
+    if np.allclose(posterior.mean(), mdp.probability, rtol=0.0, atol=1e-12):
+        raise ValueError(
+            "the model's probabilities are the mean of all draws of this posterior, which would "
+            "measure their distances from themselves. Split the draws (posterior.split), take the "
+            "mean of one part and pass the other; or use probabilities from the counts."
+        )
+
+
+def _sizes(plan: Plan, shaping: Shaping, chosen: Chosen) -> Floats:
+    """Return the budgets: the one step that sees the size batch."""
+    mdp, norm = shaping.mdp, shaping.norm
+    rows = np.flatnonzero(mdp.uncertain_rows)
+    weights = np.ones(mdp.num_entries) if chosen.weights is None else chosen.weights
+    size: Floats
+    if shaping.level.union != "joint":
+        (size,) = order_statistics(
+            plan.size, mdp, norm=norm, weights=weights[None], rank=plan.rank, rows=rows
+        )
+        return size
+    (size,) = shaping.sizes(weights[None])
+    factors = joint_factors(plan.size, mdp, norm=norm, weights=weights, size=size, rows=rows)
+    factor = float(np.partition(factors, plan.rank - 1)[plan.rank - 1])
+    if not np.isfinite(factor):
+        raise ValueError(
+            "a row that never moved among the shape draws moved among the others: no common factor "
+            'fits. Use union="uncertain".'
+        )
+    return size * factor
+
+
+def _confidence(
+    level: Level, plan: Plan, chosen: Chosen, norm: str, rule: str, seed: int
+) -> Confidence:
+    return Confidence(
+        basis="bayesian", delta=level.delta, kind=norm, union=level.union, rule=rule,
+        eta=level.total_eta if rule == "strict" else None,
+        draws=plan.size.draws, shape_draws=0 if plan.shape is None else plan.shape.draws,
+        seed=seed, weights=chosen.name, scale=chosen.scale,
+    )  # fmt: skip

@@ -1,0 +1,262 @@
+"""What the held-out part of a log says about a model and a policy made without it.
+
+The promise of a policy cannot be observed in a log of other behaviour. Two things can: how often
+the held-out part B shows what part A never saw, against the mass that A's posterior left for it;
+and whether the steps of the policy that B happens to contain bring what A expected of them. Passing
+proves little. Failing means that the model of A is wrong in a way that matters.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from surefoot.data.counts import Counts
+
+LEVEL = 0.01
+"""A backtest fails below this, shared by its two tests."""
+SIMULATIONS = 2000
+"""Simulated numbers of new successors: enough for a p-value of half the level."""
+ENOUGH_ROWS = 100
+"""Rows that share the variance about equally, from which their sum is taken as normal."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSuccessors:
+    """How often the held-out part went where the other never did.
+
+    Attributes
+    ----------
+    seen, expected
+        Transitions of B to successors that A did not see in the row: how many, and how many A's
+        posterior expected.
+    tried
+        Transitions of B in rows that A saw at all.
+    p_value
+        The probability of so many or more; small where the posterior leaves too little mass.
+    """
+
+    seen: int
+    expected: float
+    tried: int
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advantage:
+    """What the held-out part says of the steps that the policy takes.
+
+    Attributes
+    ----------
+    statistic
+        ``sum_s d_A(s) [mean_B z - E_A z]``: how much more (less, if negative) the policy's return
+        is, by B's steps; in units of the return.
+    error
+        Its standard error.
+    uncovered
+        The share of ``d_A`` in states where B has no step of the policy.
+    p_value
+        One-sided: small where B's steps are worse than A expected. None without any.
+    """
+
+    statistic: float
+    error: float
+    uncovered: float
+    p_value: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtest:
+    """Both tests, and whether one of them fails at its part of the level."""
+
+    new_successors: NewSuccessors | None
+    advantage: Advantage | None
+    level: float = LEVEL
+
+    @property
+    def p_value(self) -> float | None:
+        """The smaller p-value, doubled for the two tests (Bonferroni); None where neither ran."""
+        ran = [test.p_value for test in (self.new_successors, self.advantage) if test is not None]
+        values = [p for p in ran if p is not None]
+        return min(1.0, len(values) * min(values)) if values else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the held-out part contradicts the model."""
+        return self.p_value is not None and self.p_value < self.level
+
+
+def new_successors(
+    trials: ArrayLike,
+    seen: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    beta: ArrayLike | None = None,
+    draws: ArrayLike | None = None,
+) -> NewSuccessors:
+    """Compare new successors in B with their predictive law under A's posterior.
+
+    Parameters
+    ----------
+    trials, seen
+        ``(R,)``: B's transitions in each row, and how many of them led to a successor that A did
+        not see there.
+    rng
+        Simulates the numbers.
+    beta
+        ``(2, R)``: their mass is Beta(``beta[0]``, ``beta[1]``), rows independent.
+    draws
+        ``(D, R)``: or draws of it from A's posterior, for rows that depend on each other.
+
+    Notes
+    -----
+    The p-value is exact up to simulation: a mass for every row and a binomial number, and
+    ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred independent rows or more
+    share the variance, the sum is normal and is not simulated.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> beta = [[1.0, 1.0], [9.0, 9.0]]  # Beta(1, 9): a tenth unseen
+    >>> new_successors([10, 10], [1, 1], rng, beta=beta).expected
+    2.0
+    >>> new_successors([50, 50], [40, 45], rng, beta=beta).p_value < 0.001
+    True
+    """
+    number, observed = np.asarray(trials, dtype=np.int64), np.asarray(seen, dtype=np.int64)
+    if (beta is None) == (draws is None):
+        raise ValueError("give the unseen mass once: as beta= or as draws=.")
+    mass = np.asarray(draws if beta is None else beta, dtype=np.float64)
+    _check_numbers(number, observed, mass)
+    total = int(observed.sum())
+    if beta is None:
+        expected = float(number @ mass.mean(axis=0))
+        masses = (mass[i % len(mass)] for i in _blocks(len(number)))
+        p_value = _simulated(total, number, masses, rng)
+    else:
+        expected, p_value = _beta_binomial(total, number, mass, rng)
+    return NewSuccessors(seen=total, expected=expected, tried=int(number.sum()), p_value=p_value)
+
+
+def _check_numbers(number: Ints, observed: Ints, mass: Floats) -> None:
+    if mass.ndim != 2 or mass.shape[1:] != number.shape or observed.shape != number.shape:
+        raise ValueError(
+            f"trials {number.shape}, seen {observed.shape} and the unseen mass {mass.shape} must "
+            "be (R,), (R,) and (2, R) or (D, R)."
+        )
+    if np.any(observed > number) or np.any(observed < 0):
+        raise ValueError("seen must lie between 0 and trials in every row.")
+
+
+def _beta_binomial(
+    total: int, number: Ints, beta: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the expected sum of beta-binomial numbers, and the probability of so many or more."""
+    size = beta.sum(axis=0)
+    mean = beta[0] / size
+    variance = number * mean * (1 - mean) * (size + number) / (size + 1)
+    spread, expected = float(variance.sum()), float(number @ mean)
+    if spread > 0 and spread**2 >= ENOUGH_ROWS * float((variance**2).sum()):
+        return expected, float(stats.norm.sf((total - 0.5 - expected) / np.sqrt(spread)))
+    masses = (rng.beta(beta[0], beta[1], (len(i), len(number))) for i in _blocks(len(number)))
+    return expected, _simulated(total, number, masses, rng)
+
+
+def _blocks(rows: int) -> list[Ints]:
+    """Return the numbers of the simulations, in blocks of about a million values."""
+    return np.array_split(np.arange(SIMULATIONS), 1 + SIMULATIONS * rows // 10**6)
+
+
+def _simulated(
+    total: int, number: Ints, masses: Iterable[Floats], rng: np.random.Generator
+) -> float:
+    sums = np.concatenate(
+        [rng.binomial(number, np.clip(mass, 0.0, 1.0)).sum(axis=1) for mass in masses]
+    )
+    return float((1 + np.count_nonzero(sums >= total)) / (1 + len(sums)))
+
+
+def newly_seen(known: Counts, held_out: Counts) -> tuple[Ints, Ints, Ints]:
+    """Return the rows of A that B played, how often, and how often to a successor new to the row.
+
+    Both counts list what was observed, with the same ids for states and actions (parts of one log).
+
+    Examples
+    --------
+    >>> known = Counts.from_arrays([[[3, 0]], [[0, 2]]])
+    >>> row, trials, new = newly_seen(known, Counts.from_arrays([[[1, 4]], [[0, 1]]]))
+    >>> row.tolist(), trials.tolist(), new.tolist()
+    ([0, 1], [5, 1], [4, 0])
+    """
+    rows = _row_keys(known)
+    entries = rows[known.entry_row] * known.num_states + known.successor
+    counted = known.count > 0
+    played = _row_keys(held_out)[held_out.entry_row]
+    key = played * known.num_states + held_out.successor
+    fresh = ~np.isin(key, entries[counted])
+    visited = np.add.reduceat(known.count, known.row_start[:-1]) > 0
+    place = np.minimum(np.searchsorted(rows, played), len(rows) - 1)
+    here = (rows[place] == played) & visited[place]
+    trials = np.bincount(place[here], held_out.count[here], len(rows)).astype(np.int64)
+    new = np.bincount(place[here], (held_out.count * fresh)[here], len(rows)).astype(np.int64)
+    row = np.flatnonzero(trials)
+    return row, trials[row], new[row]
+
+
+def _row_keys(counts: Counts) -> Ints:
+    return counts.row_state * counts.num_actions + counts.row_action
+
+
+def advantage(
+    occupancy: ArrayLike,
+    expected: ArrayLike,
+    variance: ArrayLike,
+    mean: ArrayLike,
+    number: ArrayLike,
+) -> Advantage:
+    """Compare what the policy's steps brought in B with what A expected of them.
+
+    Parameters
+    ----------
+    occupancy
+        ``(S,)``: ``d_A``, the discounted visits of the policy in A's model (of any sum).
+    expected, variance
+        ``(S,)``: mean and variance, in A, of ``z = r + discount v_A(s')`` in the row (s, pi_A(s)).
+    mean, number
+        ``(S,)``: the mean of z over B's steps in that row, and how many there are (0: none, and the
+        mean is not looked at).
+
+    Notes
+    -----
+    ``E_A z`` is itself an estimate: pass the *predictive* variance of a mean over B, or the plain
+    variance for the test in METHODS.md. Where A saw a row's z without any spread, its variance says
+    nothing; those rows count as uncovered unless B agrees exactly.
+
+    Examples
+    --------
+    >>> found = advantage([2.0, 1.0], [1.0, 0.0], [4.0, 1.0], [0.0, np.nan], [16, 0])
+    >>> found.statistic, found.error, round(found.uncovered, 3)
+    (-2.0, 1.0, 0.333)
+    >>> round(found.p_value, 4)
+    0.0228
+    """
+    weight, hoped, spread, got = (
+        np.asarray(x, dtype=np.float64) for x in (occupancy, expected, variance, mean)
+    )
+    size = np.asarray(number)
+    difference = np.where(size > 0, got - hoped, 0.0)
+    known = (size > 0) & ((spread > 0) | (difference == 0))
+    statistic = float(weight[known] @ difference[known])
+    error = float(np.sqrt(np.sum(weight[known] ** 2 * spread[known] / size[known])))
+    total = float(weight.sum())
+    return Advantage(
+        statistic=statistic,
+        error=error,
+        uncovered=float(weight[~known].sum()) / total if total > 0 else 1.0,
+        p_value=float(stats.norm.cdf(statistic / error)) if error > 0 else None,
+    )

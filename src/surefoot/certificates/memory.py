@@ -1,0 +1,117 @@
+"""Whether the early part of an episode predicts its late part, given state and action.
+
+In a Markov world, what a step brings, ``z = r + discount v(s')``, has the same mean whenever its
+row (state and action) is played: what came before in the episode does not help. Where the state
+lacks something that stays with an episode (a type of patient), steps that came out better than
+their rows promise are followed by more such steps, or by fewer.
+
+The statistic is ``T = sum over episodes of g``, ``g = sum_t u_t h_t``, ``h_t = sum_{k<t} w_k``: the
+residual of a step times the sum of the earlier residuals of its episode. Both are taken within
+rows, so that behaviour may choose actions in any way, also by learning. Row means come from *other*
+episodes, and those of ``u`` and of ``w`` from two different halves of the log: with one common mean
+the same error would stand in both factors, and a row that is played often would look as if it had a
+memory. ``T / sqrt(sum g^2)`` is then about normal (a martingale's central limit theorem).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+FEWEST = 30
+"""Episodes that say something, below which nothing is said.
+
+Heavy tails of ``g`` make the statistic's tails lighter, not heavier: it is divided by its own
+spread (for symmetric ``g``, ``P[T > x] <= exp(-x^2/2)`` in any sample).
+"""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """Whether the past of an episode predicts its future.
+
+    Attributes
+    ----------
+    statistic
+        About standard normal without memory; positive where good steps follow good ones.
+    p_value
+        Two-sided; None where too few episodes say anything.
+    informative
+        How many episodes say something: they have a past, in rows that others played too.
+    """
+
+    statistic: float
+    p_value: float | None
+    informative: int
+
+
+def early_and_late(start: Ints, row: Ints, value: Floats, half: NDArray[np.bool_]) -> Memory:
+    """Test whether earlier residuals of an episode predict later ones, row by row.
+
+    Parameters
+    ----------
+    start
+        ``(N+1,)``; episode ``i`` owns the steps ``start[i]:start[i+1]``, in order.
+    row
+        ``(M,)``; the state-action pair of each step.
+    value
+        ``(M,)``; what the step brought: the reward plus the discounted value of the next state,
+        from any fixed value function. One that was estimated from the log as a whole will do.
+    half
+        ``(N,)``; a split of the episodes at random, such as by their buckets.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> start, row = np.arange(0, 1001, 10), np.zeros(1000, dtype=int)
+    >>> half, noise = np.arange(100) % 2 == 0, rng.normal(size=1000)
+    >>> early_and_late(start, row, noise, half).p_value > 0.05
+    True
+    >>> kind = np.repeat(rng.normal(size=100), 10)  # stays with the episode, not in the state
+    >>> early_and_late(start, row, noise + kind, half).p_value < 1e-3
+    True
+    """
+    lengths = np.diff(start)
+    episode = np.repeat(np.arange(len(lengths)), lengths)
+    inside = half[episode]
+    parts = np.zeros(len(lengths))
+    for side in (inside, ~inside):
+        own = _residuals(episode, row, value, side)
+        past = _earlier(start, lengths, _residuals(episode, row, value, ~side))
+        parts += np.bincount(episode, np.where(side, own * past, 0.0), len(lengths))
+    square = float((parts**2).sum())
+    if square == 0:
+        return Memory(statistic=0.0, p_value=None, informative=0)
+    informative = int(np.count_nonzero(parts))
+    statistic = float(parts.sum()) / np.sqrt(square)
+    p_value = 2 * float(stats.norm.sf(abs(statistic)))
+    return Memory(
+        statistic=statistic,
+        p_value=p_value if informative >= FEWEST else None,
+        informative=informative,
+    )
+
+
+def _residuals(episode: Ints, row: Ints, value: Floats, use: NDArray[np.bool_]) -> Floats:
+    """Return each step's value less the mean of its row over the *other* episodes in ``use``.
+
+    0 where no other episode played the row.
+    """
+    rows = int(row.max(initial=-1)) + 1
+    weight = use.astype(np.float64)
+    _, visit = np.unique(row * (int(episode[-1]) + 1) + episode, return_inverse=True)
+    own_count, own_sum = np.bincount(visit, weight), np.bincount(visit, weight * value)
+    count = np.bincount(row, weight, rows)[row] - own_count[visit]
+    total = np.bincount(row, weight * value, rows)[row] - own_sum[visit]
+    return np.where(count > 0.5, value - total / np.maximum(count, 1.0), 0.0)
+
+
+def _earlier(start: Ints, lengths: Ints, residual: Floats) -> Floats:
+    """Return the sum of the residuals before each step of the same episode."""
+    before = np.cumsum(residual) - residual
+    filled = lengths > 0
+    return before - np.repeat(before[start[:-1][filled]], lengths[filled])

@@ -1,0 +1,341 @@
+"""Counts of transitions: what a log says, row by row.
+
+The layout is that of a model: a *row* is one state-action pair, its *entries* are the successors.
+"""
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot._display import Shown, card, number_of
+from surefoot._rows import Ints, RowSparse, freeze_fields
+from surefoot.data import conversions, rewards, summary
+from surefoot.data.packed_rows import check_counts
+from surefoot.data.reward_sums import RewardSums
+from surefoot.data.support import SupportReport, place
+from surefoot.model.mdp import MDP
+
+if TYPE_CHECKING:
+    from surefoot.data.checks import Check
+    from surefoot.data.log import Log
+
+Label = Hashable
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Counts(RowSparse, Shown):
+    """How often each action led from each state to each successor.
+
+    Attributes
+    ----------
+    state_start
+        ``(S+1,)``; the rows of state ``s`` are ``state_start[s]:state_start[s+1]``. A state that
+        was never acted in has none, unless the counts are declared.
+    row_action
+        ``(R,)``; the action of each row, increasing within a state.
+    row_start
+        ``(R+1,)``; the entries of row ``r`` are ``row_start[r]:row_start[r+1]``.
+    successor
+        ``(E,)``; the state each entry leads to, increasing within a row.
+    count
+        ``(E,)``; how often that happened.
+    num_actions
+        The number of distinct action ids.
+    declared
+        True when the entries are all the reachable ones (with zero counts), as in a model; False
+        when they are only what was observed.
+    state_labels, action_labels
+        What people call them, in order of the ids; optional.
+    reward_mean, reward_var
+        ``(E,)``; mean and sample variance of the rewards seen; NaN where never seen (the variance
+        also where seen once), variance 0 where rewards are given. In declared counts every mean is
+        filled. None without rewards.
+    reward_low, reward_high
+        ``(A,)``; the range of rewards seen under each action.
+    reward_model
+        How sure the means are: ``"fixed"`` (exact), ``"normal"`` or ``"bounded"``.
+    reward_range
+        The range that ``"bounded"`` relies on, as given; None means the range seen.
+    reward_sums
+        What the means and variances of a log were computed from; None where they were given.
+    given
+        Rewards known beforehand, which replace those seen.
+    starts
+        ``(S,)``; how many episodes started in each state; None when unknown.
+    terminal
+        ``(S,)``; states that end an episode: absorbing, without reward.
+    unseen
+        The id of the state that stands for all successors never observed, or None.
+    report
+        What the choice of support did; None before there is one.
+    log
+        Where the counts came from; None for arrays.
+
+    Examples
+    --------
+    >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]])
+    >>> counts
+    Counts(6 transitions, 2 states, 1 action, 2 rows visited, 3 entries observed)
+    >>> mdp = counts.to_mdp(discount=0.9, rewards=[[0.0], [1.0]], support="all")
+    >>> mdp.probability.tolist()
+    [0.75, 0.25, 0.0, 1.0]
+    """
+
+    state_start: Ints
+    row_action: Ints
+    row_start: Ints
+    successor: NDArray[np.int32]
+    count: NDArray[Any]
+    num_actions: int
+    declared: bool = False
+    state_labels: tuple[Label, ...] | None = None
+    action_labels: tuple[Label, ...] | None = None
+    reward_mean: Floats | None = None
+    reward_var: Floats | None = None
+    reward_low: Floats | None = None
+    reward_high: Floats | None = None
+    reward_model: str = "fixed"
+    reward_range: tuple[float, float] | None = None
+    reward_sums: RewardSums | None = None
+    given: rewards.GivenRewards | None = None
+    starts: Ints | None = None
+    terminal: NDArray[np.bool_] | None = None
+    unseen: int | None = None
+    report: SupportReport | None = None
+    log: "Log | None" = None
+
+    def __post_init__(self) -> None:
+        freeze_fields(self)
+        check_counts(self)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        counts: ArrayLike,
+        *,
+        rewards: Any = None,
+        support: ArrayLike | None = None,
+        starts: ArrayLike | None = None,
+        state_labels: Sequence[Label] | None = None,
+        action_labels: Sequence[Label] | None = None,
+    ) -> "Counts":
+        """Build counts from a dense ``(S, A, S)`` array of whole numbers.
+
+        Parameters
+        ----------
+        counts
+            How often each action led from each state to each successor.
+        rewards
+            ``(S, A)`` or ``(S, A, S)``, a mapping by labels or a function of labels; exact.
+        support
+            ``(S, A, S)`` booleans: the reachable successors. Given, the counts are declared.
+        starts
+            ``(S,)``: how many episodes started in each state.
+        state_labels, action_labels
+            Optional names, in order of the ids.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 0]], [[0, 2]]], support=np.ones((2, 1, 2)))
+        >>> counts.count.tolist()
+        [3, 0, 0, 2]
+        """
+        fields = conversions.dense_fields(counts, support, starts, state_labels, action_labels)
+        built = cls(**fields)
+        built = built if rewards is None else built.with_rewards(rewards)
+        return built if support is None else replace(built, declared=True)
+
+    @classmethod
+    def on_rows_of(cls, mdp: MDP, count: ArrayLike) -> "Counts":
+        """Return declared counts on the rows, entries, labels and rewards of a model.
+
+        Examples
+        --------
+        >>> from surefoot.domains import riverswim
+        >>> mdp = riverswim().mdp
+        >>> Counts.on_rows_of(mdp, np.full(mdp.num_entries, 2)).visits.tolist()[:3]
+        [2, 4, 2]
+        """
+        return cls(**conversions.fields_on_rows_of(mdp, count))
+
+    @cached_property
+    def visits(self) -> NDArray[Any]:
+        """``(R,)``: how often each row was tried."""
+        if self.num_rows == 0:
+            return self.count[:0]
+        return np.add.reduceat(self.count, self.row_start[:-1])
+
+    @cached_property
+    def is_terminal(self) -> NDArray[np.bool_]:
+        """``(S,)``: which states end an episode."""
+        return np.zeros(self.num_states, np.bool_) if self.terminal is None else self.terminal
+
+    @property
+    def has_rewards(self) -> bool:
+        """Whether rewards were seen or given."""
+        return self.reward_mean is not None
+
+    @property
+    def rewards_vary(self) -> bool:
+        """Whether some entry showed more than one reward."""
+        return self.reward_var is not None and bool(np.any(self.reward_var > 0))
+
+    @cached_property
+    def lowest_reward(self) -> float | None:
+        """The lowest reward a step can bring; a terminal state brings 0. None without rewards."""
+        return rewards.lowest(self)
+
+    def on_support(
+        self, support: Any = None, unvisited: str | None = None, min_visits: int = 0
+    ) -> "Counts":
+        """Return declared counts: the skeleton of a model, every reachable successor listed.
+
+        Parameters
+        ----------
+        support
+            ``"observed"``: the successors seen in the row itself. Every promise then assumes that
+            no other transition exists.
+            ``"action"``: all successors seen anywhere under the same action (and, where that is
+            only one, the unseen state below).
+            ``"all"``: every state.
+            ``"unseen"``: those seen in the row, and one state for all others, absorbing at the
+            lowest reward; the choice for large state spaces.
+            A path or a table: the columns state, action, next_state list them.
+            None: the default, or what these counts already declare.
+        unvisited
+            ``"drop"``: a state-action pair never tried is not offered to the policy (default).
+            ``"prior"``: it is offered, and its row is left to the prior.
+        min_visits
+            Rows tried fewer times are not offered either.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]])
+        >>> counts.on_support("observed").count.tolist()
+        [3, 1, 2]
+        >>> counts.on_support("action").count.tolist()
+        [3, 1, 0, 2]
+        """
+        return place(self, support, unvisited, min_visits)
+
+    def to_mdp(
+        self,
+        *,
+        discount: float,
+        initial: Any = None,
+        support: Any = None,
+        unvisited: str | None = None,
+        min_visits: int = 0,
+        prior: ArrayLike | None = None,
+        rewards: Any = None,
+        unseen: str | None = None,
+    ) -> MDP:
+        """Return the model these counts describe, on the entries of :meth:`on_support`.
+
+        Parameters
+        ----------
+        discount
+            In [0, 1).
+        initial
+            ``"episodes"``: where episodes started; ``"uniform"``; an array. None: episodes where
+            starts are known, else uniform.
+        support, unvisited, min_visits
+            As in :meth:`on_support`.
+        prior
+            Dirichlet parameters: a number, one per row or one per entry; probabilities are then
+            the posterior means (a number or one per row leaves the unseen successor its own
+            ``UNSEEN_PRIOR``). None: the observed frequencies, and a row never tried is uniform.
+        rewards
+            Given rewards, as in :meth:`with_rewards`.
+        unseen
+            Where the unseen state leads after one step at the lowest reward: ``"worst"``, to the
+            state of the log with the smallest value, or ``"absorbing"``, nowhere. None: worst
+            with a prior, absorbing without one.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [1.0]])
+        >>> counts.to_mdp(discount=0.9, prior=1.0, support="all").probability.tolist()[:2]
+        [0.6666666666666666, 0.3333333333333333]
+        """
+        source = self if rewards is None else self.with_rewards(rewards)
+        placed = source.on_support(support, unvisited, min_visits)
+        return conversions.to_mdp(placed, discount, initial, prior, unseen)
+
+    def with_rewards(self, rewards: Any) -> "Counts":
+        """Return the same counts with rewards known beforehand in place of those seen.
+
+        ``rewards`` is a mapping from ``(state, action)`` or ``(state, action, next_state)`` labels,
+        an array ``(S, A)`` or ``(S, A, S)`` in order of the ids, a function of three labels, or a
+        table or file with the columns state, action, reward and perhaps next_state.
+
+        Examples
+        --------
+        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], state_labels=("cold", "warm"))
+        >>> counts = counts.with_rewards(lambda s, a, t: 1.0 if t == "warm" else 0.0)
+        >>> counts.to_mdp(discount=0.9, support="observed").reward.tolist()
+        [0.0, 1.0, 1.0]
+        """
+        return conversions.with_rewards(self, rewards)
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Add new data to old: labels are aligned, counts and rewards put together."""
+        if not isinstance(other, Counts):
+            raise TypeError(f"counts can be added to counts, not to {type(other).__name__}.")
+        from surefoot.data.merge import add  # brings DuckDB, which counts alone do not need
+
+        return add(self, other)
+
+    @property
+    def checks(self) -> "tuple[Check, ...]":
+        """What the log says about the assumptions; empty for counts without a log."""
+        return () if self.log is None else self.log.checks
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of any promise made from these counts should know, in sentences."""
+        return summary.warnings_of(self)
+
+    def summary(self) -> str:
+        """Return what a person wants to know about the data before trusting a result.
+
+        Examples
+        --------
+        >>> print(Counts.from_arrays([[[3, 1]], [[0, 2]]]).summary())
+        6 transitions, given as an array
+        2 states, 1 action; 2 of 2 state-action pairs tried
+        ...
+        """
+        return summary.summarize(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one ``.npz`` file, without pickles."""
+        from surefoot.data.npz_files import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Counts":
+        """Read what :meth:`save` wrote."""
+        from surefoot.data.npz_files import load
+
+        return load(path, Counts)
+
+    def _repr_html_(self) -> str:
+        return card(repr(self), lines=self.summary().splitlines())
+
+    def __repr__(self) -> str:
+        visited = int(np.count_nonzero(self.visits > 0))
+        kind = "reachable" if self.declared else "observed"
+        return (
+            f"Counts({number_of(int(self.count.sum()), 'transition')}, "
+            f"{number_of(self.num_states, 'state')}, {number_of(self.num_actions, 'action')}, "
+            f"{number_of(visited, 'row')} visited, "
+            f"{number_of(self.num_entries, 'entry', 'entries')} {kind})"
+        )

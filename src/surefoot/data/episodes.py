@@ -1,0 +1,346 @@
+"""The episodes of a log: what each earned, how it ended, and which part of the log it is in.
+
+A log is read once more, episode by episode in the order of the steps. Nothing is kept of an
+episode but its hashed label, sums and the first state; a sample of whole episodes is kept, as
+numbers, for the check that looks for memory.
+
+An episode's *bucket* is ``h % 16`` where ``h`` is the number that the first 16 hexadecimal digits
+of ``md5("SEED:LABEL")`` spell. It depends on the seed and the label alone, never on the order of
+rows, so that an episode that goes on in a later log keeps its bucket on every machine.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._rows import Ints, freeze_fields
+from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, gather
+from surefoot.data.columns import Layout, as_names, choose, lay_out, next_names
+from surefoot.data.counts import Counts
+from surefoot.data.episode_kernels import follow
+from surefoot.data.groups import names
+from surefoot.data.log_halves import counted_moves
+from surefoot.data.sources import Connection, find, session
+from surefoot.data.tables import StepColumns, family
+
+ROWS_AT_ONCE = 4_000_000
+"""Longer logs are followed in parts of about this many rows, of whole episodes each."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paths:
+    """Whole episodes, step by step, as numbers.
+
+    Attributes
+    ----------
+    start
+        ``(N+1,)``; the steps of path ``i`` are ``start[i]:start[i+1]``.
+    entry
+        ``(M,)``; the entry of the counts that each step is an instance of.
+    reward
+        ``(M,)``; what it paid.
+    bucket
+        ``(N,)``; the part of the log each path belongs to.
+    """
+
+    start: Ints
+    entry: Ints
+    reward: Floats
+    bucket: Ints
+
+    def __post_init__(self) -> None:
+        freeze_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Episodes:
+    """What the episodes of a log show.
+
+    Attributes
+    ----------
+    discount, seed
+        What the returns were discounted with, and what the labels were hashed with.
+    identity
+        ``(N,)`` hashed labels, increasing.
+    earned
+        ``(N,)``: the discounted return, as far as the episode can be followed.
+    steps
+        ``(N,)``: how many steps that is.
+    ended
+        ``(N,)``: whether it reached a terminal state; otherwise the return goes on, unseen.
+    first
+        ``(N,)``: the id of the first state.
+    parts
+        How often each transition happened in each bucket.
+    paths
+        A sample of whole episodes; all of them in a log of up to four million rows.
+    """
+
+    discount: float
+    seed: int
+    identity: NDArray[np.uint64]
+    earned: Floats
+    steps: Ints
+    ended: NDArray[np.bool_]
+    first: Ints
+    parts: BucketCounts
+    paths: Paths
+
+    def __post_init__(self) -> None:
+        freeze_fields(self)
+
+    def __len__(self) -> int:
+        return len(self.identity)
+
+    @property
+    def bucket(self) -> Ints:
+        """``(N,)``: the bucket of each episode."""
+        return (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
+
+    @property
+    def time_limit(self) -> int | None:
+        """The length at which every unfinished episode was cut, where it is the same for all."""
+        cut = self.steps[~self.ended]
+        same = len(cut) > 0 and cut.min() == cut.max() == self.steps.max()
+        return int(cut[0]) if same else None
+
+
+def identity_of(seed: int, label: Any) -> int:
+    """Return the hashed label of an episode, the same on every platform.
+
+    Examples
+    --------
+    >>> identity_of(0, "patient 7") % 16
+    14
+    >>> identity_of(0, 12) == identity_of(0, "12")
+    True
+    """
+    text = hashlib.md5(f"{seed}:{label}".encode(), usedforsecurity=False).hexdigest()
+    return int(text[:16], 16)
+
+
+def read_episodes(
+    source: Any,
+    counts: Counts,
+    *,
+    discount: float,
+    seed: int = 0,
+    state: Any = "state",
+    action: Any = "action",
+    next_state: Any = "next_state",
+    reward: str | None = "reward",
+    episode: str | None = None,
+    step: str | None = None,
+    terminal: str | None = None,
+    missing: str = "error",
+) -> Episodes:
+    """Follow the episodes of a log that was counted before.
+
+    Parameters
+    ----------
+    source
+        The log that the counts were read from, as :func:`read_transitions` takes it.
+    counts
+        What :func:`read_transitions` returned for it.
+    discount
+        In [0, 1].
+    seed
+        Hashed together with each label, to put episodes into buckets.
+    state, action, next_state, reward, episode, step, terminal, missing
+        As in :func:`read_transitions`. Where rewards were given, they are taken from the counts.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"episode": [1, 1, 2], "step": [0, 1, 0], "state": ["a", "b", "a"],
+    ...        "action": [0, 0, 1], "reward": [1.0, 4.0, 0.0], "next_state": ["b", "z", "b"],
+    ...        "terminal": [False, True, False]}
+    >>> roles = {"episode": "episode", "step": "step", "terminal": "terminal"}
+    >>> episodes = read_episodes(log, read_transitions(log, **roles), discount=0.5, **roles)
+    >>> sorted(zip(episodes.earned.tolist(), episodes.steps.tolist(), episodes.ended.tolist()))
+    [(0.0, 1, False), (3.0, 2, True)]
+    """
+    if not 0 <= discount <= 1:
+        raise ValueError(f"discount={discount}; it must lie in [0, 1].")
+    if isinstance(source, StepColumns):
+        episode, step, terminal = (
+            role if given is None and role in source else given
+            for role, given in zip(source.ROLES, (episode, step, terminal), strict=True)
+        )
+    if episode is None or step is None:
+        raise ValueError(
+            "episodes are told apart by episode= and put in order by step=: pass both."
+        )
+    wanted = {*as_names("state", state), *as_names("action", action), episode, step}
+    wanted |= {*(next_names(state, next_state) or ())}
+    wanted |= {name for name in (reward, terminal) if name is not None}
+    with session() as connection:
+        found = find(connection, source, wanted)
+        columns = choose(
+            list(found.types), found.name, state=state, action=action, next_state=next_state,
+            reward=reward, episode=episode, step=step, terminal=terminal, count=None,
+        )  # fmt: skip
+        layout = lay_out(connection, found, columns)
+        return follow_episodes(
+            connection, layout, counts, discount=discount, seed=seed, drop_missing=missing == "drop"
+        )
+
+
+def follow_episodes(
+    connection: Connection, layout: Layout, counts: Counts, *,
+    discount: float, seed: int, drop_missing: bool,
+) -> Episodes:  # fmt: skip
+    """Follow the episodes of an open log: one pass in the order of episodes and steps."""
+    parts: list[dict[str, Any]] = []
+    sample: Paths | None = None
+    for steps in _ordered_steps(connection, layout, counts, seed, drop_missing):
+        identity, begin = np.unique(steps["id"], return_index=True)
+        start = np.append(begin, len(steps["id"])).astype(np.int64)
+        moves = _as_entries(steps, counts)
+        earned, ended = np.zeros(len(begin)), np.zeros(len(begin), dtype=np.bool_)
+        length = np.zeros(len(begin), dtype=np.int64)
+        follow(
+            start, steps["s"], steps["t"], steps["z"], moves["reward"], discount,
+            earned, length, ended,
+        )  # fmt: skip
+        bucket = (identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
+        parts.append(
+            {
+                "identity": identity, "earned": earned, "steps": length, "ended": ended,
+                "first": steps["s"][begin],
+                "counts": gather(
+                    moves["entry"], np.repeat(bucket, np.diff(start)), moves["reward"]
+                ),
+            }
+        )  # fmt: skip
+        if sample is None:
+            sample = Paths(start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket)
+    total = sum(int(part["counts"].count.sum()) for part in parts)
+    if sample is None or total != counts.count.sum():
+        _refuse_foreign()
+    return _together(parts, sample, counts, discount, seed)
+
+
+def _together(
+    parts: list[dict[str, Any]], sample: Paths, counts: Counts, discount: float, seed: int
+) -> Episodes:
+    per_bucket = parts[0]["counts"]
+    for part in parts[1:]:
+        per_bucket = per_bucket + part["counts"]
+    identity = np.concatenate([part["identity"] for part in parts])
+    order = np.argsort(identity)
+    fields = {
+        name: np.concatenate([part[name] for part in parts])[order]
+        for name in ("earned", "steps", "ended", "first")
+    }
+    starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
+    bucket = (identity[order] % np.uint64(NUM_BUCKETS)).astype(np.int64)
+    np.add.at(starts, (bucket, fields["first"]), 1)
+    return Episodes(
+        discount=discount, seed=seed, identity=identity[order], **fields,
+        parts=per_bucket.with_starts(starts), paths=sample,
+    )  # fmt: skip
+
+
+def _ordered_steps(
+    connection: Connection, layout: Layout, counts: Counts, seed: int, drop_missing: bool
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the steps by episode and in order, some whole episodes at a time."""
+    _register_labels(connection, layout, counts)
+    query = _numbered_steps(layout, seed, drop_missing)
+    total = float(counts.count.sum())
+    shares = max(1, int(np.ceil(total / ROWS_AT_ONCE)))
+    table = f"({query})"
+    if shares > 1:  # the log is parsed once, whatever the number of parts
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE steps AS {query}")
+        table = "steps"
+    for share in range(shares):
+        where = f" WHERE (id // {NUM_BUCKETS}) % {shares} = {share}" if shares > 1 else ""
+        found = connection.execute(
+            f"SELECT * EXCLUDE (k) FROM {table}{where} ORDER BY id, k"
+        ).fetchnumpy()
+        if len(found["id"]):
+            yield {name: np.ascontiguousarray(np.ma.getdata(x)) for name, x in found.items()}
+
+
+def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
+    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r."""
+    episode = layout.columns.episode
+    spelled = "e"
+    if episode is not None and family(layout.types[episode]) == "float":
+        # Whole numbers beside a missing value arrive as decimals; 7.0 and 7 are one label.
+        spelled = "CASE WHEN e = floor(e) THEN e::BIGINT::VARCHAR ELSE e::VARCHAR END"
+    digits = f"substr(md5('{int(seed)}:' || ({spelled})::VARCHAR), 1, 16)"
+    reward = "m.r::DOUBLE" if layout.columns.reward is not None else "0::DOUBLE"
+    joins = "".join(
+        f" {kind} {table}_names AS {letter} ON "
+        + " AND ".join(f"{_text(layout, letter, i)} = {letter}.k{i}" for i in range(size))
+        for letter, table, kind, size in (
+            ("s", "state", "JOIN", len(layout.state_kinds)),
+            ("a", "action", "JOIN", len(layout.action_kinds)),
+            ("t", "state", "LEFT JOIN", len(layout.state_kinds)),
+        )
+    )
+    return (
+        f"SELECT ('0x' || {digits})::UBIGINT AS id, m.k, s.id AS s, a.id AS a, "
+        f"coalesce(t.id, -1)::BIGINT AS t, m.z, {reward} AS r "
+        f"FROM ({counted_moves(layout, drop_missing, rows=False)}) AS m{joins}"
+    )
+
+
+def _text(layout: Layout, letter: str, i: int) -> str:
+    """Return the SQL of one component of a label, spelled as the counts spell it."""
+    kinds = layout.action_kinds if letter == "a" else layout.state_kinds
+    whole = "::BIGINT" if kinds[i] == "float" else ""
+    return f"m.{names(layout, letter)[i]}{whole}::VARCHAR"
+
+
+def _register_labels(connection: Connection, layout: Layout, counts: Counts) -> None:
+    """Make the tables ``state_names`` and ``action_names``: label and id."""
+    for what, labels, size in (
+        ("state", counts.state_labels, len(layout.state_kinds)),
+        ("action", counts.action_labels, len(layout.action_kinds)),
+    ):
+        # The terminal state that is ours has one part only, whatever the states have.
+        named: list[tuple[Any, int]] = [
+            (label if size > 1 else (label,), i)
+            for i, label in enumerate(labels or ())
+            if size == 1 or isinstance(label, tuple)
+        ]
+        table: dict[str, Any] = {
+            f"k{j}": np.array([str(label[j]) for label, _ in named], dtype=np.object_)
+            for j in range(size)
+        }
+        ids = np.array([i for _, i in named], dtype=np.int64)
+        connection.register(f"{what}_names", table | {"id": ids})
+
+
+def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any]:
+    """Find the entry of each step, and its reward; ends without a state go to the extra one."""
+    ended = steps["z"].astype(np.bool_)
+    steps["z"] = ended
+    nameless = ended & ~(counts.is_terminal[steps["t"]] & (steps["t"] >= 0))
+    successor = np.where(nameless, counts.num_states - 1, steps["t"])
+    size, actions = counts.num_states, counts.num_actions
+    keys = (counts.entry_state * actions + counts.entry_action) * size + counts.successor
+    wanted = (steps["s"] * actions + steps["a"]) * size + successor
+    entry = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    if not np.array_equal(keys[entry], wanted):
+        _refuse_foreign()
+    reward = steps["r"]
+    if counts.given is not None and counts.reward_mean is not None:
+        reward = counts.reward_mean[entry]
+    return {"entry": entry, "reward": np.ascontiguousarray(reward, dtype=np.float64)}
+
+
+def _refuse_foreign() -> NoReturn:
+    raise ValueError(
+        "the log holds transitions that were not counted, or lacks some that were. Read episodes "
+        "from the log, and with the columns, that the counts were read from."
+    )

@@ -1,0 +1,140 @@
+"""The SQL that counts a log: one pass over its rows, everything after works on the groups."""
+
+from surefoot.data.columns import Layout
+from surefoot.data.reward_sums import KEPT
+
+MOVE, CUT, AFTER_END, REPEATED, GAP, LEFT_OUT = range(6)
+"""What a row is: a transition, the end of a cut episode, or something that cannot be counted."""
+PART = 25
+"""Multiples of up to 50 bits are split into two parts of this many where squares would overflow."""
+
+
+def names(layout: Layout, letter: str) -> list[str]:
+    """Return s0, s1, ... (or a, t) for the components of a state (an action, a next state)."""
+    size = len(layout.action_kinds if letter == "a" else layout.state_kinds)
+    return [f"{letter}{i}" for i in range(size)]
+
+
+def keys(layout: Layout) -> list[str]:
+    """Return what rows are grouped by; what is the same in every row costs nothing that way."""
+    ended = ["z"] if layout.columns.terminal is not None else []
+    flag = ["flag"] if layout.derived else []
+    return [*names(layout, "s"), *names(layout, "a"), *names(layout, "t"), *ended, *flag]
+
+
+def transitions(layout: Layout, *, drop_missing: bool, rows: bool = False) -> str:
+    """Return the SQL of the log with its next states: s, a, t, z (terminal), flag, r, n, e, k."""
+    listed = flagged(layout, placed_only=drop_missing, rows=rows)
+    if not drop_missing:
+        return listed
+    complete = " AND ".join(f"NOT ({condition})" for condition in missing(layout).values())
+    return f"SELECT * FROM ({listed}) WHERE flag = {CUT} OR ({complete})"
+
+
+def flagged(layout: Layout, *, placed_only: bool, rows: bool = False) -> str:
+    """Return the SQL of all rows with their next state and flag.
+
+    ``placed_only`` leaves out rows without episode or step before rows are put in order; ``rows``
+    adds their place in the log.
+    """
+    ended = "" if layout.columns.terminal is not None else ", false AS z"
+    listed = f"SELECT *{ended} FROM ({layout.select(rows=rows)})"
+    if layout.derived:
+        return _followed(layout, listed, placed_only)
+    return f"SELECT *, {MOVE} AS flag FROM ({listed})"
+
+
+def _followed(layout: Layout, rows: str, placed_only: bool) -> str:
+    """Take each next state from the following row of the episode."""
+    known = " WHERE e IS NOT NULL AND k IS NOT NULL" if placed_only else ""
+    pairs = zip(names(layout, "s"), names(layout, "t"), strict=True)
+    following = ", ".join(f"lead({s}) OVER w AS {t}" for s, t in pairs)
+    # Steps may be times, which rise by any amount; only whole steps of 1 can have gaps.
+    gap = f"WHEN after - k <> 1 THEN {GAP} " if layout.steps_are_numbers else ""
+    return (
+        f"SELECT * EXCLUDE (after, last), CASE WHEN last AND NOT z THEN {CUT} "
+        f"WHEN NOT last AND z THEN {AFTER_END} WHEN after = k THEN {REPEATED} {gap}"
+        f"ELSE {MOVE} END AS flag FROM (SELECT *, {following}, lead(k) OVER w AS after, "
+        f"lead(1) OVER w IS NULL AS last FROM ({rows}){known} "
+        f"WINDOW w AS (PARTITION BY e ORDER BY k))"
+    )
+
+
+def missing(layout: Layout) -> dict[str, str]:
+    """Return, by the name of the column, the SQL condition that a transition lacks it."""
+    columns = layout.columns
+    lacks = {
+        column: f"{name} IS NULL"
+        for letter, names_of in (("s", columns.state), ("a", columns.action))
+        for column, name in zip(names_of, names(layout, letter), strict=True)
+    }
+    for column, name in (("episode", "e"), ("step", "k"), ("count", "n")):
+        if (given := getattr(columns, column)) is not None:
+            lacks[given] = f"{name} IS NULL"
+    if columns.terminal is not None:
+        lacks[columns.terminal] = "z IS NULL"
+    after = columns.next_state or tuple(f"the next {name}" for name in columns.state)
+    lives = " AND NOT coalesce(z, false)" if columns.terminal is not None else ""
+    for column, name in zip(after, names(layout, "t"), strict=True):
+        lacks[column] = f"{name} IS NULL{lives}"
+    if columns.reward is not None:
+        lacks[columns.reward] = "r IS NULL OR isnan(r)"
+    return lacks
+
+
+def group_query(
+    layout: Layout, *, drop_missing: bool, digits: int | None = None, split: int | None = None,
+    wide: bool = False,
+) -> str:  # fmt: skip
+    """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
+
+    ``digits`` is the scale to which rewards are rounded before they are summed. With ``split`` the
+    table also says how many lines are among the first so many rows (``early``). ``wide`` keeps
+    sums of squares in three parts, for weights and for very long logs.
+    """
+    constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
+    grouped = keys(layout)
+    measures = [sql for name, sql in constant.items() if name not in grouped]
+    measures.append("count(*) AS lines")
+    if split is not None:
+        measures.append(f'count(*) FILTER (WHERE "row number" <= {split}) AS early')
+    measures += ["count(e) AS placed"] if layout.columns.episode is not None else []
+    measures += ["count(k) AS ordered"] if layout.columns.step is not None else []
+    where = ""
+    if layout.columns.count is None:
+        measures += ["count(*) AS n"]
+    else:
+        where = " WHERE n <> 0 OR n IS NULL"
+        measures += [
+            "sum(n) AS n", "min(n) AS fewest", "bool_and(n = floor(n)) AS whole",
+            "count(n) AS counted",
+        ]  # fmt: skip
+    rows = transitions(layout, drop_missing=drop_missing, rows=split is not None)
+    if digits is not None:
+        rows = f"SELECT *, {_multiple(digits)} AS q FROM ({rows})"
+        measures += _reward_measures(layout.columns.count is not None, wide)
+    return (
+        f"CREATE OR REPLACE TEMP TABLE groups AS SELECT {', '.join(grouped + measures)} "
+        f"FROM ({rows}){where} GROUP BY {', '.join(grouped)}"
+    )
+
+
+def _multiple(digits: int) -> str:
+    """Return the SQL of a reward as a multiple of the scale; NULL where it is too large for it."""
+    scaled = f"r * 1e{digits}" if digits >= 0 else f"r / 1e{-digits}"
+    # The statistics of files know no NaN, so the condition alone would let it through.
+    return f"CASE WHEN abs(r) <= 1e{KEPT - digits} THEN TRY_CAST({scaled} AS BIGINT) END"
+
+
+def _reward_measures(weighted: bool, wide: bool) -> list[str]:
+    """Return sums of multiples and their squares as wide integers, which no order can change."""
+    weight = "(CASE WHEN abs(n) < 9e15 THEN n ELSE 0 END)::BIGINT::HUGEINT * " if weighted else ""
+    measures = [
+        "count(r) AS rewarded", "count(q) AS scaled", "min(r) AS lowest", "max(r) AS highest",
+        f"sum({weight}q) AS total",
+    ]  # fmt: skip
+    if not (weighted or wide):
+        return [*measures, "sum(q::HUGEINT * q) AS square0"]
+    high, low = f"(q >> {PART})", f"(q & {2**PART - 1})"
+    products = (f"{low} * {low}", f"2 * {high} * {low}", f"{high} * {high}")
+    return measures + [f"sum({weight}({p})) AS square{i}" for i, p in enumerate(products)]

@@ -1,0 +1,107 @@
+"""The files of a log: which ones a path, a folder or a glob stands for, each counted once."""
+
+import os
+from collections.abc import Iterable
+from glob import glob, has_magic
+from pathlib import Path
+from typing import NamedTuple
+
+from surefoot._display import number_of, printable
+
+SUFFIXES = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+class LogFiles(NamedTuple):
+    """The files to read, in order, and sentences about those that were passed over."""
+
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+def log_files(*places: str | os.PathLike[str]) -> LogFiles:
+    """Return the files that some places stand for.
+
+    A folder stands for the logs in it and below, except hidden ones (such as
+    ``.ipynb_checkpoints``, where editors keep copies). A file that is reached by two names, through
+    links or ``..``, is listed once.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", ".a.csv"):
+    ...         _ = (Path(folder) / name).write_text("state")
+    ...     files, notes = log_files(folder, f"{folder}/../{Path(folder).name}/a.csv")
+    >>> [file.name for file in files], len(notes)
+    (['a.csv'], 2)
+    """
+    found = [path for place in places for path in _listed(os.fspath(place))]
+    hidden = [path for place in places for path in _hidden(Path(place))]
+    files = tuple({path.resolve(): path for path in reversed(found)}.values())[::-1]
+    return LogFiles(files, (*_about_hidden(hidden), *_about_repeated(found, files)))
+
+
+def kind_of(path: Path) -> str | None:
+    """Return "csv" or "parquet" by the name of a file; None where it is neither."""
+    name = path.name.lower()
+    return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _listed(place: str) -> list[Path]:
+    path = Path(place)
+    if path.is_dir():
+        found = [file for file in _logs_below(path) if not _is_hidden(file, path)]
+        if not found:
+            raise FileNotFoundError(
+                f"{printable(place)}: the folder holds no log. Logs end in {', '.join(SUFFIXES)}."
+            )
+        return found
+    if path.exists():
+        return [path]
+    if has_magic(place):
+        # Path.glob refuses absolute patterns, which users write.
+        matches = sorted(glob(place, recursive=True))  # noqa: PTH207
+        found = [path for path in map(Path, matches) if path.is_file()]
+        if found:
+            return found
+        raise FileNotFoundError(f"{printable(place)}: no file matches.")
+    raise FileNotFoundError(f"{printable(place)}: there is no such file or folder.")
+
+
+def _hidden(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return []
+    return [file for file in _logs_below(place) if _is_hidden(file, place)]
+
+
+def _logs_below(folder: Path) -> Iterable[Path]:
+    return [p for p in sorted(folder.rglob("*")) if kind_of(p) is not None and p.is_file()]
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _about_hidden(hidden: list[Path]) -> tuple[str, ...]:
+    if not hidden:
+        return ()
+    return (
+        f"{number_of(len(hidden), 'hidden file')} passed over, such as {printable(hidden[0])}. "
+        "Name such a file itself to read it.",
+    )
+
+
+def _about_repeated(found: list[Path], files: tuple[Path, ...]) -> tuple[str, ...]:
+    again = [path for path in found if path not in files]
+    more = len(found) - len(files)
+    if not more:
+        return ()
+    named = again[0] if again else found[0]
+    return (f"{number_of(more, 'file')} named twice and read once, such as {printable(named)}.",)

@@ -1,0 +1,88 @@
+"""Two parts of a log, early and late: the SQL that counts transitions in both."""
+
+from typing import NamedTuple
+
+from surefoot.data.columns import Layout
+from surefoot.data.groups import CUT, GAP, names, transitions
+
+HALVES = "the first and the second half of the log"
+
+
+def hashed(columns: list[str]) -> str:
+    """Return the SQL of one number for several columns."""
+    return f"hash({', '.join(columns)})"
+
+
+def row_hash(layout: Layout) -> str:
+    """Return the SQL of one number for state and action."""
+    return hashed(names(layout, "s") + names(layout, "a"))
+
+
+def counted_moves(layout: Layout, drop_missing: bool, *, rows: bool) -> str:
+    """Return the SQL of the transitions that are counted; ``rows`` adds their place in the log."""
+    moves = transitions(layout, drop_missing=drop_missing, rows=rows)
+    return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({_skipped(drop_missing)})"
+
+
+def _skipped(drop_missing: bool) -> str:
+    # With missing="drop", rows before a gap were left out: what follows them is not their next.
+    return f"{CUT}, {GAP}" if drop_missing else f"{CUT}"
+
+
+class Sides(NamedTuple):
+    """Two parts of a log: the SQL of pair, side, after and n, and what they are called."""
+
+    query: str
+    parts: str
+
+
+def _pair_and_after(layout: Layout) -> str:
+    after = hashed([*names(layout, "t"), "z"])
+    return f"{row_hash(layout)} AS pair, {after} AS after"
+
+
+def halves(layout: Layout, drop_missing: bool, rows: int) -> Sides:
+    """Scan the log once more and tell its halves apart by the numbers of the rows."""
+    moves = counted_moves(layout, drop_missing, rows=True)
+    return Sides(
+        f'SELECT {_pair_and_after(layout)}, "row number" > {rows // 2} AS side, count(*) AS n '
+        f"FROM ({moves}) GROUP BY ALL",
+        HALVES,
+    )
+
+
+def halves_of_groups(layout: Layout, drop_missing: bool) -> Sides:
+    """Take the halves from the table ``groups``."""
+    columns = _pair_and_after(layout)
+    counted = f"FROM groups WHERE flag NOT IN ({_skipped(drop_missing)})"
+    return Sides(
+        f"SELECT {columns}, false AS side, early AS n {counted} AND early > 0 UNION ALL "
+        f"SELECT {columns}, true AS side, n - early AS n {counted} AND early < n",
+        HALVES,
+    )
+
+
+def first_rows(layout: Layout, drop_missing: bool, first: int) -> Sides:
+    """Read the first rows once more; the rest are the table ``groups`` without them.
+
+    Numbering all rows of a text file would read it on one thread, and parse it twice.
+    """
+    columns = _pair_and_after(layout)
+    moves = counted_moves(layout, drop_missing, rows=False)
+    whole = (
+        f"SELECT {columns}, sum(n) AS n FROM groups "
+        f"WHERE flag NOT IN ({_skipped(drop_missing)}) GROUP BY ALL"
+    )
+    early = (
+        f"SELECT {columns}, count(*) AS n FROM (SELECT * FROM ({moves}) LIMIT {first}) GROUP BY ALL"
+    )
+    both = (
+        f"SELECT pair, after, w.n AS n, coalesce(e.n, 0) AS early FROM ({whole}) AS w "
+        f"LEFT JOIN ({early}) AS e USING (pair, after)"
+    )
+    return Sides(
+        f"WITH both_parts AS ({both}) "
+        "SELECT pair, after, false AS side, early AS n FROM both_parts WHERE early > 0 UNION ALL "
+        "SELECT pair, after, true AS side, n - early AS n FROM both_parts WHERE early < n",
+        f"the first {first:,} rows of the log and the rest",
+    )

@@ -1,0 +1,162 @@
+"""Counts in one npz file: arrays as they are, everything else as JSON text, no pickles.
+
+The file holds a digest of all it says, so that damage is noticed. Format 1, which version 0.1
+wrote, had neither the digest nor the exact sums of rewards; it is still read.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._atomic import replacing
+from surefoot._display import printable
+from surefoot.data.checks import Check
+from surefoot.data.log import Log
+from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs
+from surefoot.data.rewards import GivenRewards
+from surefoot.data.support import SupportReport
+from surefoot.model.npz_files import labels_from_plain, plain_labels
+
+if TYPE_CHECKING:
+    from surefoot.data.counts import Counts
+
+FORMATS = ("surefoot counts 1", "surefoot counts 2")
+ARRAYS = (
+    "state_start", "row_action", "row_start", "successor", "count", "reward_mean", "reward_var",
+    "reward_low", "reward_high", "starts", "terminal",
+)  # fmt: skip
+SUMS = ("count", "total", "square", "lowest", "highest")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
+    """Write counts with their labels, rewards, history and checks."""
+    arrays = {name: getattr(counts, name) for name in ARRAYS if getattr(counts, name) is not None}
+    given = counts.given
+    if given is not None and given.function is not None:
+        raise ValueError(
+            "counts whose rewards are a function cannot be saved: a file holds no code. Give the "
+            "rewards as a table or an array."
+        )
+    if given is not None and given.array is not None:
+        arrays["given_array"] = given.array
+    if counts.reward_sums is not None:
+        arrays |= _sums_to_arrays(counts.reward_sums)
+    log = None if counts.log is None else counts.log.settled()
+    about = {
+        "format": FORMATS[-1],
+        "num_actions": counts.num_actions,
+        "declared": counts.declared,
+        "state_labels": plain_labels("state_labels", counts.state_labels),
+        "action_labels": plain_labels("action_labels", counts.action_labels),
+        "reward_model": counts.reward_model,
+        "reward_range": counts.reward_range,
+        "reward_digits": None if counts.reward_sums is None else counts.reward_sums.digits,
+        "unseen": counts.unseen,
+        "given_table": None if given is None or given.table is None else [
+            [plain_labels("the reward table", key), value] for key, value in given.table.items()
+        ],
+        "report": None if counts.report is None else asdict(counts.report),
+        "log": None if log is None else {
+            field.name: getattr(log, field.name)
+            for field in fields(Log) if field.name not in ("pending", "checked")
+        } | {"checked": [asdict(check) for check in log.checked or ()]},
+    }  # fmt: skip
+    text = json.dumps(about)
+    with replacing(path) as file:
+        np.savez_compressed(
+            file, about=np.array(text), digest=np.array(_digest(text, arrays)), **arrays
+        )
+
+
+def _digest(about: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(about.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _sums_to_arrays(sums: RewardSums) -> Arrays:
+    arrays: Arrays = {f"sums_{name}": getattr(sums, name) for name in SUMS}
+    for name in ("total", "square"):
+        integers = getattr(sums, name)
+        arrays[f"sums_{name}"] = to_limbs(integers, limbs_needed(integers))
+    return arrays
+
+
+def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts":
+    """Read what :func:`save` wrote; ``make`` builds the counts from their fields."""
+    place = Path(path)
+    if not place.exists():
+        raise FileNotFoundError(f"{printable(place)}: there is no such file.")
+    try:
+        with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        text = str(arrays.pop("about"))
+        about = json.loads(text)
+        written = about["format"]
+        if written not in FORMATS:
+            raise ValueError(f"the format is {written!r}; this version reads {FORMATS[-1]!r}")
+        digest = arrays.pop("digest", None)
+        if written != FORMATS[0] and (digest is None or str(digest) != _digest(text, arrays)):
+            raise ValueError("what it says does not match its digest: the file was changed")
+        return make(**_fields(about, arrays))
+    except Exception as problem:  # a damaged file can fail anywhere, in any way
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        if isinstance(problem, KeyError):
+            reason = f"it lacks {reason}"
+        raise ValueError(
+            f"{printable(place)}: not a file of saved counts ({printable(reason)[:300]})."
+        ) from None
+
+
+def _fields(about: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
+    found: dict[str, Any] = {name: arrays[name] for name in ARRAYS if name in arrays}
+    given = None
+    if about["given_table"] is not None:
+        table = {labels_from_plain(key) or (): float(value) for key, value in about["given_table"]}
+        given = GivenRewards(table=table)
+    elif "given_array" in arrays:
+        given = GivenRewards(array=arrays["given_array"])
+    bounds = about["reward_range"]
+    return found | {
+        "num_actions": about["num_actions"],
+        "declared": about["declared"],
+        "state_labels": labels_from_plain(about["state_labels"]),
+        "action_labels": labels_from_plain(about["action_labels"]),
+        "reward_model": about["reward_model"],
+        "reward_range": None if bounds is None else (float(bounds[0]), float(bounds[1])),
+        "reward_sums": _sums(about.get("reward_digits"), arrays),
+        "unseen": about["unseen"],
+        "given": given,
+        "report": None if about["report"] is None else SupportReport(**about["report"]),
+        "log": _log(about["log"]),
+    }
+
+
+def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
+    if digits is None:
+        return None
+    parts = {name: arrays[f"sums_{name}"] for name in SUMS}
+    for name in ("total", "square"):
+        parts[name] = from_limbs(parts[name])
+    return RewardSums(digits=digits, **parts)
+
+
+def _log(about: dict[str, Any] | None) -> Log | None:
+    if about is None:
+        return None
+    checked = tuple(Check(**check) for check in about.pop("checked"))
+    lists: Any = {name: labels_from_plain(about.pop(name)) for name in ("names", "notes")}
+    columns: Any = labels_from_plain(about.pop("columns"))
+    return Log(**about, **lists, columns=columns, checked=checked)

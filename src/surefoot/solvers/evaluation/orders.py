@@ -1,0 +1,64 @@
+"""Orders of elimination that fill in little."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.solvers.evaluation.factor_kernels import minimum_degree
+
+Ints = NDArray[np.int64]
+
+Order = tuple[Ints, int, int]
+"""The states in their order, the most entries of a factor, and the multiplications it takes."""
+
+
+def band_order(size: int, source: Ints, target: Ints, widest: float) -> Order | None:
+    """Return an order in which linked states stand near each other: at most ``widest`` places away.
+
+    The given order is kept where it is good already (chains); else reverse Cuthill-McKee. None
+    where a state has more links than such a band has room for.
+
+    Examples
+    --------
+    >>> order, fill, multiplications = band_order(3, np.array([0, 1]), np.array([1, 2]), 10)
+    >>> order.tolist(), fill, multiplications
+    ([0, 1, 2], 3, 6)
+    """
+    natural = np.arange(size)
+    width = int(np.abs(target - source).max(initial=0))
+    if width <= 8 or width**2 <= size:
+        return _banded(natural, width)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    links = csr_array((np.ones(len(source), dtype=np.int8), (source, target)), shape=(size, size))
+    links.sum_duplicates()
+    if np.diff(links.indptr).max() > 2 * widest + 1:
+        return None
+    order = reverse_cuthill_mckee(links, symmetric_mode=False).astype(np.int64)
+    place = np.empty(size, dtype=np.int64)
+    place[order] = natural
+    narrower = int(np.abs(place[target] - place[source]).max())
+    return _banded(order, narrower) if narrower < width else _banded(natural, width)
+
+
+def _banded(order: Ints, width: int) -> Order:
+    return order, len(order) * width, len(order) * width * (width + 1)
+
+
+def minimum_degree_order(size: int, source: Ints, target: Ints, limit: int) -> Order | None:
+    """Return an order of minimum degree; None where it takes more multiplications than a limit.
+
+    Examples
+    --------
+    >>> links = np.array([0, 0, 0]), np.array([1, 2, 3])
+    >>> order, fill, multiplications = minimum_degree_order(4, *links, 100)
+    >>> order.tolist(), fill, multiplications
+    ([1, 2, 0, 3], 3, 6)
+    """
+    links = np.zeros((size, size), dtype=np.bool_)
+    links[source, target] = True
+    links |= links.T
+    np.fill_diagonal(links, False)
+    order, degree, near = np.empty((3, size), dtype=np.int64)
+    work, fill = minimum_degree(links, limit, order, degree, near)
+    return None if work < 0 else (order, int(fill), int(work))

@@ -1,0 +1,73 @@
+"""The rewards of drawn models: certain ones as given, uncertain ones drawn with every model."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.reward_uncertainty import model_uncertain_rewards, negated
+from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.mean_rewards import MeanRewards
+from surefoot.posterior.protocol import Posterior, check_posterior
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rewards:
+    """The rewards of every entry, and which of them are uncertain means (with their counts).
+
+    ``places`` are the entries of the counts that these are; None where they are all of them.
+    """
+
+    fixed: Floats
+    counts: Any
+    uncertain: NDArray[np.bool_]
+    places: Ints | None = None
+
+    def of(self, entries: Ints) -> "Rewards":
+        """Return the rewards of some entries."""
+        places = entries if self.places is None else self.places[entries]
+        return Rewards(
+            fixed=self.fixed[entries], counts=self.counts, uncertain=self.uncertain[entries],
+            places=places,
+        )  # fmt: skip
+
+    def block(self, key: Key, first: int, last: int, entries: Ints) -> Floats:
+        """Return draws ``first`` to ``last - 1`` of one key; one line where all are certain.
+
+        The same key gives the same rewards, whatever the entries and the blocks.
+        """
+        uncertain = self.uncertain[entries]
+        if not uncertain.any():
+            return self.fixed[entries][None]
+        places = entries if self.places is None else self.places[entries]
+        drawn = self.means.draws(key, first, last, places)
+        drawn[:, ~uncertain] = self.fixed[entries[~uncertain]]
+        return drawn
+
+    @cached_property
+    def means(self) -> MeanRewards:
+        """The posterior of the mean rewards."""
+        return MeanRewards(self.counts)
+
+
+def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
+    """Return the model's rewards (costs with the other sign), uncertain where the counts say so.
+
+    A reward that the model does not take from the counts was given by the user and is certain.
+    """
+    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    counts = check_posterior(posterior).counts
+    uncertain = np.zeros(mdp.num_entries, dtype=np.bool_)
+    if counts is not None:
+        uncertain = model_uncertain_rewards(counts, mdp)
+    if objective == "max":
+        return Rewards(fixed=fixed, counts=counts, uncertain=uncertain)
+    # The cautious side of an uncertain mean is the other one: the counts themselves change sign.
+    turned = counts if counts is None or not uncertain.any() else negated(counts)
+    return Rewards(fixed=-fixed, counts=turned, uncertain=uncertain)

@@ -1,0 +1,90 @@
+"""Robust evaluation of the current policy, to a wanted precision, by the cheapest means.
+
+Nature is solved inside, for a policy that stays fixed (the order of Hoffman and Karp): each step
+takes nature's answer at ``v`` and solves the equations of policy and answer, by elimination where
+that is cheap, else by sweeps. Nothing here is trusted: bounds come from a later sweep.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.model.policies import RowPolicy
+from surefoot.solvers.dual_kernels import NOMINAL
+from surefoot.solvers.evaluation.equations import Equations, solve_equations
+from surefoot.solvers.evaluation.evaluator import Evaluator, Links, cheapest, direct_ways, products
+from surefoot.solvers.evaluation.krylov_kernels import relax
+from surefoot.solvers.evaluation.robust_kernels import write_equations
+from surefoot.solvers.row_kernels import Problem
+from surefoot.solvers.sweep_kernels import sweeps_of
+from surefoot.solvers.workspace import Workspace
+
+MAX_NATURE_STEPS = 50
+DIRECT_WORK = 4e9
+"""Most operations of an elimination (two seconds); dearer policies are swept."""
+PATIENCE = 0.05
+"""What the search for an order of elimination may cost, as a share of one evaluation."""
+INNER_SWEEPS = 30
+
+
+def choose_for(problem: Problem, *, direct: bool = True) -> Evaluator:
+    """Return how the policies of a problem are evaluated: by elimination where that can be done."""
+    links = _links(problem)
+    ways = direct_ways(links, DIRECT_WORK, PATIENCE) if direct else []
+    return cheapest(ways) if ways else products(links)
+
+
+def is_direct(evaluator: Evaluator) -> bool:
+    """Tell whether one evaluation gives the value, not a step towards it."""
+    return evaluator.kind != "products"
+
+
+def _links(problem: Problem) -> Links:
+    first_entry = problem.row_start[np.append(problem.first, problem.last[-1])].view(np.int64)
+    size = len(problem.first)
+    source = np.repeat(np.arange(size), np.diff(first_entry))
+    target = problem.successor.astype(np.int64)
+    rows = len(problem.row_start) - 1
+    return Links(size, source, target, len(target) * size / rows)
+
+
+def evaluate_policy(work: Workspace, evaluator: Evaluator, wanted: float) -> None:
+    """Move ``work.v`` to the robust value of ``work.policy``, changes spanning at most ``wanted``.
+
+    Newton's method on nature's side: monotone for a fixed policy, so it cannot cycle. Changes
+    below the rounding allowance are noise.
+    """
+    problem, policy = work.problem, work.policy
+    noise = 2 * work.allowance()
+    lengths = problem.row_start[policy.rows + np.uint64(1)] - problem.row_start[policy.rows]
+    where = np.zeros(len(lengths) + 1, dtype=np.uint64)
+    np.cumsum(lengths, out=where[1:])
+    nature = np.empty(int(where[-1]))
+    robust = problem.family != NOMINAL
+    nature_rows = sweeps_of(problem).nature_rows
+    for step in range(MAX_NATURE_STEPS):
+        if step == 0 or robust:
+            nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])
+        work.move_to(_value(problem, policy, evaluator, where, nature, work.v))
+        if is_direct(evaluator) and not robust:
+            return
+        change = work.policy_change()
+        if change.most - change.least <= max(wanted, noise):
+            return
+
+
+def _value(
+    problem: Problem, policy: RowPolicy, evaluator: Evaluator, where: NDArray[np.uint64],
+    nature: NDArray[np.float64], v: NDArray[np.float64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """Return the value of a policy in nature's model, or ``v`` swept some times towards it."""
+    size = len(problem.first)
+    equations = Equations(
+        np.empty(size + 1, dtype=np.int64), np.empty(len(nature), dtype=np.int64),
+        np.empty(len(nature)), np.empty(size),
+    )  # fmt: skip
+    write_equations(problem, policy.start, policy.rows, policy.share, where, nature, *equations)
+    if is_direct(evaluator):
+        return solve_equations(evaluator, equations, problem.discount, 0.0, v)
+    swept = v.copy()
+    relax(*equations, INNER_SWEEPS, swept)
+    return swept

@@ -1,0 +1,35 @@
+"""All studies on one command line: ``python -m surefoot.studies NAME``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from surefoot.studies import (
+    certificate_coverage,
+    example_one,
+    promises,
+    scale_mismatch,
+    set_coverage,
+    support,
+)
+
+STUDIES: dict[str, Callable[..., Any]] = {
+    "certificate-coverage": certificate_coverage.command,
+    "example-one": example_one.command,
+    "mismatch": scale_mismatch.command,
+    "promises": promises.command,
+    "set-coverage": set_coverage.command,
+    "support": support.command,
+}
+"""By name; the docstring of each is its help. A study that finds a claim refuted exits with 1."""
+
+app = typer.Typer(
+    name="python -m surefoot.studies", add_completion=False, no_args_is_help=True,
+    help="Studies that back the defaults and the promises.", pretty_exceptions_enable=False,
+)  # fmt: skip
+for name, study in STUDIES.items():
+    app.command(name)(study)
+
+if __name__ == "__main__":
+    app()

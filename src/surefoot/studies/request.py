@@ -1,0 +1,179 @@
+"""What to reproduce: domains, methods, and the numbers of samples, draws and data sets."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from surefoot.domains.catalogue import DOMAINS, as_domain
+from surefoot.domains.domain import Domain
+from surefoot.studies.cells import SETTINGS, Cell
+from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, Fit
+from surefoot.studies.published import BASES, DELTAS, METHODS, NOMINAL, Method
+
+SAMPLES, DRAWS = 20, 20
+"""What the paper states."""
+RIVERSWIM_SAMPLES = {"bayesian": 500, "frequentist": 590}
+RIVERSWIM_DRAWS = 1000
+"""What its RiverSwim numbers invert to."""
+
+
+def usual_samples(domain: str, basis: str) -> int:
+    """Return the transitions per state-action pair that the published numbers fit.
+
+    Examples
+    --------
+    >>> usual_samples("riverswim", "bayesian"), usual_samples("machine", "bayesian")
+    (500, 20)
+    """
+    return RIVERSWIM_SAMPLES[basis] if domain == "riverswim" else SAMPLES
+
+
+def usual_draws(domain: str) -> int:
+    """Return the posterior draws that the published numbers fit."""
+    return RIVERSWIM_DRAWS if domain == "riverswim" else DRAWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to reproduce.
+
+    Attributes
+    ----------
+    bases
+        ``"bayesian"`` (table 1 and the rows B of the appendix), ``"frequentist"`` (table 2, rows
+        H), or both.
+    domains
+        Names of the catalogue, or domains of your own under names of their own.
+    deltas, settings
+        Which of them.
+    seeds
+        How many data sets.
+    samples, draws
+        Per state-action pair, and posterior draws; None means what the published numbers fit
+        (paper) and what the rules need (valid).
+    prior
+        Dirichlet parameter of every successor; None takes that of each domain.
+    posterior
+        A name in :data:`surefoot.studies.posteriors.POSTERIORS`, or a function from counts, domain
+        and generator to a posterior on the rows of the domain.
+
+    Examples
+    --------
+    >>> len(list(Request(domains=("machine",), settings=("paper",), seeds=2).cells()))
+    40
+    """
+
+    bases: tuple[str, ...] = BASES
+    domains: tuple[str | Domain, ...] = tuple(NOMINAL)
+    deltas: tuple[float, ...] = DELTAS
+    settings: tuple[str, ...] = SETTINGS
+    seeds: int = 5
+    samples: int | None = None
+    draws: int | None = None
+    prior: float | None = None
+    posterior: str | Fit = DIRICHLET
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("bases", BASES), ("settings", SETTINGS)):
+            for given in getattr(self, name):
+                _check_word(name, given, allowed)
+        _check_domains(self.domains)
+        for delta in self.deltas:
+            if not 0 < delta < 1:
+                raise ValueError(f"delta={delta}; it must lie between 0 and 1.")
+        for name in ("seeds", "samples", "draws"):
+            number = getattr(self, name)
+            if number is not None and not number >= 1:
+                raise ValueError(f"{name}={number}; it must be a whole number, 1 or more.")
+        _check_posterior(self.prior, self.posterior)
+
+    @cached_property
+    def worlds(self) -> dict[str, Domain]:
+        """The domains by name, with the prior asked for."""
+        made = [as_domain(domain) for domain in self.domains]
+        if self.prior is not None:
+            made = [replace(domain, prior=self.prior) for domain in made]
+        return {domain.name: domain for domain in made}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the domains."""
+        return tuple(map(_name, self.domains))
+
+    @property
+    def fit(self) -> Fit:
+        """How counts become a posterior."""
+        return POSTERIORS[self.posterior] if isinstance(self.posterior, str) else self.posterior
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every cell; those of one data set follow each other."""
+        for domain in self.names:
+            for setting in self.settings:
+                for basis in self.bases:
+                    methods = [m for m in METHODS if m.basis == basis and _offers(setting, m)]
+                    for seed in range(self.seeds):
+                        for delta in self.deltas:
+                            for method in methods:
+                                yield self._cell(setting, domain, method, delta, seed)
+
+    def _cell(self, setting: str, domain: str, method: Method, delta: float, seed: int) -> Cell:
+        draws = self.draws or (0 if setting == "valid" else usual_draws(domain))
+        return Cell(
+            setting=setting,
+            domain=domain,
+            method=method,
+            delta=delta,
+            samples=self.samples or usual_samples(domain, method.basis),
+            draws=draws if method.basis == "bayesian" else 0,
+            seed=seed,
+            posterior=self.posterior if isinstance(self.posterior, str) else OWN,
+        )
+
+
+def _offers(setting: str, method: Method) -> bool:
+    """Tell whether a setting has such sets: Bernstein's bound is for frequentist L1 sets."""
+    return setting != "bernstein" or (method.basis, method.norm) == ("frequentist", "l1")
+
+
+def _name(domain: str | Domain) -> str:
+    return domain if isinstance(domain, str) else domain.name
+
+
+def _check_word(name: str, given: object, allowed: tuple[str, ...]) -> None:
+    if given not in allowed:
+        raise ValueError(f"{name}: {given!r}; choose from {', '.join(allowed)}.")
+
+
+def _check_domains(domains: tuple[str | Domain, ...]) -> None:
+    names = tuple(map(_name, domains))
+    for domain, name in zip(domains, names, strict=True):
+        if isinstance(domain, str):
+            _check_word("domains", name, tuple(DOMAINS))
+        elif name in NOMINAL:
+            raise ValueError(
+                f"domains: {name!r} has published numbers, and a model of your own is not theirs. "
+                f"Give the name {name!r} alone, or rename your domain: "
+                "dataclasses.replace(domain, name=...)."
+            )
+        elif not re.fullmatch(r"[\w .,+-]+", name):  # it becomes part of a file's name
+            raise ValueError(
+                f"domains: the name {name!r}; use letters, digits, spaces and any of _ . , + -"
+            )
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"domains: {twice[0]!r} is there twice; give each a name of its own.")
+
+
+def _check_posterior(prior: float | None, posterior: str | Fit) -> None:
+    if isinstance(posterior, str):
+        _check_word("posterior", posterior, tuple(POSTERIORS))
+    if prior is None:
+        return
+    if not 0 < prior < float("inf"):
+        raise ValueError(f"prior={prior}; it must be a finite number above 0.")
+    if isinstance(posterior, str) and posterior != DIRICHLET:
+        raise ValueError(
+            f"prior={prior} is a parameter of Dirichlet rows; posterior={posterior!r} has none. "
+            "Leave one of them out."
+        )

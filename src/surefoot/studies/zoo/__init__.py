@@ -1,0 +1,1 @@
+"""Worlds with known truth, logs of them as they come, and a count of the sentences that break."""

@@ -1,0 +1,186 @@
+"""What a run claims about a world it does not know, and whether it is true."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.studies.zoo.logs import Columns, Log
+from surefoot.studies.zoo.truth import Choice, earned, earned_in, shares_of
+from surefoot.studies.zoo.worlds import World
+
+ROUNDING = 1e-9
+"""A claim is broken when the truth misses it by more than this share."""
+
+Subject = Choice | Literal["behaviour"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Facts:
+    """What the owner of a log knows besides it.
+
+    Attributes
+    ----------
+    discount
+        Per step.
+    steps
+        Episodes that last longer are cut off.
+    initial
+        The distribution of the first state by label; None: what the log shows.
+    reward_range
+        The declared range of rewards; None where nothing was declared.
+    support
+        The declared successors as columns ``state, action, next_state``; None where nothing was.
+    """
+
+    discount: float
+    steps: int
+    initial: Mapping[Any, float] | None = None
+    reward_range: tuple[float, float] | None = None
+    support: Columns | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Claim:
+    """One sentence of a run.
+
+    Attributes
+    ----------
+    kind
+        What the table calls it: ``"promise"``, ``"gain"``, ``"difference"``, ``"upper"``, ...
+    value
+        The number in it; None: the run withheld the sentence (or changed its headline).
+    delta
+        The failure probability the run was asked for.
+    subject, against
+        Whose return, and whose is taken off it: a policy, what was done in the log, or nothing.
+    at_most
+        Whether the value is an upper bound.
+    level
+        How often the sentence may be false; None: delta.
+    steps
+        Count the rewards of so many steps; None: without end.
+    exempt
+        Whether the sentence restricts itself to what the log cannot refute ("within the range
+        seen"): it is shown and not judged.
+    """
+
+    kind: str
+    value: float | None
+    delta: float
+    subject: Subject
+    against: Subject | None = None
+    at_most: bool = False
+    level: float | None = None
+    steps: int | None = None
+    exempt: bool = False
+
+
+class Method(Protocol):
+    """Anything that turns a log into claims."""
+
+    def __call__(
+        self, columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+    ) -> list[Claim]:
+        """Return every sentence that a run on this log would print."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A claim beside the truth.
+
+    Attributes
+    ----------
+    kind, delta, level, claimed, exempt
+        As in the claim; ``claimed`` is None for a sentence withheld.
+    truth
+        What it speaks of, in the world.
+    broken
+        Whether it is false.
+    open_share
+        The share of discounted time that the policy spends in states it says nothing about, where
+        the truth lets it play its worst.
+    """
+
+    kind: str
+    delta: float
+    level: float
+    claimed: float | None
+    truth: float
+    broken: bool
+    exempt: bool
+    open_share: float
+
+
+def facts_of(world: World, log: Log, *, declared: tuple[str, ...] = ()) -> Facts:
+    """Return what the owner of a log may know: ``declared`` names ``"range"`` and ``"support"``.
+
+    Without episodes the first state is part of what must be known.
+    """
+    wrong = set(declared) - {"range", "support"}
+    if wrong:
+        raise ValueError(f"declared={declared!r}; choose from 'range' and 'support'.")
+    initial: dict[Any, float] = {}
+    for label, share in zip(world.labels, world.mdp.initial.tolist(), strict=True):
+        initial[label] = initial.get(label, 0.0) + share
+    return Facts(
+        discount=world.mdp.discount,
+        steps=world.steps,
+        initial=None if log.has_episodes else initial,
+        reward_range=world.reward_range if "range" in declared else None,
+        support=_successors(world) if "support" in declared else None,
+    )
+
+
+def _successors(world: World) -> Columns:
+    mdp = world.mdp
+    row = mdp.entry_row
+    lives = ~world.terminal[mdp.row_state[row]] & (mdp.probability > 0)
+    states = np.array(world.labels)
+    names: tuple[NDArray[Any], ...] = (
+        states[mdp.row_state[row]], np.array(world.actions)[mdp.row_action[row]],
+        states[mdp.successor],
+    )  # fmt: skip
+    columns = zip(("state", "action", "next_state"), names, strict=True)
+    return {name: values[lives] for name, values in columns}
+
+
+def judge(claim: Claim, world: World, log: Log) -> Sentence:
+    """Hold a claim against the world.
+
+    Examples
+    --------
+    >>> from surefoot.studies.zoo.catalogue import make_world
+    >>> from surefoot.studies.zoo.logs import fixed_tries
+    >>> world = make_world("riverswim")
+    >>> log = fixed_tries(world, 1, np.random.default_rng(0))
+    >>> right = Choice(states=world.labels, actions=("right",), policy=np.zeros(6, dtype=int))
+    >>> promise = Claim(kind="promise", value=70_000.0, delta=0.05, subject=right)
+    >>> judge(promise, world, log).broken
+    True
+    """
+    truth, open_share = _value(claim.subject, claim.steps, world, log)
+    if claim.against is not None:
+        truth -= _value(claim.against, claim.steps, world, log)[0]
+    broken = False
+    if claim.value is not None:
+        slack = ROUNDING * (1.0 + abs(claim.value))
+        excess = truth - claim.value if claim.at_most else claim.value - truth
+        broken = not excess <= slack
+    return Sentence(
+        kind=claim.kind, delta=claim.delta,
+        level=claim.delta if claim.level is None else claim.level,
+        claimed=claim.value, truth=truth, broken=broken, exempt=claim.exempt,
+        open_share=open_share,
+    )  # fmt: skip
+
+
+def _value(subject: Subject, steps: int | None, world: World, log: Log) -> tuple[float, float]:
+    """Return what a subject earns, and its share of time in states it says nothing about."""
+    if isinstance(subject, str):
+        return log.earned(world, steps), 0.0
+    shares = shares_of(world, subject)
+    total, open_share = earned(world, shares)
+    return total if steps is None else earned_in(world, shares, steps), open_share

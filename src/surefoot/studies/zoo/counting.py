@@ -1,0 +1,197 @@
+"""Count broken sentences: one line of JSON per cell, replication and method, added as they come.
+
+Stop it at any time and start it again: what stands in the file is not computed twice. A record
+belongs to its cell, replication, method and seed, whatever the code was: take a new folder after a
+change of a method.
+"""
+
+import json
+import multiprocessing
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from surefoot.studies.zoo.catalogue import make_world
+from surefoot.studies.zoo.cells import DELTAS, Cell, find_cells, make_log
+from surefoot.studies.zoo.claims import Sentence, facts_of, judge
+from surefoot.studies.zoo.methods import find_method
+from surefoot.studies.zoo.truth import optimum
+from surefoot.studies.zoo.worlds import World
+
+FILE = "records.jsonl"
+
+Told = Callable[["Record"], None]
+
+
+class Job(NamedTuple):
+    """One replication of a cell by one method; also the key of its record."""
+
+    cell: str
+    replication: int
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What one replication found.
+
+    Attributes
+    ----------
+    job
+        Which one.
+    optimum
+        What the best policy earns.
+    behaviour
+        What behaviour earns: per episode of the log, without end.
+    seconds
+        What the method took, the log not included.
+    sentences
+        Every sentence, for every delta.
+    """
+
+    job: Job
+    optimum: float
+    behaviour: float
+    seconds: float
+    sentences: tuple[Sentence, ...]
+
+    def to_json(self) -> str:
+        """Return the record as one line."""
+        facts = {name: getattr(self, name) for name in ("optimum", "behaviour", "seconds")}
+        told = [asdict(sentence) for sentence in self.sentences]
+        return json.dumps({**self.job._asdict(), **facts, "sentences": told}, allow_nan=True)
+
+    @classmethod
+    def from_json(cls, line: str) -> "Record":
+        """Return a record from its line."""
+        facts: dict[str, Any] = json.loads(line)
+        job = Job(*(facts.pop(name) for name in Job._fields))
+        sentences = tuple(Sentence(**told) for told in facts.pop("sentences"))
+        return cls(job=job, sentences=sentences, **facts)
+
+
+@lru_cache(maxsize=4)
+def _world(name: str, seed: int) -> World:
+    return make_world(name, seed)
+
+
+def replicate(job: Job) -> Record:
+    """Draw a log, let the method speak about it at each delta, and hold it against the truth.
+
+    All methods of a replication meet the same log, so that they can be compared in pairs.
+
+    Examples
+    --------
+    >>> record = replicate(Job("lake4-tries", 0, "0.1-frequentist", 0))
+    >>> [(sentence.kind, sentence.delta) for sentence in record.sentences]
+    [('frequentist promise', 0.05), ('frequentist promise', 0.2)]
+    """
+    (cell,) = find_cells(None, [job.cell])
+    # Names, not places in the list: a new cell must not change the logs of the others.
+    entropy = [job.seed, zlib.crc32(cell.name.encode()), job.replication]
+    log_rng, method_rng = np.random.default_rng(entropy).spawn(2)
+    world = _world(cell.world, job.replication + 1 if cell.fresh else 0)
+    log = make_log(cell, world, log_rng)
+    facts, method = facts_of(world, log, declared=cell.declared), find_method(job.method)
+    began = time.perf_counter()
+    claims = [claim for delta in DELTAS for claim in method(log.columns, facts, delta, method_rng)]
+    seconds = time.perf_counter() - began
+    return Record(
+        job=job, optimum=optimum(world), behaviour=log.earned(world), seconds=seconds,
+        sentences=tuple(judge(claim, world, log) for claim in claims),
+    )  # fmt: skip
+
+
+def jobs_of(
+    cells: Iterable[Cell], methods: Sequence[str], replications: int | None, seed: int
+) -> list[Job]:
+    """Return the jobs of cells; ``replications`` None takes each cell's own number."""
+    return [
+        Job(cell.name, turn, method, seed)
+        for cell in cells
+        for turn in range(cell.replications if replications is None else replications)
+        for method in methods
+    ]
+
+
+def read_records(folder: Path) -> list[Record]:
+    """Return the records of a folder; none where there is no file."""
+    file = folder / FILE
+    if not file.exists():
+        return []
+    return [Record.from_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def count(
+    jobs: Sequence[Job], folder: Path, *, processes: int = 1, told: Told | None = None
+) -> list[Record]:
+    """Do the jobs that are not done, and return the records of all of them.
+
+    Parameters
+    ----------
+    jobs
+        What to do.
+    folder
+        Where the records stand, or will.
+    processes
+        How many work at once.
+    told
+        Called with every new record.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _mend(folder / FILE)
+    done = {record.job: record for record in read_records(folder)}
+    missing = [job for job in jobs if job not in done]
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        for record in _work(missing, processes):
+            file.write(record.to_json() + "\n")
+            file.flush()
+            done[record.job] = record
+            if told is not None:
+                told(record)
+    return [done[job] for job in jobs]
+
+
+def _mend(file: Path) -> None:
+    """Cut off a last line that was interrupted while it was written."""
+    if file.exists():
+        content = file.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            file.write_bytes(content[:whole])
+
+
+def _work(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
+    if processes <= 1:
+        yield from map(replicate, jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    turn = context.Value("i", 0)
+    with ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_take_a_core, initargs=(turn,)
+    ) as pool:
+        pending = [pool.submit(replicate, job) for job in jobs]
+        try:
+            for future in as_completed(pending):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _take_a_core(turn: Any) -> None:
+    """Pin this process to a core of its own: workers that all use all cores hinder each other."""
+    with turn.get_lock():
+        number = turn.value
+        turn.value += 1
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[number % len(cores)]})

@@ -1,0 +1,141 @@
+"""The methods that the zoo judges, by name.
+
+The first is what version 0.1 did by default, through the public functions. A new method is one
+function and one line in :data:`METHODS`; nothing else here depends on how promises are made.
+"""
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.calibration.frequentist import frequentist_set
+from surefoot.certificates.comparison import compare
+from surefoot.certificates.frequentist import certify_frequentist
+from surefoot.certificates.optimize import optimize
+from surefoot.certificates.policies import behaviour_policy
+from surefoot.data.counts import Counts
+from surefoot.data.transitions import read_transitions
+from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.solvers.solver import solve
+from surefoot.studies.zoo.claims import Claim, Facts, Method
+from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.truth import Choice
+
+DRAWS, LARGE_DRAWS, LARGE = 1000, 500, 100
+"""Posterior draws of a replication, and fewer above so many states: enough for strict ranks at
+delta .05, and quick."""
+PRIOR = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Read:
+    """A log as version 0.1 read it: counts on the successors taken as possible, and the model."""
+
+    counts: Counts
+    mdp: MDP
+
+    def choice(self, policy: NDArray[Any]) -> Choice:
+        """Return a policy in the words of the log; it says nothing where the log never acted."""
+        known = np.zeros(self.mdp.num_states, dtype=np.bool_)
+        known[self.counts.row_state[self.counts.visits > 0]] = True
+        return Choice(
+            states=self.mdp.state_labels or (), actions=self.mdp.action_labels or (),
+            policy=policy, known=known,
+        )  # fmt: skip
+
+    @property
+    def within_range_seen(self) -> bool:
+        """Whether the sentence restricts itself to rewards within the range seen."""
+        return self.counts.reward_model == "bounded" and self.counts.reward_range is None
+
+
+def read_log(columns: Columns, facts: Facts, *, prior: float | None) -> Read:
+    """Count a log and make the model of it, declared facts included."""
+    episode, step = ("episode", "step") if "episode" in columns else (None, None)
+    counts = read_transitions(
+        columns, episode=episode, step=step, terminal="terminal", reward_range=facts.reward_range
+    )
+    placed = counts.on_support(facts.support)
+    mdp = placed.to_mdp(
+        discount=facts.discount, prior=prior, initial=_initial(placed, facts)
+    )  # fmt: skip
+    return Read(counts=placed, mdp=mdp)
+
+
+def _initial(counts: Counts, facts: Facts) -> NDArray[np.float64] | None:
+    """Return the declared first states in the order of the counts; None: what the log shows."""
+    if facts.initial is None:
+        return None
+    found = np.array([facts.initial.get(label, 0.0) for label in counts.state_labels or ()])
+    return np.asarray(found / found.sum())
+
+
+def version_0_1(
+    columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+) -> list[Claim]:
+    """Return the sentences of version 0.1 with its defaults: promise, limit, gain, difference.
+
+    The difference is that to the most frequent action of every state, a rule of thumb that people
+    bring. The limit ("no policy can be promised more") is false when the policy earns more in more
+    than ``1 - delta`` of all cases, so that is its level.
+    """
+    read = read_log(columns, facts, prior=PRIOR)
+    posterior, mdp = DirichletPosterior(read.counts, prior=PRIOR), read.mdp
+    draws = DRAWS if mdp.num_states <= LARGE else LARGE_DRAWS
+    result = optimize(posterior, mdp, delta=delta, draws=draws, rng=rng)
+    done = behaviour_policy(read.counts, mdp)
+    usual = np.argmax(np.where(mdp.available, done, -1.0), axis=1)
+    policy, thumb = read.choice(result.policy), read.choice(usual)
+
+    def better(other: NDArray[Any]) -> float:
+        made = compare(result.policy, other, posterior, mdp, delta=delta, draws=draws, rng=rng)
+        return made.difference_lower_bound
+
+    certificate, exempt = result.certificate, read.within_range_seen
+    return [
+        Claim(kind="promise", value=certificate.lower_bound, delta=delta, subject=policy,
+              exempt=exempt),
+        Claim(kind="upper", value=certificate.upper_bound, delta=delta, subject=policy,
+              at_most=True, level=1 - delta, exempt=exempt),
+        Claim(kind="gain", value=better(done), delta=delta, subject=policy, against="behaviour",
+              exempt=exempt),
+        Claim(kind="difference", value=better(usual), delta=delta, subject=policy, against=thumb,
+              exempt=exempt),
+    ]  # fmt: skip
+
+
+def frequentist_0_1(
+    columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+) -> list[Claim]:
+    """Return the promise of version 0.1 without a prior: the worst model of a confidence set."""
+    del rng
+    read = read_log(columns, facts, prior=None)
+    ambiguity = frequentist_set(read.counts, read.mdp, delta=delta)
+    policy = solve(read.mdp, ambiguity).policy
+    certificate = certify_frequentist(policy, ambiguity, read.mdp)
+    return [
+        Claim(kind="frequentist promise", value=certificate.lower_bound, delta=delta,
+              subject=read.choice(policy), exempt=read.within_range_seen)
+    ]  # fmt: skip
+
+
+METHODS: dict[str, Method] = {"0.1": version_0_1, "0.1-frequentist": frequentist_0_1}
+
+
+def find_method(name: str) -> Method:
+    """Return the method of that name.
+
+    Examples
+    --------
+    >>> find_method("0.1") is version_0_1
+    True
+    """
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"there is no method {name!r}{hint}. Choose one of {', '.join(METHODS)}.")
+    return METHODS[name]

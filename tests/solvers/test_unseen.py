@@ -1,0 +1,91 @@
+"""Where the unseen leads."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from surefoot.solvers.unseen import known_states, landing_of
+
+
+def as_logged(declared):
+    """What a log shows of declared counts: seen successors and seen rewards alone."""
+    counts = np.zeros((declared.num_states, declared.num_actions, declared.num_states), int)
+    counts[declared.dense_index] = declared.count
+    rewards = np.full(counts.shape, np.nan)
+    rewards[declared.dense_index] = np.where(declared.count > 0, declared.reward_mean, np.nan)
+    return sf.Counts.from_arrays(counts, rewards=rewards, state_labels=declared.state_labels)
+
+
+def logged(domain, samples, seed=0):
+    return as_logged(domain.simulate(samples, np.random.default_rng(seed)))
+
+
+def pointed_at(mdp, target):
+    successor = mdp.successor.copy()
+    successor[mdp.row_start[mdp.state_start[-2]]] = target
+    return replace(mdp, successor=successor)
+
+
+@pytest.mark.parametrize("domain", [sf.riverswim, sf.machine_replacement, sf.inventory])
+def test_no_other_state_of_the_log_is_worse_for_the_best_policy(domain):
+    """Nature's best reply: pointing the unseen elsewhere never lowers an optimal value."""
+    mdp = logged(domain(), 5).to_mdp(discount=0.95, prior=1.0)
+    unseen = mdp.num_states - 1
+    chosen = sf.solve(mdp, tolerance=1e-7)
+    assert landing_of(mdp, unseen) == int(np.argmin(chosen.value[:-1]))
+    for state in range(unseen):
+        other = sf.solve(pointed_at(mdp, state), tolerance=1e-7)
+        assert np.all(other.upper >= chosen.lower)
+    absorbing = sf.solve(pointed_at(mdp, unseen), tolerance=1e-7)
+    assert np.all(absorbing.lower <= chosen.upper)
+
+
+def test_absorbing_on_request_and_without_a_prior():
+    counts = logged(sf.riverswim(), 20)
+    for options in ({"prior": 1.0, "unseen": "absorbing"}, {}):
+        mdp = counts.to_mdp(discount=0.95, **options)
+        assert landing_of(mdp, mdp.num_states - 1) == mdp.num_states - 1
+    asked = counts.to_mdp(discount=0.95, unseen="worst")
+    assert landing_of(asked, 6) != 6
+    with pytest.raises(ValueError, match="unseen='best'; choose 'worst' or 'absorbing'"):
+        counts.to_mdp(discount=0.95, unseen="best")
+
+
+def test_states_never_left_say_nothing_and_terminal_states_do():
+    counts = np.zeros((4, 1, 4), int)
+    counts[0, 0, 1], counts[0, 0, 2], counts[1, 0, 0] = 3, 1, 2
+    log = sf.Counts.from_arrays(counts, rewards=np.ones((4, 1)))
+    assert known_states(log.on_support()).tolist() == [0, 1]
+    mdp = log.to_mdp(discount=0.9, prior=1.0)
+    assert landing_of(mdp, 4) in (0, 1)  # 2 and 3 are absorbing at the lowest reward: a guess too
+
+
+def test_promises_name_the_state_and_match_the_posterior():
+    counts = logged(sf.machine_replacement(), 20)
+    posterior = sf.DirichletPosterior(counts)
+    mdp = counts.to_mdp(discount=0.95, prior=1.0)
+    policy = sf.solve(mdp).policy
+    rng = np.random.default_rng(1)
+    certificate = sf.certify(policy, posterior, mdp, delta=0.1, draws=500, rng=rng)
+    name = mdp.state_labels[landing_of(mdp, mdp.num_states - 1)]
+    assert f"leads to no state worse than {name!r}" in certificate.sentence
+    assert sf.verify(certificate, posterior, mdp).stands
+    cautious = counts.to_mdp(discount=0.95, prior=1.0, unseen="absorbing")
+    lower = sf.certify(policy, posterior, cautious, delta=0.1, draws=500, rng=rng)
+    assert lower.lower_bound < certificate.lower_bound
+    assert "leads to nothing worse than the lowest reward seen" in lower.sentence
+    assert not sf.verify(certificate, posterior, cautious).stands  # another model
+
+
+def test_only_the_loops_of_a_posterior_may_lead_elsewhere():
+    counts = logged(sf.machine_replacement(), 20)
+    posterior = sf.DirichletPosterior(counts)
+    mdp = counts.to_mdp(discount=0.95, prior=1.0)
+    assert posterior.matches(mdp)
+    first = mdp.row_start[:-1][np.diff(mdp.row_start) > 1]
+    at = first[mdp.successor[first] > 0][0]
+    successor = mdp.successor.copy()
+    successor[at] -= 1
+    assert not posterior.matches(replace(mdp, successor=successor))
