@@ -62,6 +62,7 @@ PUBLIC = (
     "Domain",
     "GuaranteeCurve",
     "HierarchicalPosterior",
+    "LearnedPosterior",
     "MDP",
     "Posterior",
     "PosteriorDraws",

@@ -20,6 +20,7 @@ from .domains.garnet import garnet as garnet
 from .domains.garnet import river_chain as river_chain
 from .posterior.protocol import Posterior as Posterior
 from .posterior.dirichlet import DirichletPosterior as DirichletPosterior
+from .posterior.learned import LearnedPosterior as LearnedPosterior
 from .posterior.draws import PosteriorDraws as PosteriorDraws
 from .posterior.hierarchical import HierarchicalPosterior as HierarchicalPosterior
 from .posterior.pooled import fit_pooled as fit_pooled

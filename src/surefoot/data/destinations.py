@@ -8,12 +8,13 @@ An unseen successor of the row (s, a) is taken to come from one of four parts:
 * the *rest*: somewhere no pattern points to. Nothing is known about it, so it is charged as the
   worst state of the log.
 
-How much each part deserves is learned by leaving out the successors that a row showed just once, one
-at a time, and asking which part would have named them.
+How much each part deserves is learned by leaving out the successors that a row showed just once,
+one at a time, and asking which part would have named them.
 """
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ the rows that had none yet for safe."""
 PRIOR_SHARES = (0.5, 0.5, 0.5, 0.25)
 """Dirichlet parameters of the parts and the rest before any successor was left out."""
 ROUNDS = 200
-SMALL, MOST_OF_SMALL = 100_000, 64
-"""Counts with fewer entries list this many candidates a part; larger ones as many as were seen."""
+CANDIDATES, MOST_EACH = 20_000, 64
+"""About how many candidates a part lists over all rows, and at most in one row. Large models list
+a third of the number of successors a row has shown, so that no model doubles."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,16 +84,16 @@ def learn_destinations(counts: Any) -> Destinations:
     patterns = _Patterns(counts)
     start, states, weights = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
     left_out: list[Floats] = []
-    small = counts.num_entries <= SMALL
+    usual = min(MOST_EACH, CANDIDATES // max(1, counts.num_rows))
     for row in range(counts.num_rows):
         seen, number = patterns.seen(row)
         pools = patterns.pools(row, seen)
-        most = MOST_OF_SMALL if small else max(2, len(seen) // 2)
-        for state, rows in pools:
+        most = max(2, usual, len(seen) // 3)
+        for part, (state, rows) in enumerate(pools):
             new = ~np.isin(state, seen)
-            kept = np.argsort(-rows[new], kind="stable")[:most]
+            kept, weight = _sampled(rows[new], most, (row, part))
             states.append(state[new][kept])
-            weights.append(rows[new][kept] / max(rows[new].sum(), 1))
+            weights.append(weight)
             start.append(start[-1] + len(kept))
         if number.sum() > 1:
             for successor in seen[number == 1]:
@@ -102,6 +104,35 @@ def learn_destinations(counts: Any) -> Destinations:
         weight=np.concatenate(weights),
         shares=_learned_shares(np.array(left_out).reshape(-1, len(PARTS) + 1)),
     )
+
+
+def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -> Destinations:
+    """Return the candidates that declared counts list, with the rest as the last part.
+
+    In an open row the rest is the unseen state; in a row whose successors are all declared it is
+    every one of them that was not seen, with equal weights.
+    """
+    parts, states = len(PARTS), counts.num_states
+    owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
+    keys = counts.entry_row.astype(np.int64) * states + counts.successor
+    listed = np.isin(owner // parts * states + found.state, keys)
+    new = np.flatnonzero(counts.count == 0)
+    is_rest = np.ones(len(new), dtype=np.bool_)
+    if counts.unseen is not None:
+        is_rest = (counts.successor[new] == counts.unseen) | ~open_rows[counts.entry_row[new]]
+    row = counts.entry_row[new[is_rest]].astype(np.int64)
+    size = np.bincount(row, minlength=counts.num_rows)
+    slot = np.concatenate(
+        ((owner // parts * (parts + 1) + owner % parts)[listed], row * (parts + 1) + parts)
+    )
+    weight = np.concatenate((found.weight[listed], 1.0 / size[row]))
+    state = np.concatenate((found.state[listed], counts.successor[new[is_rest]]))
+    order = np.argsort(slot, kind="stable")
+    start = np.searchsorted(slot[order], np.arange(counts.num_rows * (parts + 1) + 1))
+    return Destinations(
+        start=start, state=state[order].astype(np.int64), weight=weight[order],
+        shares=found.shares,
+    )  # fmt: skip
 
 
 class _Patterns:
@@ -164,15 +195,27 @@ def _rows_showing(group: Ints, what: Ints, size: int) -> list[tuple[Ints, Floats
     span = int(what.max(initial=0)) - low + 1
     key, rows = np.unique(group.astype(np.int64) * span + (what - low), return_counts=True)
     ends = np.searchsorted(key, np.arange(size + 1) * span)
-    return [
-        (key[a:b] % span + low, rows[a:b].astype(np.float64))
-        for a, b in zip(ends[:-1], ends[1:], strict=True)
-    ]
+    return [(key[a:b] % span + low, rows[a:b].astype(np.float64)) for a, b in pairwise(ends)]
 
 
 def _by_others(state: Ints, rows: Floats, seen: Ints, fewest: int) -> tuple[Ints, Floats]:
     others = rows - np.isin(state, seen)
     return state[others >= fewest], others[others >= fewest]
+
+
+def _sampled(weight: Floats, most: int, place: tuple[int, int]) -> tuple[Ints, Floats]:
+    """Return which candidates are listed, and their shares: all, or a sample of equal steps.
+
+    Systematic sampling: a candidate is listed as often as its weight says on average over rows, so
+    that what is left out of one row is not left out of all.
+    """
+    if len(weight) <= most:
+        return np.arange(len(weight)), weight / max(weight.sum(), 1.0)
+    begin = np.random.default_rng([*place]).random()
+    steps = (begin + np.arange(most)) / most * weight.sum()
+    taken = np.minimum(np.searchsorted(np.cumsum(weight), steps), len(weight) - 1)
+    kept, times = np.unique(taken, return_counts=True)
+    return kept, times / most
 
 
 def _named_by(successor: int, seen: Ints, pools: list[tuple[Ints, Floats]], states: int) -> Floats:
@@ -198,4 +241,5 @@ def _learned_shares(named: Floats) -> Floats:
         before, share = share, (prior + explained.sum(axis=0)) / (prior.sum() + len(named))
         if np.abs(share - before).max() < 1e-9:
             break
-    return prior + explained.sum(axis=0)
+    learned: Floats = prior + explained.sum(axis=0)
+    return learned

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from surefoot._rows import Ints, pack
 from surefoot.data import rewards
+from surefoot.data.additive import fit_additive
+from surefoot.data.destinations import PARTS, learn_destinations
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
@@ -21,7 +23,8 @@ DEFAULT_SUPPORT = "unseen"
 UNSEEN_PRIOR = 0.5
 """Dirichlet parameter of the unseen successor; picked together with the support."""
 
-SUPPORTS = ("observed", "action", "all", "unseen")
+LEARNED = "learned"
+SUPPORTS = ("observed", "action", "all", "unseen", LEARNED)
 UNVISITED = ("drop", "prior")
 UNSEEN_LABEL = "unseen"
 MOST_ENTRIES = 200_000_000
@@ -35,7 +38,8 @@ class SupportReport:
     Attributes
     ----------
     support
-        ``"observed"``, ``"action"``, ``"all"``, ``"unseen"``, or ``"listed"`` for a given one.
+        ``"observed"``, ``"action"``, ``"all"``, ``"unseen"``, ``"learned"``, or ``"listed"`` for a
+        given one.
     unvisited, min_visits
         The options used.
     unvisited_rows
@@ -62,7 +66,9 @@ class SupportReport:
     @property
     def filled_low(self) -> bool:
         """Whether the lowest reward stands for something never seen: for costs, the best case."""
-        return self.support == "unseen" or self.stuck_states > 0 or self.filled_rewards > 0
+        return (
+            self.support in ("unseen", LEARNED) or self.stuck_states > 0 or self.filled_rewards > 0
+        )
 
 
 class Entries(NamedTuple):
@@ -158,10 +164,12 @@ def _inferred(counts: "Counts", chosen: str, rows: _Rows) -> Entries:
     seen = Entries(
         counts.entry_state, counts.entry_action, counts.successor.astype(np.int64)
     ).where(counts.count > 0)
-    if chosen in ("observed", "unseen"):
+    if chosen in ("observed", "unseen", LEARNED):
         own = seen.where(_is_offered(counts, rows, seen))
         if chosen == "observed":
             return own
+        if chosen == LEARNED:
+            own = _with_candidates(counts, own, rows)
         extra = Entries(rows.state, rows.action, np.full(len(rows.state), unseen))
         return Entries(*(np.concatenate(pair) for pair in zip(own, extra, strict=True)))
     if chosen == "all":
@@ -176,6 +184,16 @@ def _inferred(counts: "Counts", chosen: str, rows: _Rows) -> Entries:
     return Entries(
         np.repeat(rows.state, sizes), np.repeat(rows.action, sizes), np.concatenate(spread)
     )
+
+
+def _with_candidates(counts: "Counts", own: Entries, rows: _Rows) -> Entries:
+    """Add the states that unseen successors of offered rows may be, by the patterns of the log."""
+    found = learn_destinations(counts)
+    row = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start)) // len(PARTS)
+    also = Entries(counts.row_state[row], counts.row_action[row], found.state)
+    also = also.where(_is_offered(counts, rows, also))
+    joined = np.stack([np.concatenate(pair) for pair in zip(own, also, strict=True)], axis=1)
+    return Entries(*np.unique(joined, axis=0).T)
 
 
 def _is_offered(counts: "Counts", rows: _Rows, entries: Entries) -> NDArray[np.bool_]:
@@ -292,11 +310,33 @@ def _rewards(
         known = ~np.isnan(value)
         mean[asked[known]], variance[asked[known]] = value[known], 0.0
         floor = float(min(floor, value[known].min(initial=floor)))
+    _fill_additive(counts, listed, mean, variance, ~loop & ~foreign)
     empty = np.isnan(mean) & ~loop
     lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
     return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
+
+
+def _fill_additive(
+    counts: "Counts", listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_]
+) -> None:
+    """Give unseen entries the rewards that the log's own pattern names, where it has one.
+
+    Only rewards that never varied within a transition can follow a pattern exactly.
+    """
+    seen = ~np.isnan(mean) & possible
+    if not np.all(np.nan_to_num(variance[seen]) == 0.0):
+        return
+    key = listed.state * counts.num_actions + listed.action
+    rows, row = np.unique(key, return_inverse=True)
+    fit = fit_additive(row[seen], listed.successor[seen], mean[seen], len(rows), counts.num_states)
+    if fit is None:
+        return
+    unknown = np.flatnonzero(np.isnan(mean) & possible)
+    value = fit.predict(row[unknown], listed.successor[unknown])
+    known = ~np.isnan(value)
+    mean[unknown[known]], variance[unknown[known]] = value[known], 0.0
 
 
 def free_label(wanted: str, labels: tuple[Any, ...]) -> str:

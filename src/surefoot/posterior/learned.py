@@ -1,216 +1,244 @@
-"""A posterior that learns from all rows what rows are like, and what a row has not shown yet."""
+"""A posterior that learns from all rows what rows are like and what they have not shown yet."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.data.counting import Counts
+from surefoot.data.counts import Counts
+from surefoot.data.destinations import Destinations, learn_destinations, on_entries
+from surefoot.data.support import LEARNED
 from surefoot.posterior import learned_kernels as kernels
-from surefoot.posterior.destinations import Destinations, learn_destinations, numbers_of
+from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
-from surefoot.posterior.row_laws import RowLaws
+from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
 
 Key = tuple[np.uint64, np.uint64]
-SMALL_MODEL = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnedPosterior(OnRows):
-    """Rows whose concentration, number of successors and unseen successors are learned."""
+    """Rows with a learned concentration, number of successors and place of the unseen ones.
+
+    A Dirichlet prior with a fixed parameter believes in rows of one evenness; where it is wrong, a
+    search for the best policy picks luck. Here all rows together say how even rows are, how many
+    successors they have, and where successors not seen yet lead
+    (`surefoot.posterior.row_laws`, `surefoot.data.destinations`). Draws are independent.
+
+    Attributes
+    ----------
+    counts
+        Counts of transitions. Where they list only what was observed, they are placed on
+        ``counts.on_support("learned")``. Successors that were declared are taken as all there are:
+        then all unseen ones are among these.
+
+    Examples
+    --------
+    >>> from surefoot import LearnedPosterior, machine_replacement
+    >>> log = machine_replacement().log(episodes=50, rng=np.random.default_rng(0))
+    >>> from surefoot import read_transitions
+    >>> counts = read_transitions(log, episode="episode", step="step")
+    >>> posterior = LearnedPosterior(counts)
+    >>> draws = posterior.sample(1000, np.random.default_rng(1))
+    >>> bool(np.abs(draws.mean(axis=0) - posterior.mean()).max() < 0.02)
+    True
+    """
 
     counts: Counts
-    destinations: Destinations | None
 
-    @classmethod
-    def of(cls, counts: Counts) -> "LearnedPosterior":
-        if counts.declared:
-            return cls(counts, None)
-        most = 64 if counts.num_entries <= SMALL_MODEL else 8
-        found = learn_destinations(
-            counts.row_state, counts.row_action, counts.row_start, counts.successor, counts.count,
-            counts.num_states, counts.num_actions, numbers_of(counts.state_labels, counts.num_states),
-            most,
-        )
-        return cls(_placed(counts, found), _renumbered(counts, found))
+    def __post_init__(self) -> None:
+        if not isinstance(self.counts, Counts):
+            raise ValueError(
+                f"counts must be Counts, got {type(self.counts).__name__}. Use "
+                "Counts.from_arrays or read_transitions."
+            )
+        if not self.counts.declared:
+            object.__setattr__(self, "counts", self.counts.on_support(LEARNED))
 
     @cached_property
     def layout(self) -> RowLayout:  # type: ignore[override]
+        """The rows and entries."""
         return RowLayout.of(self.counts)
 
     @property
     def independent_rows(self) -> bool:
+        """Rows share what was learned."""
         return False
 
     @property
     def num_draws(self) -> None:
+        """There is no end to the draws."""
         return None
+
+    @property
+    def identity(self) -> Floats:
+        """The posterior mean."""
+        return self.mean()
+
+    @cached_property
+    def open_rows(self) -> NDArray[np.bool_]:
+        """``(R,)``: rows that may have successors which the support does not name."""
+        found = np.zeros(self.layout.num_rows, dtype=np.bool_)
+        if self.counts.unseen is not None:
+            found[self.layout.entry_row[self.counts.successor == self.counts.unseen]] = True
+            found[self.counts.row_state == self.counts.unseen] = False
+        return found
 
     @cached_property
     def laws(self) -> RowLaws:
-        size = np.diff(self.row_start)
-        unknown = np.zeros(self.layout.num_rows, dtype=bool)
-        if self.counts.unseen is not None:
-            unknown[self.layout.entry_row[self.counts.successor == self.counts.unseen]] = True
-            unknown[self.counts.row_state == self.counts.unseen] = False
-        declared = np.where(unknown & (size > 1), -1, size)
-        count = self.counts.count.astype(np.float64)
-        k = np.add.reduceat((count > 0).astype(np.int64), self.row_start[:-1])
-        most = min(self.counts.num_states, 2 * int(k.max(initial=1)) + 20)
+        """What rows are like."""
+        return self._learned()
+
+    def _learned(self, like: RowLaws | None = None) -> RowLaws:
+        entries = np.diff(self.row_start)
+        seen = np.add.reduceat(self._count > 0, self.row_start[:-1])
+        most = min(self.counts.num_states, 2 * int(seen.max(initial=1)) + 20)
         return RowLaws.learn(
-            count=count, row_start=self.row_start, action=self.layout.row_action.astype(np.int64),
-            num_actions=self.layout.num_actions, declared=declared, most=most,
-        )
+            count=self._count, row_start=self.row_start,
+            action=self.layout.row_action.astype(np.int64), num_actions=self.layout.num_actions,
+            cap=np.where(self.open_rows, np.maximum(most, seen), entries), declared=~self.open_rows,
+            like=like,
+        )  # fmt: skip
 
     @cached_property
-    def _fixed(self) -> Ints:
-        laws = self.laws
-        size = np.diff(self.row_start)
-        if self.counts.unseen is None:
-            return size.astype(np.int64)
-        unknown = np.full(self.layout.num_rows, False)
-        unknown[self.layout.entry_row[self.counts.successor == self.counts.unseen]] = True
-        unknown[self.counts.row_state == self.counts.unseen] = False
-        return np.where(unknown & (size > 1), -1, size).astype(np.int64)
-
-    @cached_property
-    def _parts(self) -> tuple[Ints, Ints, Floats, Ints]:
-        """start, entry, cumulative weight of the candidates; and the entry of the rest."""
-        rows = self.layout.num_rows
-        rest = self.row_start[1:] - 1
-        if self.counts.unseen is not None:
-            at = np.flatnonzero(self.counts.successor == self.counts.unseen)
-            rest = rest.copy()
-            rest[self.layout.entry_row[at]] = at
-        if self.destinations is None:
-            return np.zeros(3 * rows + 1, np.int64), np.zeros(0, np.int64), np.zeros(0), rest
-        d = self.destinations
-        owner = np.repeat(np.arange(3 * rows), np.diff(d.start)) // 3
-        key = self.layout.entry_row.astype(np.int64) * self.counts.num_states + self.counts.successor
-        entry = np.searchsorted(key, owner * self.counts.num_states + d.state)
-        cumulative = np.cumsum(d.weight)
-        before = np.concatenate(([0.0], cumulative))[d.start[:-1]]
-        cumulative = cumulative - np.repeat(before, np.diff(d.start))
-        return d.start, entry, cumulative, rest
+    def destinations(self) -> Destinations:
+        """Where unseen successors lead: candidates among the entries of each row, part by part."""
+        return on_entries(learn_destinations(self.counts), self.counts, self.open_rows)
 
     def mean(self) -> Floats:
+        """Return the exact posterior mean, ``(E,)``."""
         return self._mean
 
-    @cached_property
-    def _mean(self) -> Floats:
-        laws = self.laws
-        weight = laws.row_alpha()  # (R, sizes, alphas)
-        inverse = laws.inverse[laws.group]
-        from surefoot.posterior.row_laws import ALPHA
-        one = (weight * inverse).sum(axis=(1, 2))
-        shaped = (weight * inverse * ALPHA).sum(axis=(1, 2))
-        row = self.layout.entry_row
-        count = self.counts.count.astype(np.float64)
-        fixed = self._fixed >= 0
-        listed = (count > 0) | fixed[row]
-        mean = np.where(listed, count * one[row] + shaped[row], 0.0)
-        missing = np.clip(1.0 - np.add.reduceat(mean, self.row_start[:-1]), 0.0, 1.0)
-        missing[fixed] = 0.0
-        start, entry, cumulative, rest = self._parts
-        share = self._prior_shares / self._prior_shares.sum()
-        left = np.ones(self.layout.num_rows) * missing
-        if self.destinations is not None:
-            filled = (np.diff(start) > 0).reshape(-1, 3) * share[:3]
-            total = filled.sum(axis=1) + share[3]
-            part = (filled / total[:, None]).ravel()
-            owner = np.repeat(np.arange(len(part)), np.diff(start))
-            np.add.at(mean, entry, self.destinations.weight * part[owner] * missing[owner // 3])
-            left = missing * share[3] / total
-        np.add.at(mean, rest[~fixed], left[~fixed])
-        return mean / np.add.reduceat(mean, self.row_start[:-1])[row]
+    def mean_given(self, count: ArrayLike) -> Floats:
+        """Return the mean with other counts on the same entries, the laws as learned here.
 
-    @property
-    def _prior_shares(self) -> Floats:
-        return np.array([0.5, 0.5, 0.5, 1.0]) if self.destinations is None else self.destinations.prior
+        For parts of a log: what they alone would say of the rows, given what all rows are like.
+        """
+        other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
+        other.__dict__.update(
+            {name: getattr(self, name) for name in ("destinations", "_places", "open_rows")}
+        )
+        other.__dict__["laws"] = other._learned(like=self.laws)
+        return other.mean()
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` independent draws, ``(n, E)``."""
         return np.concatenate(list(self.stream(n, rng)))
 
-    def stream(self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None) -> Iterator[Floats]:
+    def stream(
+        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
         total = check_draws_wanted(n)
         chosen = self.layout.check_rows(rows)
         key = stream_key(rng)
         width = max(1, int(np.diff(self.row_start)[chosen].sum()))
-        whole = max(16, BLOCK_VALUES // width // 16 * 16)
+        whole = max(1, BLOCK_VALUES // width // BLOCK_DRAWS) * BLOCK_DRAWS
         return (
             self.draws(key, first, min(first + whole, total), chosen)
             for first in range(0, total, whole)
         )
 
     def draws(self, key: Key, first: int, last: int, rows: ArrayLike | None = None) -> Floats:
+        """Return draws ``first`` to ``last - 1`` of the streams of one key.
+
+        The laws of a draw come from a stream of their own, keyed by blocks of 16 draws; each row
+        has its own in every draw. So any rows and any ranges give the same numbers.
+        """
         chosen = self.layout.check_rows(rows)
         sizes = np.diff(self.row_start)[chosen]
-        columns = np.cumsum(sizes) - sizes
-        begin = first - first % 16
-        n = last - begin
-        size_law = np.empty((n, self.layout.num_actions), dtype=np.int64)
-        alpha_law = np.empty_like(size_law)
-        shares = np.empty((n, 4))
-        for start in range(begin, last, 16):
-            rng = np.random.default_rng([*map(int, key), start // 16])
-            s, a = self.laws.draw(16, rng)
-            w = rng.dirichlet(self._prior_shares, size=16)
-            part = slice(start - begin, min(start - begin + 16, n))
-            m = part.stop - part.start
-            size_law[part], alpha_law[part], shares[part] = s[:m], a[:m], w[:m]
+        size_law, alpha_law, shares = self._drawn_laws(key, first, last)
+        out = np.empty((last - first, int(sizes.sum())))
         laws = self.laws
-        starts, entry, cumulative, rest = self._parts
-        out = np.empty((n, int(sizes.sum())))
-        from surefoot.posterior.row_laws import ALPHA
         kernels.learned_rows(
-            self.counts.count.astype(np.float64), self.row_start, chosen, columns, laws.action,
-            laws.group, laws.distinct, laws.shape, laws.marginal, laws.laws, ALPHA,
-            laws.size_cumulative, self._fixed, size_law, alpha_law, shares,
-            starts, entry, cumulative, rest, *key, begin, out,
-        )
-        return out[first - begin:]
+            self._count, self.row_start, chosen, np.cumsum(sizes) - sizes, laws.action, laws.group,
+            laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
+            size_law, alpha_law, shares, *self._places, *key, first, out,
+        )  # fmt: skip
+        return out
 
-    @property
-    def shape(self) -> Floats:
-        raise AttributeError("no shape")
+    @cached_property
+    def _count(self) -> Floats:
+        return self.counts.count.astype(np.float64)
+
+    def _drawn_laws(self, key: Key, first: int, last: int) -> tuple[Ints, Ints, Floats]:
+        begin = first - first % BLOCK_DRAWS
+        parts = []
+        for start in range(begin, last, BLOCK_DRAWS):
+            rng = np.random.default_rng([*map(int, key), start // BLOCK_DRAWS])
+            laws = self.laws.draw(BLOCK_DRAWS, rng)
+            parts.append((*laws, rng.dirichlet(self.destinations.shares, size=BLOCK_DRAWS)))
+        kept = slice(first - begin, last - begin)
+        size_law, alpha_law, shares = (np.concatenate(column)[kept] for column in zip(*parts))  # noqa: B905
+        return size_law, alpha_law, shares
+
+    @cached_property
+    def _places(self) -> tuple[Ints, Ints, Floats]:
+        """Where the candidates of each row and part begin, their entries, cumulative weights."""
+        found = self.destinations
+        owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
+        states = self.counts.num_states
+        keys = self.layout.entry_row.astype(np.int64) * states + self.counts.successor
+        entry = np.searchsorted(keys, owner // len(found.shares) * states + found.state)
+        running = np.concatenate(([0.0], np.cumsum(found.weight)))
+        return found.start, entry, running[1:] - running[found.start[owner]]
+
+    @cached_property
+    def _mean(self) -> Floats:
+        laws, row = self.laws, self.layout.entry_row
+        weight = laws.alpha_weights()
+        unseen = laws.missing[laws.group]
+        given_seen = (weight * (1.0 - unseen)).sum(axis=1)  # (R, alphas)
+        visits = np.add.reduceat(self._count, self.row_start[:-1])
+        total = visits[:, None] + laws.distinct[:, None] * ALPHA
+        share = np.divide(given_seen, total, out=np.zeros_like(total), where=total > 0)
+        seen = self._count > 0
+        mean = np.where(seen, self._count * share.sum(axis=1)[row] + (share @ ALPHA)[row], 0.0)
+        self._add_unseen(mean, 1.0 - np.add.reduceat(mean, self.row_start[:-1]))
+        return np.asarray(mean / np.add.reduceat(mean, self.row_start[:-1])[row])
+
+    def _add_unseen(self, mean: Floats, missing: Floats) -> None:
+        """Spread the unseen mass of every row over its candidates."""
+        start, entry, _ = self._places
+        shares = self.destinations.shares / self.destinations.shares.sum()
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        filled = (np.diff(start) > 0).reshape(-1, len(shares)) * shares
+        total = filled.sum(axis=1)
+        part = np.divide(filled, total[:, None], out=filled.copy(), where=total[:, None] > 0)
+        # What the listed candidates of a part leave goes to the rest, the last part.
+        listed = np.bincount(owner, self.destinations.weight, len(start) - 1).reshape(part.shape)
+        part[:, -1] += ((1.0 - listed) * part)[:, :-1].sum(axis=1)
+        amount = self.destinations.weight * part.ravel()[owner] * missing[owner // len(shares)]
+        np.add.at(mean, entry, amount)
+        alone = (total == 0) & (np.diff(self.row_start) == 1)
+        mean[self.row_start[:-1][alone]] = 1.0
 
     @property
     def prior_words(self) -> str:
-        return "learned"
+        """The prior, in words."""
+        return "learned from all rows"
 
+    def _headline(self) -> str:
+        return repr(self)
 
-def _placed(counts: Counts, found: Destinations) -> Counts:
-    """Return declared counts on seen successors, candidates and the unseen state."""
-    owner = np.repeat(np.arange(counts.num_rows * 3), np.diff(found.start)) // 3
-    state = np.concatenate((counts.entry_state, counts.row_state[owner], ))
-    action = np.concatenate((counts.entry_action, counts.row_action[owner]))
-    successor = np.concatenate((counts.successor.astype(np.int64), found.state))
-    key = np.unique((state.astype(np.int64) * counts.num_actions + action) * counts.num_states + successor)
-    from surefoot.data import support as sup
-    rows = sup._offered(counts, None, "drop", 0)
-    s, rest = np.divmod(key, counts.num_actions * counts.num_states)
-    a, t = np.divmod(rest, counts.num_states)
-    unseen = counts.num_states
-    entries = sup.Entries(
-        np.concatenate((s, rows.state)), np.concatenate((a, rows.action)),
-        np.concatenate((t, np.full(len(rows.state), unseen))),
-    )
-    return sup._assemble(counts, entries, rows, "unseen", "drop", 0)
+    def _facts(self) -> list[tuple[str, str]]:
+        missing = np.where(self.counts.count == 0, self.mean(), 0.0)
+        share = np.add.reduceat(missing, self.row_start[:-1])[self.open_rows]
+        usual = self.laws.alpha_weights().sum(axis=1).mean(axis=0)
+        return [
+            ("prior", self.prior_words),
+            ("concentration", f"{float(np.exp(usual @ np.log(ALPHA) / usual.sum())):.2g}"),
+            ("mass never seen", f"{share.mean():.2%} of a row" if len(share) else "none"),
+        ]
 
+    def _remarks(self) -> tuple[str, ...]:
+        return self.counts.warnings
 
-def _renumbered(counts: Counts, found: Destinations) -> Destinations:
-    """Move candidates to the rows of the placed counts (which have loops of rowless states)."""
-    placed_rows = counts.num_rows
-    present = np.zeros(counts.num_states + 1, dtype=bool)
-    present[counts.row_state] = True
-    # position of each observed row among placed rows
-    extra = np.cumsum(~present[:-1])  # loops of states up to and including s
-    at = np.arange(placed_rows) + extra[counts.row_state] 
-    total = placed_rows + int((~present).sum())
-    sizes = np.zeros((total, 3), dtype=np.int64)
-    sizes[at] = np.diff(found.start).reshape(-1, 3)
-    return replace(found, start=np.concatenate(([0], np.cumsum(sizes.ravel()))))
+    def __repr__(self) -> str:
+        return (
+            f"LearnedPosterior({self.layout.num_rows:,} rows, {self.num_entries:,} entries, "
+            f"{int(self.counts.count.sum()):,} transitions)"
+        )

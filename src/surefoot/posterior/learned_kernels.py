@@ -83,7 +83,9 @@ def first_above(cumulative: Floats, goal: float) -> int:
 
 
 @kernel()
-def row_concentration(marginal: Floats, shape: Floats, law: Floats, weight: Floats, u: float) -> int:
+def row_concentration(
+    marginal: Floats, shape: Floats, law: Floats, weight: Floats, u: float
+) -> int:
     """Return which concentration a row has in a draw, given the law and the row's own data."""
     largest = -np.inf
     for a in range(len(law)):
@@ -93,23 +95,23 @@ def row_concentration(marginal: Floats, shape: Floats, law: Floats, weight: Floa
     for a in range(len(law)):
         total += law[a] * math.exp(weight[a] - largest)
         weight[a] = total
-    return min(first_above(weight, u * total), len(law) - 1)
+    return int(min(first_above(weight, u * total), len(law) - 1))
 
 
 @kernel()
 def learned_rows(
     count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, group: Ints,
-    distinct: Ints, known: NDArray[np.bool_], shape: Floats, marginal: Floats, laws: Floats,
+    distinct: Ints, shape: Floats, marginal: Floats, laws: Floats,
     alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats,
-    part_start: Ints, part_entry: Ints, part_cumulative: Floats, rest: Ints,
+    part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     key0: np.uint64, key1: np.uint64, first: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write one draw of several rows for each line of the drawn laws.
 
     A row's concentration and number of successors are drawn given the laws of its action and its
     own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a); each unseen one lands on an
-    entry of the part that ``shares`` picks among those the row has, or on ``rest[row]``. All
-    entries of a ``known`` row count as seen. Draw ``first + i`` has streams of its own. O(K) a row.
+    entry of the part that ``shares`` picks among those the row has; the last part, the rest, takes
+    what the weights of another leave. Draw ``first + i`` has streams of its own. O(K) a row.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)
@@ -138,31 +140,32 @@ def learned_rows(
             used = 0
             for e in range(begin, end):
                 out[i, columns[j] + e - begin] = 0.0
-                if count[e] > 0 or known[row]:
+                if count[e] > 0:
                     gamma[used] = count[e] + alpha[chosen]
                     place[used] = e - begin
                     used += 1
-            if not known[row]:
-                running = 0.0
-                for part in range(parts):
-                    at = row * (parts - 1) + part
-                    if part == parts - 1 or part_start[at + 1] > part_start[at]:
-                        running += shares[i, part]
-                    usual[part] = running
-                cumulative = sizes[g, s, chosen]
-                size = first_above(cumulative, uniform(words, control) * cumulative[-1])
-                for _ in range(size - distinct[row]):
-                    part = first_above(usual, uniform(words, control) * running)
-                    landed = rest[row]
-                    if part < parts - 1:
-                        at = row * (parts - 1) + part
-                        candidates = part_cumulative[part_start[at] : part_start[at + 1]]
-                        found = first_above(candidates, uniform(words, control))
-                        if found < len(candidates):
-                            landed = part_entry[part_start[at] + found]
-                    gamma[used] = alpha[chosen]
-                    place[used] = landed - begin
-                    used += 1
+            running = 0.0
+            for part in range(parts):
+                at = row * parts + part
+                if part_start[at + 1] > part_start[at]:
+                    running += shares[i, part]
+                usual[part] = running
+            cumulative = sizes[g, s, chosen]
+            size = first_above(cumulative, uniform(words, control) * cumulative[-1])
+            for _ in range(size - distinct[row] if running > 0 else 0):
+                part = first_above(usual, uniform(words, control) * running)
+                at = row * parts + part
+                candidates = part_cumulative[part_start[at] : part_start[at + 1]]
+                found = first_above(candidates, uniform(words, control))
+                if found == len(candidates):
+                    at = row * parts + parts - 1
+                    candidates = part_cumulative[part_start[at] : part_start[at + 1]]
+                    found = min(
+                        first_above(candidates, uniform(words, control)), len(candidates) - 1
+                    )
+                gamma[used] = alpha[chosen]
+                place[used] = part_entry[part_start[at] + found] - begin
+                used += 1
             if used == 1:
                 out[i, columns[j] + place[0]] = 1.0
                 continue
