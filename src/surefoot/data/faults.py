@@ -335,17 +335,18 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
     if record > EXACT_RECORDS:
         return record + 1
     delimiter = next(part.delimiter for part in layout.source.parts if file in part.files)
-    seen, start = -1, 1
+    seen = -1
     try:
         # Bytes that are not UTF-8 are for DuckDB to report.
         with open_csv(file, errors="replace") as text:
-            for start, fields in numbered_records(csv.reader(text, delimiter=delimiter)):
+            reader = csv.reader(text, delimiter=delimiter)
+            for start, fields in numbered_records(reader):
                 seen += bool(fields) or blanks
                 if seen == record:
-                    break
+                    return start
+            return reader.line_num + 1
     except csv.Error:
         return record + 1
-    return start
 
 
 def first_row(

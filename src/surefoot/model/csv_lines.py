@@ -9,13 +9,10 @@ import difflib
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import _csv
 
 IDS = ("idstatefrom", "idaction", "idstateto")
 COLUMNS = (*IDS, "probability", "reward")
@@ -200,7 +197,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
             raise ValueError(f"{path}, line {line} cannot be read: {problem}.") from None
 
 
-def numbered_records(reader: "_csv._reader") -> Iterator[tuple[int, list[str]]]:
+def numbered_records(reader: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each record of a CSV starts, and its fields; the header is first."""
     line = 1
     for fields in reader:
