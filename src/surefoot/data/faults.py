@@ -265,7 +265,7 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
                 f"{place}: line endings or quotes are mixed, so that rows cannot be told apart. "
                 "Write the file with one kind of line ending and doubled quotes."
             )
-        raise ValueError(f"{place}: cannot be read ({message.splitlines()[0]}).")
+        raise ValueError(f"{place}: cannot be read ({printable(message.splitlines()[0])}).")
     where = f"{printable(file)}, line {line_of(layout, file, int(line.group(1)) - 1, blanks=True)}"
     if found := re.search(
         r'converting column "(.*)"\. Could not convert string "(.*)" to', message
@@ -284,7 +284,7 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
         raise ValueError(f"{where}: a quote is not closed. Double the quotes inside a field.")
     if "unicode" in message:
         raise ValueError(f"{where}: the text is not UTF-8. Save the file as UTF-8.")
-    reason = message.splitlines()[0]
+    reason = printable(message.splitlines()[0])
     raise ValueError(f"{where}: the row cannot be read ({reason}). Correct the row.")
 
 
