@@ -148,6 +148,15 @@ def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
     if digits is None:
         return None
     parts = {name: arrays[f"sums_{name}"] for name in SUMS}
+    if type(digits) is not int or abs(digits) > 400:
+        raise ValueError(f"reward_digits is {digits!r}; it must be a whole number up to 400")
+    for name, part in parts.items():
+        limbs, floats = name in ("total", "square"), name in ("lowest", "highest")
+        fits = part.ndim == (2 if limbs else 1) and part.dtype.kind == ("f" if floats else "i")
+        if not fits or len(part) != len(arrays["count"]):
+            raise ValueError(f"sums_{name} has type {part.dtype} and shape {part.shape}")
+    if np.any(parts["count"] < 0) or np.any(np.isinf([parts["lowest"], parts["highest"]])):
+        raise ValueError("the sums of rewards hold negative counts or infinite rewards")
     for name in ("total", "square"):
         parts[name] = from_limbs(parts[name])
     return RewardSums(digits=digits, **parts)

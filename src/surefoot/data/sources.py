@@ -166,6 +166,12 @@ def _read_csv(part: CsvPart, types: Mapping[str, str]) -> str:
     )
 
 
+def list_names(names: Collection[str]) -> str:
+    """Return column names for a message; long names and long lists are cut short."""
+    shown = [repr(name if len(name) <= 60 else f"{name[:57]}...") for name in list(names)[:40]]
+    return ", ".join(shown) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+
+
 def quote_name(name: str) -> str:
     """Return a column name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
@@ -217,7 +223,7 @@ def _from_files(
             raise ValueError(
                 f"{printable(lacks[0].files[0])}: there is no column {column!r}, which other "
                 "files have; the "
-                f"columns are {', '.join(map(repr, lacks[0].header))}."
+                f"columns are {list_names(lacks[0].header)}."
             )
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
     return Source(
@@ -239,7 +245,7 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
                 for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
             }
         except duckdb.Error as problem:
-            reason = str(problem).splitlines()[0]
+            reason = printable(str(problem).splitlines()[0])
             raise ValueError(
                 f"{printable(path)}: not a readable Parquet file ({reason})."
             ) from None
