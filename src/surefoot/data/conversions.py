@@ -230,7 +230,7 @@ def to_mdp(
     return _lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
 
 
-def _lead_on(mdp: "MDP", counts: Counts, unseen: str) -> "MDP":
+def _lead_on(mdp: "MDP", counts: "Counts", unseen: str) -> "MDP":
     """Let the unseen state, which is absorbing so far, lead where ``unseen`` says."""
     if unseen not in (WORST, ABSORBING):
         raise ValueError(f"unseen={unseen!r}; choose {WORST!r} or {ABSORBING!r}.")
