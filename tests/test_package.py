@@ -24,7 +24,16 @@ BESIDE = {
 }
 """Rooms off the path, and what they may use."""
 
-HALL = {"_compile", "_rounding", "_rows", "_showing", "_version", "_writing"}
+HALL = {
+    "_compile",
+    "_finding_texts",
+    "_findings",
+    "_rounding",
+    "_rows",
+    "_showing",
+    "_version",
+    "_writing",
+}
 """Single files that every room may use, and that use no room."""
 
 PUBLIC = (
@@ -37,6 +46,7 @@ PUBLIC = (
     "DirichletPosterior",
     "Discretization",
     "Domain",
+    "Finding",
     "GuaranteeCurve",
     "HierarchicalPosterior",
     "MDP",

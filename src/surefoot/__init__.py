@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from surefoot._version import __version__
 
 if TYPE_CHECKING:  # "as" marks a name as exported
+    from surefoot._findings import Finding as Finding
     from surefoot.ambiguity.confidence import Confidence as Confidence
     from surefoot.ambiguity.credible import credible_set as credible_set
     from surefoot.ambiguity.frequentist import frequentist_set as frequentist_set
@@ -71,6 +72,7 @@ if TYPE_CHECKING:  # "as" marks a name as exported
     from surefoot.solvers.worst_case import worst_case as worst_case
 
 _HOMES = {
+    "Finding": "_findings",
     "read_transitions": "data.transitions",
     "read_minari": "data.rollouts",
     "collect": "data.rollouts",

@@ -1,6 +1,6 @@
 """Certify a policy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,6 +9,7 @@ from surefoot.ambiguity.order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.batch import allowed_rows, children, restricted
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.returns import Rewards, policy_returns, rewards_of, usual_tolerance
 from surefoot.certificates.upper import UpperBound, upper_bound
 from surefoot.model.mdp import MDP
@@ -98,14 +99,11 @@ def certify(
             part.posterior, part.mdp, part.rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
             start=part.start,
         )  # fmt: skip
-    sign = 1.0 if objective == "max" else -1.0
-    ends = sorted((sign * bound, sign * max(other.value, bound)))
-    assumed, warned = provenance.assumptions_of(posterior, mdp)
-    nominal = evaluate(mdp, policy, objective=objective, tolerance=usual_tolerance(mdp))
-    return Certificate(
-        lower_bound=ends[0],
-        upper_bound=ends[1],
-        marginal_bound=sign * float(ordered[marginal - 1]) if marginal >= 1 else None,
+    nominal = evaluate(as_rewards(mdp, objective), policy, tolerance=usual_tolerance(mdp))
+    made = Certificate(
+        lower_bound=bound,
+        upper_bound=max(other.value, bound),
+        marginal_bound=float(ordered[marginal - 1]) if marginal >= 1 else None,
         scope=other.scope + part.added,
         delta=delta,
         eta=eta,
@@ -114,17 +112,18 @@ def certify(
         seed=provenance.seed_of(rng),
         basis="bayesian",
         prior=provenance.posterior_words(posterior),
-        objective=objective,
+        objective="max",
         policy=np.array(policy),
-        nominal_return=nominal.return_lower if objective == "max" else nominal.return_upper,
-        robust_return=robust_return,
+        nominal_return=nominal.return_lower,
+        robust_return=None,
         numerical_error=returns.numerical_error,
         data_fingerprint=provenance.posterior_fingerprint(posterior),
         model_fingerprint=provenance.model_fingerprint(mdp),
-        assumptions=assumed,
-        warnings=warned,
+        findings=provenance.findings_of(posterior, mdp),
         versions=provenance.versions(),
+        stream=provenance.STREAM if posterior.num_draws is None else None,
     )
+    return replace(made if objective == "max" else made.mirrored(), robust_return=robust_return)
 
 
 def check_levels(delta: float, eta: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._findings import Finding, texts_of
 from surefoot._rows import RowSparse
 from surefoot._showing import Shown, card, number_of
 from surefoot.data import layout, rewards
@@ -301,12 +302,19 @@ class Counts(RowSparse, Shown):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of any promise made from these counts should know, in sentences."""
-        from surefoot.data.summary import warnings_of
+        return texts_of(self.findings, "warning", "failed")
 
-        return warnings_of(self)
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The same as data."""
+        from surefoot.data.summary import findings_of
 
-    def summary(self) -> str:
+        return findings_of(self)
+
+    def summary(self, *, costs: bool = False) -> str:
         """Return what a person wants to know about the data before trusting a result.
+
+        With ``costs``, the rewards of these counts are negative costs.
 
         Examples
         --------
@@ -317,7 +325,7 @@ class Counts(RowSparse, Shown):
         """
         from surefoot.data.summary import summarize
 
-        return summarize(self)
+        return summarize(self, costs=costs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file, without pickles."""

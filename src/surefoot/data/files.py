@@ -2,13 +2,14 @@
 
 import json
 import os
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
+from surefoot._findings import Finding, stated
 from surefoot.data.checks import Check
 from surefoot.data.counting import Counts
 from surefoot.data.log import Log
@@ -50,7 +51,13 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
         "log": None if log is None else {
             field.name: getattr(log, field.name)
             for field in fields(Log) if field.name not in ("pending", "checked")
-        } | {"checked": [asdict(check) for check in log.checked or ()]},
+        } | {
+            "findings": [found.to_mapping() for found in log.findings],
+            "checked": [
+                asdict(check) | {"finding": check.finding.to_mapping()}
+                for check in log.checked or ()
+            ],
+        },
     }  # fmt: skip
     with Path(path).open("wb") as file:
         np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
@@ -119,6 +126,17 @@ def load(path: str | os.PathLike[str]) -> Counts:
 def _log(about: dict[str, Any] | None) -> Log | None:
     if about is None:
         return None
-    checked = tuple(Check(**check) for check in about.pop("checked"))
-    lists = {name: _tuples(about.pop(name)) for name in ("names", "notes", "columns")}
-    return Log(**about, **lists, checked=checked)
+    checked = tuple(_check(check) for check in about.pop("checked"))
+    # Version 0.1 kept sentences.
+    notes = [stated(text, "warning") for text in about.pop("notes", ())]
+    findings = [*notes, *map(Finding.from_mapping, about.pop("findings", ()))]
+    lists = {name: _tuples(about.pop(name)) for name in ("names", "columns")}
+    return Log(**about, **lists, findings=tuple(findings), checked=checked)
+
+
+def _check(about: dict[str, Any]) -> Check:
+    sentence, finding = about.pop("sentence", ""), about.pop("finding", None)
+    if finding is not None:
+        return Check(**about, finding=Finding.from_mapping(finding))
+    check = Check(**about, finding=stated(sentence, "note"))
+    return replace(check, finding=stated(sentence, "warning")) if check.warns else check
