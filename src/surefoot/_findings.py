@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from surefoot import _finding_texts as texts
+from surefoot._showing import Shown
 
 LEVELS = ("assumption", "note", "warning", "failed")
 """What a promise rests on; good to know; a reason for doubt; a check that failed."""
@@ -13,7 +14,7 @@ Value = str | int | float | bool | None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Finding:
+class Finding(Shown):
     """One fact about a log, a search or a promise. Programs read the code, people the text.
 
     Attributes
@@ -87,6 +88,12 @@ class Finding:
 
     def __hash__(self) -> int:
         return hash((self.code, self.level, tuple(sorted(self.values.items(), key=lambda v: v[0]))))
+
+    def _headline(self) -> str:
+        return f"{self.level}: {self.text}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [("code", self.code), *((name, str(value)) for name, value in self.values.items())]
 
     def __repr__(self) -> str:
         given = "".join(f", {name}={value!r}" for name, value in self.values.items())

@@ -78,7 +78,7 @@ def figures():
 def test_nothing_from_outside_is_markup():
     html = page()
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") == 9
+    assert html.count("&lt;script&gt;") == 10
     assert "run &amp; hide" in html
     assert "1,200" in html
     assert "no advice" in html

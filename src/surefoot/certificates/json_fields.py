@@ -54,7 +54,7 @@ def from_plain(wanted: Any, value: Any) -> Any:
         return tuple(from_plain(get_args(wanted)[0], item) for item in value)
     if wanted is Finding and isinstance(value, dict):
         return Finding.from_mapping(value)
-    if is_dataclass(wanted) and isinstance(value, dict):
+    if is_dataclass(wanted) and isinstance(value, dict) and value:
         return _object(wanted, value)
     if wanted is float and value in INFINITIES and isinstance(value, str):
         return float(value)
