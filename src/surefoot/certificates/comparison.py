@@ -96,8 +96,15 @@ class Comparison(Shown):
         return replace(self, objective=other, findings=turned)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return everything as plain values, with the sentence."""
-        return {**to_plain(self), "sentence": self.sentence}
+        """Return everything as plain values, with the sentence and the names of version 0.1."""
+        return {
+            **to_plain(self),
+            "lower_bound": self.difference_lower_bound,
+            "mean": self.mean_difference,
+            "probability_better": self.probability_a_better,
+            "assumptions": list(self.assumptions),
+            "sentence": self.sentence,
+        }
 
     def _headline(self) -> str:
         return self.sentence

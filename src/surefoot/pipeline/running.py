@@ -12,6 +12,7 @@ from surefoot._findings import Finding
 from surefoot._rounding import column_texts
 from surefoot._showing import MOST_ROWS, Grid, Shown
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counting import Counts
 from surefoot.pipeline import promising, writing
@@ -79,6 +80,11 @@ class Run(Shown):
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
         return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+
+    @property
+    def behaviour(self) -> Behaviour | None:
+        """What the log's own decisions earned; None where that is not known."""
+        return self.certificate.behaviour
 
     @property
     def stopped_early(self) -> bool:
