@@ -9,8 +9,9 @@ from scipy.stats import binom
 
 import surefoot as sf
 from surefoot.ambiguity.order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
-from surefoot.certificates.certificate import Certificate, percent
+from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.returns import best_returns, policy_returns, rewards_of
+from surefoot.certificates.sentences import percent
 from surefoot.certificates.upper import count_policies, upper_bound
 from surefoot.solvers.policies import check_policy
 
