@@ -171,7 +171,7 @@ def test_the_bundled_log_is_what_the_demo_makes(tmp_path):
 def test_stopping_early_has_its_own_exit_code(capsys, tmp_path):
     code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0)
     assert code == ExitCode.STOPPED_EARLY == 4
-    assert "the time budget ended the search" in out
+    assert "The time budget ended the search" in out
 
 
 LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
