@@ -27,7 +27,6 @@ VALUES = {
     "file": "log.csv",
     "odd": 1,
     "p_value": 0.0004,
-    "pairs": 2,
     "rows": 3,
     "state": "'worn'",
     "states": 2,

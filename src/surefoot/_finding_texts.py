@@ -346,13 +346,5 @@ def _stopped_early() -> str:
 
 
 @_says("note")
-def _pairs_left_out(pairs: int) -> str:
-    return (
-        f"{number_of(pairs, 'pair')} tried too rarely for the model "
-        f"{'is' if pairs == 1 else 'are'} missing in the policy read off the log."
-    )
-
-
-@_says("note")
 def _stated(text: str) -> str:
     return text

@@ -9,13 +9,16 @@ import pytest
 import surefoot as sf
 from surefoot.certificates import sentences
 from surefoot.certificates.evidence import (
+    Advantage,
     Backtest,
     Behaviour,
     Cause,
     Curse,
     Doubt,
+    Earned,
     Gain,
     Interval,
+    NewSuccessors,
     Split,
 )
 
@@ -23,11 +26,16 @@ BESIDE = {
     "split": Split(by="episodes", choosing=20, certifying=20, seed=7),
     "curse": Curse(mean=0.5, spread=0.25),
     "behaviour": Behaviour(
-        log=Interval(mean=1.5, lower=1.0, upper=float("inf"), episodes=40),
+        log=Earned(mean=1.5, lower=1.0, upper=float("inf"), delta=0.01, episodes=40),
         model=Interval(mean=1.25, lower=1.0, upper=2.0),
     ),
-    "gain": Gain(lower_bound=-0.5, delta_policy=0.025, delta_behaviour=0.025),
-    "backtest": Backtest(passed=False, advantage=-2.0, spread=0.5, uncovered=0.125),
+    "gain": Gain(
+        lower_bound=-0.5, promise=1.5, behaviour=2.0, delta_policy=0.04, delta_behaviour=0.01
+    ),
+    "backtest": Backtest(
+        new_successors=NewSuccessors(seen=3, expected=2.5, tried=100, p_value=0.5),
+        advantage=Advantage(statistic=-2.0, error=0.5, uncovered=0.125, p_value=0.0001),
+    ),
     "doubt": Doubt(rewards=Cause(share=0.25, promise_without=3.0)),
     "horizon": 12,
     "unit": "EUR",
@@ -58,9 +66,11 @@ def test_the_file_has_the_names_that_others_rely_on(certificate):
     content = json.loads(certificate.to_json())
     assert content["format"] == 2
     assert content["curse"] == {"mean": 0.5, "spread": 0.25}
-    assert content["behaviour"]["log"] == {
-        "mean": 1.5, "lower": 1.0, "upper": "inf", "episodes": 40
-    }  # fmt: skip
+    log = {
+        name: content["behaviour"]["log"][name] for name in ("mean", "lower", "upper", "episodes")
+    }
+    assert log == {"mean": 1.5, "lower": 1.0, "upper": "inf", "episodes": 40}
+    assert content["behaviour"]["model"] == {"mean": 1.25, "lower": 1.0, "upper": 2.0}
     assert content["gain"]["lower_bound"] == -0.5
     (found,) = (one for one in content["findings"] if one["code"] == "stuck_states")
     assert found["level"] == "warning"
@@ -74,7 +84,9 @@ def test_mirroring_twice_changes_nothing(certificate):
     assert turned.promise == -certificate.promise
     assert turned.behaviour.log.lower == -float("inf")
     assert turned.doubt.rewards.promise_without == -3.0
-    assert turned.gain == certificate.gain
+    assert (turned.gain.lower_bound, turned.gain.promise) == (-0.5, -1.5)
+    assert turned.backtest == certificate.backtest
+    assert certificate.backtest.failed
     assert "(2)" in turned.warnings[0]
     assert turned.mirrored().to_json() == certificate.to_json()
 

@@ -149,7 +149,9 @@ def test_two_policies_are_compared(finished):
 
 def test_a_gain_over_the_log_is_said_where_one_is_certified(finished, tmp_path):
     assert finished.comparison == ""  # no run certifies one yet
-    gain = Gain(lower_bound=1.23456, delta_policy=0.025, delta_behaviour=0.025)
+    gain = Gain(
+        lower_bound=1.23456, promise=None, behaviour=None, delta_policy=0.04, delta_behaviour=0.01
+    )
     certificate = replace(finished.certificate, gain=gain, unit="EUR")
     assert "at least 1.234 EUR more than what was done in the log" in certificate.gain_sentence
     assert certificate.sentence.endswith(" EUR.")

@@ -13,7 +13,7 @@ from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot._showing import Shown
 from surefoot._writing import replacing
 from surefoot.certificates import sentences
-from surefoot.certificates.evidence import Backtest, Behaviour, Curse, Doubt, Gain, Split
+from surefoot.certificates.evidence import Backtest, Behaviour, Curse, Doubt, Gain, Split, minus
 from surefoot.certificates.json_fields import from_plain, to_plain
 
 FORMAT = 2
@@ -180,7 +180,7 @@ class Certificate(Shown):
     @property
     def gain_sentence(self) -> str:
         """The gain over the log in one sentence; "" where none is certified."""
-        if self.gain is None:
+        if self.gain is None or self.gain.lower_bound is None:
             return ""
         claim = sentences.difference(
             self.gain.lower_bound, a="the policy", b="what was done in the log",
@@ -190,10 +190,6 @@ class Certificate(Shown):
 
     def mirrored(self) -> "Certificate":
         """Return a certificate about rewards as one about costs, and the other way round."""
-
-        def minus(value: float | None) -> float | None:
-            return None if value is None else 0.0 - value
-
         return replace(
             self,
             lower_bound=0.0 - self.upper_bound,
@@ -204,6 +200,7 @@ class Certificate(Shown):
             objective="min" if self.objective == "max" else "max",
             findings=tuple(found.mirrored() for found in self.findings),
             behaviour=None if self.behaviour is None else self.behaviour.mirrored(),
+            gain=None if self.gain is None else self.gain.mirrored(),
             doubt=None if self.doubt is None else self.doubt.mirrored(),
         )
 

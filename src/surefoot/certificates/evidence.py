@@ -36,30 +36,67 @@ class Curse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Earned:
+    """What behaviour earned per episode, as the log shows it.
+
+    Attributes
+    ----------
+    mean
+        The mean of what was seen; None without episodes.
+    lower, upper
+        Each is wrong with probability ``delta``; None where there is no interval.
+    delta
+        The failure probability of each end.
+    episodes, cut
+        How many episodes, and how many of them did not reach a terminal state.
+    slack
+        How much wider the interval is for what the cut episodes did not show.
+    horizon
+        None for whole returns; else both ends are about this many first steps.
+    reason
+        Why there is no interval; None where there is one.
+    """
+
+    mean: float | None
+    lower: float | None
+    upper: float | None
+    delta: float
+    episodes: int
+    cut: int = 0
+    slack: float = 0.0
+    horizon: int | None = None
+    reason: str | None = None
+
+    def mirrored(self) -> "Earned":
+        """Return the same about costs, or about rewards."""
+        mean, lower, upper = minus(self.mean), minus(self.upper), minus(self.lower)
+        return replace(self, mean=mean, lower=lower, upper=upper)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A mean with a lower and an upper end, and the episodes behind it where there are any.
+    """A mean with a lower and an upper end.
 
     Examples
     --------
     >>> Interval(mean=2.0, lower=1.0, upper=4.0).mirrored()
-    Interval(mean=-2.0, lower=-4.0, upper=-1.0, episodes=None)
+    Interval(mean=-2.0, lower=-4.0, upper=-1.0)
     """
 
     mean: float
     lower: float
     upper: float
-    episodes: int | None = None
 
     def mirrored(self) -> "Interval":
         """Return the interval of costs for one of rewards, and the other way round."""
-        return replace(self, mean=-self.mean, lower=-self.upper, upper=-self.lower)
+        return Interval(mean=0.0 - self.mean, lower=0.0 - self.upper, upper=0.0 - self.lower)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
     """What the log's own decisions earned: as its episodes show, and as the model has it."""
 
-    log: Interval | None = None
+    log: Earned | None = None
     model: Interval | None = None
 
     def mirrored(self) -> "Behaviour":
@@ -77,39 +114,102 @@ class Gain:
     Attributes
     ----------
     lower_bound
-        The policy's lower bound at ``delta_policy`` minus behaviour's upper bound at
-        ``delta_behaviour``.
+        The policy's lower bound less behaviour's upper one; None where nothing can be said.
+    promise, behaviour
+        The two numbers.
     delta_policy, delta_behaviour
-        They sum to the certificate's delta, so that both bounds hold together.
+        Their failure probabilities; the gain fails with at most their sum, however the two depend
+        on each other.
+    horizon
+        None for whole returns; else the gain over this many first steps.
+    reason
+        Why there is no number; None where there is one.
     """
 
-    lower_bound: float
+    lower_bound: float | None
+    promise: float | None
+    behaviour: float | None
     delta_policy: float
     delta_behaviour: float
+    horizon: int | None = None
+    reason: str | None = None
+
+    def mirrored(self) -> "Gain":
+        """Return the same about costs, or about rewards: better stays better."""
+        return replace(self, promise=minus(self.promise), behaviour=minus(self.behaviour))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSuccessors:
+    """How often the held-out part went where the other never did.
+
+    Attributes
+    ----------
+    seen, expected
+        Held-out transitions to successors that the other part did not see in the row: how many, and
+        how many its posterior expected.
+    tried
+        Held-out transitions in rows that the other part saw at all.
+    p_value
+        The probability of this many or more; small where the posterior leaves too little mass.
+    """
+
+    seen: int
+    expected: float
+    tried: int
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advantage:
+    """What the held-out part says of the steps that the policy takes.
+
+    Attributes
+    ----------
+    statistic
+        How much better these steps were than the other part expected; negative where worse.
+    error
+        Its standard error.
+    uncovered
+        The share of the policy's visits in states where the held-out part has no step of it.
+    p_value
+        One-sided: small where the steps were worse than expected. None without any.
+    """
+
+    statistic: float
+    error: float
+    uncovered: float
+    p_value: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backtest:
-    """The policy chosen without a part of the log, looked at on that part.
+    """The policy chosen without a part of the log, looked at on that part: two tests.
 
-    Attributes
-    ----------
-    passed
-        Whether nothing spoke against the promise. That is no proof.
-    advantage, spread
-        How much better the held-out part was than predicted, and its standard error.
-    uncovered
-        Share of the policy's visits that the held-out part says nothing about.
-    successors, rewards
-        p-values of what the held-out part shows under its predictive law; None where not tested.
+    A failed one speaks against the promise; a passed one is no proof.
+
+    Examples
+    --------
+    >>> few = NewSuccessors(seen=9, expected=2.0, tried=100, p_value=0.001)
+    >>> Backtest(new_successors=few, advantage=None).failed
+    True
     """
 
-    passed: bool
-    advantage: float | None = None
-    spread: float | None = None
-    uncovered: float | None = None
-    successors: float | None = None
-    rewards: float | None = None
+    new_successors: NewSuccessors | None
+    advantage: Advantage | None
+    level: float = 0.05
+
+    @property
+    def p_value(self) -> float | None:
+        """The smaller p-value times the number of tests (Bonferroni); None where neither ran."""
+        ran = [test.p_value for test in (self.new_successors, self.advantage) if test is not None]
+        values = [p for p in ran if p is not None]
+        return min(1.0, len(values) * min(values)) if values else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the held-out part contradicts the model."""
+        return self.p_value is not None and self.p_value < self.level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,4 +238,15 @@ class Doubt:
 
 
 def _turned(cause: Cause | None) -> Cause | None:
-    return None if cause is None else replace(cause, promise_without=-cause.promise_without)
+    return None if cause is None else replace(cause, promise_without=0.0 - cause.promise_without)
+
+
+def minus(value: float | None) -> float | None:
+    """Return a number with the other sign, where there is one.
+
+    Examples
+    --------
+    >>> minus(2.0), minus(0.0), minus(None)
+    (-2.0, 0.0, None)
+    """
+    return None if value is None else 0.0 - value

@@ -20,7 +20,7 @@ def to_plain(value: Any) -> Any:
     --------
     >>> from surefoot.certificates.evidence import Interval
     >>> to_plain(Interval(mean=1.0, lower=0.5, upper=float("inf")))
-    {'mean': 1.0, 'lower': 0.5, 'upper': 'inf', 'episodes': None}
+    {'mean': 1.0, 'lower': 0.5, 'upper': 'inf'}
     """
     if isinstance(value, Finding):
         return value.to_mapping()
@@ -41,8 +41,8 @@ def from_plain(wanted: Any, value: Any) -> Any:
     Examples
     --------
     >>> from surefoot.certificates.evidence import Behaviour
-    >>> from_plain(Behaviour | None, {"log": {"mean": 1, "lower": 0, "upper": 2}, "model": None})
-    Behaviour(log=Interval(mean=1, lower=0, upper=2, episodes=None), model=None)
+    >>> from_plain(Behaviour | None, {"log": None, "model": {"mean": 1, "lower": 0, "upper": 2}})
+    Behaviour(log=None, model=Interval(mean=1, lower=0, upper=2))
     """
     if isinstance(wanted, UnionType):
         kinds = [kind for kind in get_args(wanted) if kind is not NoneType]

@@ -85,9 +85,10 @@ def _numbers(certificate: Certificate) -> dict[str, str]:
         limit = f"{certificate.scope} can be promised {'more' if reward else 'less'} than"
         numbers[limit] = upper if reward else lower
     numbers["in the nominal model"] = near_text(certificate.nominal_return)
-    if certificate.gain is not None and certificate.gain.lower_bound >= 0:
+    gain = None if certificate.gain is None else certificate.gain.lower_bound
+    if gain is not None and gain >= 0:
         words = f"{'more' if reward else 'less'} than what was done in the log, at least"
-        numbers[words] = lower_text(certificate.gain.lower_bound, 4)
+        numbers[words] = lower_text(gain, 4)
     return numbers
 
 
