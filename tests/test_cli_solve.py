@@ -43,9 +43,8 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     assert "Time: Reading the log" in err
     assert "%)" in err
     assert "most memory used" in err
-    promise, comparison, where = [line for line in out.splitlines() if line]
+    promise, where = [line for line in out.splitlines() if line]
     assert promise.startswith("With 95% confidence")
-    assert "than what was done in the log" in comparison
     assert where == f"Report: {tmp_path / 'run' / 'report.html'} (all files are in {tmp_path}/run)"
     assert promise in (tmp_path / "run" / "log.txt").read_text()
 
@@ -172,7 +171,7 @@ def test_the_bundled_log_is_what_the_demo_makes(tmp_path):
 def test_stopping_early_has_its_own_exit_code(capsys, tmp_path):
     code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0)
     assert code == ExitCode.STOPPED_EARLY == 4
-    assert "the time budget ended the search" in out
+    assert "The time budget ended the search" in out
 
 
 LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"

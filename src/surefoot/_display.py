@@ -3,6 +3,10 @@
 import html
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from surefoot._findings import Finding
 
 MOST_ROWS = 10
 """Rows of a table that are shown; the object has all of them."""
@@ -93,7 +97,7 @@ class Shown:
     def _grid(self) -> Grid | None:
         return None
 
-    def _remarks(self) -> Sequence[str]:
+    def _remarks(self) -> "Sequence[str | Finding]":
         return ()
 
     def summary(self) -> str:
@@ -103,12 +107,23 @@ class Shown:
         parts = [self._headline(), "\n".join(f"  {name:<{width}}  {text}" for name, text in facts)]
         if grid is not None:
             parts.append(grid.text())
-        parts.append("\n".join(f"  note: {text}" for text in self._remarks()))
+        parts.append("\n".join(f"  {remark(one)}" for one in self._remarks()))
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
-        notes = [f"Note: {text}" for text in self._remarks()]
+        notes = [remark(one) for one in self._remarks()]
         return card(self._headline(), self._facts(), self._grid(), notes)
+
+
+def remark(found: "str | Finding") -> str:
+    """Return a remark with its level in front.
+
+    Examples
+    --------
+    >>> remark("the log is short.")
+    'note: the log is short.'
+    """
+    return f"note: {found}" if isinstance(found, str) else f"{found.level}: {found.text}"
 
 
 def card(

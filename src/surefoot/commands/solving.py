@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surefoot._display import remark
 from surefoot.command import ExitCode, command, examples
 from surefoot.commands.options import (
     COMPUTING,
@@ -125,8 +126,9 @@ def demo(
 
 def show_run(output: Output, made: "Run") -> None:
     """Print the promise, the comparison, the warnings and where the files are."""
-    lines = ["", *(f"Warning: {as_options(text)}" for text in made.warnings)]
-    if made.warnings:
+    remarks = [as_options(remark(finding)) for finding in made._remarks()]
+    lines = ["", *(f"{text[0].upper()}{text[1:]}" for text in remarks)]
+    if remarks:
         lines.append("")
     lines.append(made.certificate.sentence)
     if made.comparison:

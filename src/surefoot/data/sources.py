@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from surefoot._display import printable
+from surefoot._findings import Finding
 from surefoot.data import tables
 from surefoot.data.csv_bytes import inspect
 from surefoot.data.log_files import SUFFIXES, LogFiles, kind_of, log_files
@@ -67,7 +68,7 @@ class Source:
     types: Mapping[str, str]
     files: tuple[Path, ...] = ()
     parts: tuple[CsvPart, ...] = ()
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     joined_digits: bool = False
 
     @property
@@ -194,7 +195,7 @@ def _literal(path: Path) -> str:
 def _from_files(
     connection: Connection, found: LogFiles, name: str, wanted: Collection[str]
 ) -> Source:
-    files, notes = found
+    files, findings = found
     odd_name = next((path for path in files if not _is_unicode(str(path))), None)
     if odd_name is not None:
         raise ValueError(f"{str(odd_name)!a}: the name of the file is not UTF-8. Rename it.")
@@ -214,7 +215,7 @@ def _from_files(
         )
     if kinds[files[0]] == "parquet":
         types = _parquet_types(connection, files)
-        return Source(kind="parquet", name=name, files=files, types=types, notes=notes)
+        return Source(kind="parquet", name=name, files=files, types=types, findings=findings)
     parts = _csv_parts(files)
     joined = [inspect(path) for path in files]
     for column in wanted:
@@ -228,7 +229,7 @@ def _from_files(
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
     return Source(
         kind="csv", name=name, files=files, parts=parts, types=dict.fromkeys(columns, "VARCHAR"),
-        notes=notes, joined_digits=any(joined),
+        findings=findings, joined_digits=any(joined),
     )  # fmt: skip
 
 

@@ -35,15 +35,11 @@ def load_run(folder: str | Path) -> Run:
     if not is_run(place) or "counts.npz" in missing or "candidates.csv" in missing:
         raise ValueError(f"{place}: this is not a finished run folder (no {missing[0]}).")
     settings = Settings.from_toml(place / "config.toml")
-    certificate, behaviour, notes = writing.read_certificate(place / "certificate.json")
-    sign = -1.0 if settings.costs else 1.0
     return Run(
         folder=place,
         model=build_model(settings, earlier_counts(place)),
-        certificate=certificate,
-        behaviour=behaviour,
-        candidates=writing.read_candidates(place / "candidates.csv", sign),
-        notes=notes,
+        certificate=writing.read_certificate(place / "certificate.json"),
+        candidates=writing.read_candidates(place / "candidates.csv"),
     )
 
 
@@ -84,8 +80,5 @@ def report_run(folder: str | Path) -> Path:
     """Write the report of a run again and return its path."""
     stored = load_run(folder)
     with processors(stored.model.settings):
-        write_report(
-            stored.model, stored.folder, stored.certificate, stored.candidates, stored.behaviour,
-            stored.comparison, stored.notes,
-        )  # fmt: skip
+        write_report(stored.model, stored.folder, stored.certificate, stored.candidates)
     return stored.folder / "report.html"

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from surefoot._display import MOST_ROWS, Grid, Shown
+from surefoot._findings import Finding
 from surefoot._rounding import column_texts
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.evidence import Behaviour
+from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import building, is_run
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.model import Model, build_model, read_log
-from surefoot.pipeline.promising import CandidateLine, Difference, Found
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
@@ -25,7 +27,7 @@ from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
 """Stages whose results an interrupted run leaves behind."""
-SUBJECT, BEHAVIOUR = "the policy", "what was done in the log"
+BEHAVIOUR = "a policy that takes each action as often as the log did"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -40,12 +42,8 @@ class Run(Shown):
         Settings, counts, model and posterior behind it. With costs, in negative costs.
     certificate
         The promise, in costs where costs were given.
-    behaviour
-        How the policy compares with what was done in the log; None where that cannot be told.
     candidates
-        The policies that were considered. With costs, in negative costs.
-    notes
-        What had to be done otherwise than asked.
+        The policies that were considered, in costs where costs were given.
     times
         Seconds of each stage, where it was run just now.
 
@@ -69,9 +67,7 @@ class Run(Shown):
     folder: Path
     model: Model
     certificate: Certificate
-    behaviour: Difference | None
-    candidates: tuple[CandidateLine, ...]
-    notes: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...]
     times: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -86,19 +82,29 @@ class Run(Shown):
         return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
 
     @property
+    def behaviour(self) -> Behaviour | None:
+        """What the log's own decisions earned; None where that is not known."""
+        return self.certificate.behaviour
+
+    @property
     def stopped_early(self) -> bool:
         """Whether the time budget ended the search."""
-        return promising.EARLY in self.notes
+        return self.certificate.has("stopped_early")
 
     @property
     def comparison(self) -> str:
-        """How the policy compares with what was done in the log, in one sentence, or ""."""
-        return behaviour_sentence(self.behaviour, self.settings)
+        """The gain over what was done in the log, in one sentence; "" where none is certified."""
+        return self.certificate.gain_sentence
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know."""
-        return tuple(dict.fromkeys((*self.certificate.warnings, *self.notes)))
+        """What a reader should know, in sentences."""
+        return self.certificate.warnings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be done otherwise than asked, in sentences."""
+        return self.certificate.notes
 
     def _headline(self) -> str:
         return self.certificate.sentence
@@ -117,8 +123,8 @@ class Run(Shown):
         ]
         return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
 
-    def _remarks(self) -> tuple[str, ...]:
-        return self.warnings
+    def _remarks(self) -> tuple[Finding, ...]:
+        return self.certificate._remarks()
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}, {self.certificate!r})"
@@ -134,24 +140,8 @@ class Run(Shown):
             **content,
             "comparison": self.comparison,
             "stopped_early": self.stopped_early,
-            "notes": list(self.notes),
             "seconds": dict(self.times),
         }
-
-
-def behaviour_sentence(behaviour: Difference | None, settings: Settings) -> str:
-    """Return the comparison with the log in one sentence, or ""."""
-    if behaviour is None:
-        return ""
-    other = BEHAVIOUR
-    if behaviour.left_out:
-        pairs = (
-            "1 rarely tried pair"
-            if behaviour.left_out == 1
-            else (f"{behaviour.left_out:,} rarely tried pairs")
-        )
-        other += f", without {pairs}"
-    return behaviour.sentence(subject=SUBJECT, other=other, costs=settings.costs)
 
 
 def run(
@@ -203,24 +193,20 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     found = _found(model, work, journal)
-    shown, behaviour = _completed(model, found, journal)
-    notes = found.notes
-    writing.write_certificate(work / "certificate.json", shown, behaviour, notes)
+    shown = _completed(model, found, journal)
+    writing.write_certificate(work / "certificate.json", shown)
     with journal.stage("Writing the report"):
         write_tables(model, work, shown)
-        sentence = behaviour_sentence(behaviour, settings)
-        write_report(model, work, shown, found.candidates, behaviour, sentence, notes)
+        write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
-    for text in dict.fromkeys((*shown.warnings, *notes)):
-        journal.keep(f"warning: {text}")
+    for finding in shown.findings:
+        journal.keep(f"{finding.level}: {finding.text}")
     journal.keep(shown.sentence)
     return Run(
         folder=work,
         model=model,
         certificate=shown,
-        behaviour=behaviour,
         candidates=found.candidates,
-        notes=notes,
         times=tuple(journal.times),
     )
 
@@ -249,40 +235,28 @@ def earlier_counts(folder: str | Path) -> Counts:
     return Counts.load(Path(folder) / "counts.npz")
 
 
-def _found(model: Model, work: Path, journal: Journal) -> Found:
+def _found(model: Model, work: Path, journal: Journal) -> Result:
     certificate, candidates = work / "certificate.json", work / "candidates.csv"
-    sign = -1.0 if model.settings.costs else 1.0
     if certificate.is_file() and candidates.is_file():
         journal.note("The policy was found and certified already.")
         journal.earlier.append(FINDING)
-        stored, _, notes = writing.read_certificate(certificate)
-        if model.settings.costs and stored.objective == "min":
-            stored = promising.in_costs(stored)
-        return Found(
-            certificate=stored, candidates=writing.read_candidates(candidates, sign), notes=notes
+        return Result(
+            certificate=writing.read_certificate(certificate),
+            candidates=writing.read_candidates(candidates),
+            selection_draws=0,
+            holdout=model.posterior if model.bayesian else None,
         )
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, stage.update)
-    writing.write_candidates(candidates, found.candidates, sign)
-    writing.write_certificate(certificate, found.certificate, None, found.notes)
+    writing.write_candidates(candidates, found.candidates)
+    writing.write_certificate(certificate, found.certificate)
     return found
 
 
-def _completed(
-    model: Model, found: Found, journal: Journal
-) -> tuple[Certificate, Difference | None]:
-    """Return the certificate as people see it, and the comparison with the log."""
+def _completed(model: Model, found: Result, journal: Journal) -> Certificate:
+    """Return the certificate with the worst case of a credible set beside the promise."""
     with journal.stage("Worst case of a credible set"):
-        certificate = with_robust(
-            model, found.certificate, promising.streams(model.settings.seed)[1]
-        )
-    behaviour = None
-    if model.placed.visits.sum() > 0:
-        with journal.stage("Comparing with the log"):
-            behaviour = promising.difference(model, found.policy, model.behaviour)
-        report = model.placed.report
-        behaviour = replace(behaviour, left_out=0 if report is None else report.thin_rows)
-    return promising.in_costs(certificate) if model.settings.costs else certificate, behaviour
+        return with_robust(model, found.certificate, promising.streams(model.settings.seed)[1])
 
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:

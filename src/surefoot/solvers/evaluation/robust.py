@@ -7,7 +7,6 @@ that is cheap, else by sweeps. Nothing here is trusted: bounds come from a later
 
 import numpy as np
 
-from surefoot.model.policies import RowPolicy
 from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.evaluation.equations import Equations, solve_equations
 from surefoot.solvers.evaluation.evaluator import Evaluator, Links, cheapest, direct_ways, products
