@@ -20,7 +20,7 @@ ROOMS = ("data", "model", "posterior", "ambiguity", "solvers", "certificates", "
 BESIDE = {
     "domains": {"data", "model"},
     "studies": {*ROOMS, "domains"},
-    "commands": {*ROOMS, "domains", "studies", "command", "console"},
+    "commands": {*ROOMS, "domains", "studies"},
 }
 """Rooms off the path, and what they may use."""
 

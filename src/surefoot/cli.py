@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._version import __version__
-from surefoot.command import Debug, Json, Quiet, command, examples, run_app
 from surefoot.commands import checking, reproducing, solving, studying
-from surefoot.console import Output, table
+from surefoot.commands.command import Debug, Json, Quiet, command, examples, run_app
+from surefoot.commands.console import Output, table
 
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 """Without these two the help takes three times as long."""

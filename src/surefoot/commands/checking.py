@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.console import Output
 from surefoot.commands.options import (
     COMPUTING,
     FILE,
@@ -21,7 +22,6 @@ from surefoot.commands.options import (
     with_options,
 )
 from surefoot.commands.solving import announce_compiling
-from surefoot.console import Output
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.console import Output
 from surefoot.commands.options import (
     COMPUTING,
     MODEL,
@@ -18,7 +19,6 @@ from surefoot.commands.options import (
     settings_from,
     with_options,
 )
-from surefoot.console import Output
 from surefoot.pipeline.wording import as_options
 
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ def run(
     out
         The run folder to make.
     teller
-        Who tells how far it is, for instance ``surefoot.console.Output()``; None is silent.
+        Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
     force
         Replace an older run of that name.
 

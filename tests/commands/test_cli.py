@@ -9,11 +9,10 @@ import pytest
 
 import surefoot.cli
 import surefoot.demo
-from surefoot import command, console
 from surefoot.cli import app, main
-from surefoot.command import ExitCode
-from surefoot.commands import solving
-from surefoot.console import Output
+from surefoot.commands import command, console, solving
+from surefoot.commands.command import ExitCode
+from surefoot.commands.console import Output
 from surefoot.domains.catalogue import DOMAINS
 from surefoot.model.files import read_mdp
 

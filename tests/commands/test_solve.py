@@ -7,7 +7,7 @@ import pytest
 
 from surefoot import demo
 from surefoot.cli import main
-from surefoot.command import ExitCode
+from surefoot.commands.command import ExitCode
 from surefoot.pipeline import folder
 from surefoot.pipeline.folder import FILES
 
@@ -159,7 +159,7 @@ def test_the_demo_leaves_a_report(capsys, tmp_path, monkeypatch):
     assert Path("surefoot-demo/report.html").is_file()
     assert "filling machines" in err
     assert "\x1b" not in out + err  # not a terminal: no colours, no cursor movements
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     shown = readme.split("```console\n")[1].split("```")[0]
     assert shown.split() == out.split()  # the README shows what is printed
 

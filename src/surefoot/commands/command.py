@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from surefoot.console import Output
+from surefoot.commands.console import Output
 from surefoot.pipeline.wording import as_options
 
 
