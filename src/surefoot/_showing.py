@@ -1,6 +1,7 @@
 """How objects look: a few facts, as lines on a terminal and as a small card in a notebook."""
 
 import html
+import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -167,3 +168,25 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def printable(text: str) -> str:
+    r"""Return text with control characters spelled out: a name must not steer the terminal.
+
+    Line ends and tabs stay.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb\n")
+    'a\\x1b[31mb\n'
+    """
+    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that turn the direction of the text after them."""
+
+
+def _is_shown(character: str) -> bool:
+    steers = unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or character in TURNING
+    return character in "\n\t" or not steers

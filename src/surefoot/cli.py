@@ -1,7 +1,6 @@
 """The command line: parse, call, print.
 
-Exit codes: 0 fine, 1 bad input, 2 wrong usage, 3 a certificate does not verify, 4 stopped early
-with a valid result, 130 interrupted.
+Exit codes are listed in docs/command-line.md and in `ExitCode`.
 """
 
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ app = typer.Typer(
     name="surefoot",
     help="From a log of decisions to a policy and a certified lower bound on its return.",
     epilog="Start with 'surefoot demo', then 'surefoot solve --help'.\n\nExit codes: 0 fine, 1 bad "
-    "input, 2 wrong usage, 3 a certificate does not verify, 4 stopped early with a valid result, "
-    "130 interrupted.",
+    "input, 2 wrong usage, 3 something does not hold, 4 stopped early (with --strict), 70 a bug, 130 "
+    "interrupted.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     **PLAIN,

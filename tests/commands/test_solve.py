@@ -169,9 +169,10 @@ def test_the_bundled_log_is_what_the_demo_makes(tmp_path):
     assert (tmp_path / "log.csv").read_bytes() == demo.log_path().read_bytes()
 
 
-def test_stopping_early_has_its_own_exit_code(capsys, tmp_path):
-    code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0)
+def test_stopping_early_is_fine_unless_strict(capsys, tmp_path):
+    code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0, "--strict")
     assert code == ExitCode.STOPPED_EARLY == 4
+    assert solve(capsys, tmp_path / "two", "--time-budget", 0)[0] == 0
     assert "the time budget ended the search" in out
 
 

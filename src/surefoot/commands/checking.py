@@ -8,11 +8,6 @@ import typer
 from surefoot.commands.command import ExitCode, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import (
-    COMPUTING,
-    FILE,
-    MODEL,
-    PROMISE,
-    READING,
     Config,
     Force,
     LogOrRun,
@@ -22,6 +17,7 @@ from surefoot.commands.options import (
     with_options,
 )
 from surefoot.commands.solving import announce_compiling
+from surefoot.pipeline.setting import COMPUTING, FILE, MODEL, PROMISE, READING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,16 +10,20 @@ from typing import Any
 
 from surefoot._rounding import column_texts
 from surefoot._showing import MOST_ROWS, Grid, Shown
+from surefoot._writing import move_safely
 from surefoot.certificates.certificate import Certificate
 from surefoot.data.counting import Counts
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.folder import building, is_run
+from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.journal import Journal, Nobody, Teller
+from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
 from surefoot.pipeline.promising import CandidateLine, Difference, Found
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.warming import compile_others, is_cold
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
@@ -186,24 +190,37 @@ def run(
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
     folder = Path(out)
+    _compile_first(whole)
+    budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
-    with building(folder, whole.to_toml(), force=force) as (work, remark), processors(whole):
+    check_free(folder, force=force)  # before a long log is hashed
+    if whole.add is not None:
+        check_is_run(Path(whole.add))
+    begun = building(folder, take_stock(whole), whole.to_toml(), force=force)
+    with begun as (work, remark), processors(whole):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
-        made = _stages(whole, work, journal)
+        made = _stages(whole, work, journal, budget)
     return replace(made, folder=folder)
 
 
-def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
+def _compile_first(settings: Settings) -> None:
+    """Compile before the clock of a time budget starts, on a machine that never did."""
+    if settings.time_budget is not None and is_cold():
+        compile_others()
+
+
+def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Building the model"):
         model = build_model(settings, counts)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
-    found = _found(model, work, journal)
-    shown, behaviour = _completed(model, found, journal)
+    hurried = budget.applied(model)
+    found = _found(hurried, work, journal)
+    shown, behaviour = _completed(hurried, found, journal)
     notes = found.notes
     writing.write_certificate(work / "certificate.json", shown, behaviour, notes)
     with journal.stage("Writing the report"):
@@ -226,8 +243,8 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
 
 
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
-    stored = work / "counts.npz"
-    if stored.is_file():
+    stored = work / COUNTS
+    if COUNTS in kept(work):
         journal.note("The log was read already; its counts are used.")
         journal.earlier.append(READING)
         return Counts.load(stored)
@@ -237,27 +254,28 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
             counts = earlier_counts(settings.add) + counts
         partial = work / "counts.partial"
         counts.save(partial)
-        partial.replace(stored)
+        move_safely(partial, stored)
+        keep(work, COUNTS)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
 
 def earlier_counts(folder: str | Path) -> Counts:
-    """Return the counts of an earlier run."""
-    if not is_run(folder):
-        raise FileNotFoundError(f"{folder}: this is not a run folder (no certificate.json).")
-    return Counts.load(Path(folder) / "counts.npz")
+    """Return the counts of an earlier run, if they are still what it wrote."""
+    place = Path(folder)
+    check_is_run(place)
+    if (place / NAME).is_file() and COUNTS in read_manifest(place).damaged(place):
+        raise ValueError(f"{place / COUNTS} was changed after it was written.")
+    return Counts.load(place / COUNTS)
 
 
 def _found(model: Model, work: Path, journal: Journal) -> Found:
-    certificate, candidates = work / "certificate.json", work / "candidates.csv"
+    certificate, candidates = work / FOUND, work / "candidates.csv"
     sign = -1.0 if model.settings.costs else 1.0
-    if certificate.is_file() and candidates.is_file():
+    if {certificate.name, candidates.name} <= kept(work):
         journal.note("The policy was found and certified already.")
         journal.earlier.append(FINDING)
         stored, _, notes = writing.read_certificate(certificate)
-        if model.settings.costs and stored.objective == "min":
-            stored = promising.in_costs(stored)
         return Found(
             certificate=stored, candidates=writing.read_candidates(candidates, sign), notes=notes
         )
@@ -265,6 +283,7 @@ def _found(model: Model, work: Path, journal: Journal) -> Found:
         found = promising.find(model, stage.update)
     writing.write_candidates(candidates, found.candidates, sign)
     writing.write_certificate(certificate, found.certificate, None, found.notes)
+    keep(work, certificate.name, candidates.name)
     return found
 
 
