@@ -21,8 +21,8 @@ app = typer.Typer(
     name="surefoot",
     help="From a log of decisions to a policy and a certified lower bound on its return.",
     epilog="Start with 'surefoot demo', then 'surefoot solve --help'.\n\nExit codes: 0 fine, 1 bad "
-    "input, 2 wrong usage, 3 something does not hold, 4 stopped early (with --strict), 70 a bug, 130 "
-    "interrupted.",
+    "input, 2 wrong usage, 3 something does not hold, 4 stopped early (with --strict), 70 a bug, "
+    "130 interrupted.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     **PLAIN,

@@ -17,12 +17,21 @@ PASSES = 4
 """How often a policy is evaluated on all draws: when chosen, certified, and compared (two)."""
 
 
+LEFT_OUT = "the time budget left no time for the worst case of a credible set, a looser promise."
+"""The note of a run that was too short for it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Seconds of wall clock for a whole run, counted from when this was made; None is no limit."""
 
     seconds: float | None
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether nothing is left."""
+        return self.seconds is not None and time.monotonic() - self.began >= self.seconds
 
     def applied(self, model: Model) -> Model:
         """Return the model with settings that keep to what is left of the budget.

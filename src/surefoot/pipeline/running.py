@@ -14,7 +14,7 @@ from surefoot._writing import move_safely
 from surefoot.certificates.certificate import Certificate
 from surefoot.data.counting import Counts
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.budget import LEFT_OUT, Budget
 from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
@@ -220,6 +220,8 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
     journal.note("")
     hurried = budget.applied(model)
     found = _found(hurried, work, journal)
+    if budget.is_used and model.bayesian:
+        found = replace(found, notes=(*found.notes, LEFT_OUT))
     shown, behaviour = _completed(hurried, found, journal)
     notes = found.notes
     writing.write_certificate(work / "certificate.json", shown, behaviour, notes)
@@ -291,10 +293,10 @@ def _completed(
     model: Model, found: Found, journal: Journal
 ) -> tuple[Certificate, Difference | None]:
     """Return the certificate as people see it, and the comparison with the log."""
-    with journal.stage("Worst case of a credible set"):
-        certificate = with_robust(
-            model, found.certificate, promising.streams(model.settings.seed)[1]
-        )
+    certificate = found.certificate
+    if LEFT_OUT not in found.notes:
+        with journal.stage("Worst case of a credible set"):
+            certificate = with_robust(model, certificate, promising.streams(model.settings.seed)[1])
     behaviour = None
     if model.placed.visits.sum() > 0:
         with journal.stage("Comparing with the log"):
