@@ -97,7 +97,7 @@ def main() -> int:
             wrong = differences(out, right) if out.exists() else ["the rerun failed"]
             bad += bool(wrong)
             for text in wrong:
-                print(f"kill {k + 1}: {text}")
+                print(f"kill {k + 1}: {text}", flush=True)
     print(f"{options.times} runs, {stopped} killed before they ended, {bad} not the same after it")
     return min(bad, 1)
 
