@@ -30,7 +30,7 @@ ROOMS = (
 
 BESIDE = {
     "studies": {*ROOMS},
-    "commands": {*ROOMS, "studies", "command", "console", "demo"},
+    "commands": {*ROOMS, "studies", "demo"},
 }
 """Rooms off the path, and what they may use."""
 

@@ -1,6 +1,7 @@
 """How objects look: a few facts, as lines on a terminal and as a small card in a notebook."""
 
 import html
+import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -184,14 +185,27 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def printable(text: object) -> str:
-    r"""Return text that is safe to print: control characters are shown escaped.
+def printable(text: object, *, lines: bool = False) -> str:
+    r"""Return text that is safe to print: characters that steer a terminal are shown escaped.
 
-    Names of files and columns come from outside and may hold anything.
+    Names of files and columns come from outside and may hold anything. With ``lines``, whole
+    messages: line ends, tabs and characters that merely have no shape of their own stay.
 
     Examples
     --------
     >>> print(printable("log\x1b[31m.csv"))
     log\x1b[31m.csv
+    >>> printable("a\x1b[31mb\n", lines=True)
+    'a\\x1b[31mb\n'
     """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    shown = _is_shown if lines else str.isprintable
+    return "".join(c if shown(c) else c.encode("unicode_escape").decode() for c in str(text))
+
+
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that turn the direction of the text after them."""
+
+
+def _is_shown(character: str) -> bool:
+    steers = unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or character in TURNING
+    return character in "\n\t" or not steers

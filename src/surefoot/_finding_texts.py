@@ -383,5 +383,10 @@ def _stopped_early() -> str:
 
 
 @_says("note")
+def _worst_case_left_out() -> str:
+    return "The time budget left no time for the worst case of a credible set, a looser promise."
+
+
+@_says("note")
 def _stated(text: str) -> str:
     return text

@@ -18,9 +18,10 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Gain
 from surefoot.certificates.verification import verify
 from surefoot.data.counts import Counts
-from surefoot.pipeline import model, promising, running
+from surefoot.pipeline import model, promising, running, writing
 from surefoot.pipeline.folder import FILES, unfinished_name
 from surefoot.pipeline.loading import load_run, verify_run
+from surefoot.pipeline.manifest import read_manifest
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import run
@@ -32,6 +33,24 @@ def small(log, **options):
     return Settings(
         log=(str(log),), reward="cost", costs=True, discount=0.9, draws=600, eta=0.01, **options
     )
+
+
+def copied(finished, folder):
+    """Return a copy of a run folder, to be changed."""
+    for name in FILES:
+        (folder / name).write_bytes((finished.folder / name).read_bytes())
+    return folder
+
+
+def reseal(folder):
+    """Write new hashes for changed files, as somebody would who means to."""
+    certificate = folder / "certificate.json"
+    content = json.loads(certificate.read_text())
+    content.pop("digest")
+    content["digest"] = writing._digest(content)
+    certificate.write_text(json.dumps(content))
+    names = [name for name in FILES if name != "manifest.json"]
+    read_manifest(folder).with_files(folder, names).write(folder)
 
 
 def test_the_folder_holds_exactly_the_promised_files(finished):
@@ -90,13 +109,14 @@ def test_the_run_can_be_repeated_from_its_configuration(finished, tmp_path):
 
 def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
     assert verify_run(finished.folder, np.random.default_rng(1)).stands
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for name in FILES:
-        (copy / name).write_bytes((finished.folder / name).read_bytes())
+    copy = copied(finished, tmp_path)
     content = json.loads((copy / "certificate.json").read_text())
     content["lower_bound"] = content["nominal_return"]
     (copy / "certificate.json").write_text(json.dumps(content))
+    verdict = verify_run(copy)
+    assert not verdict.stands
+    assert "was changed after it was written" in verdict.message
+    reseal(copy)
     verdict = verify_run(copy, np.random.default_rng(1))
     assert not verdict.stands
     assert "fall short" in verdict.message
@@ -114,11 +134,14 @@ def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
     ],
 )
 def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):
-    for file in FILES:
-        (tmp_path / file).write_bytes((finished.folder / file).read_bytes())
+    copied(finished, tmp_path)
     text = (tmp_path / name).read_text()
     assert old in text
     (tmp_path / name).write_text(text.replace(old, new))
+    verdict = verify_run(tmp_path)
+    assert not verdict.stands
+    assert f"{name} was changed after it was written" in verdict.message
+    reseal(tmp_path)
     verdict = verify_run(tmp_path)
     assert not verdict.stands
     assert said in verdict.message
@@ -129,8 +152,7 @@ def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):
     [("upper_bound", 0.0), ("robust_return", 0.0), ("sentence", "It earns a lot."), ("eta", 1e-9)],
 )
 def test_numbers_beside_the_promise_cannot_be_changed_either(finished, tmp_path, name, value):
-    for file in FILES:
-        (tmp_path / file).write_bytes((finished.folder / file).read_bytes())
+    copied(finished, tmp_path)
     content = json.loads((tmp_path / "certificate.json").read_text())
     content[name] = value
     (tmp_path / "certificate.json").write_text(json.dumps(content))
@@ -219,7 +241,7 @@ def test_other_settings_start_anew(small_log, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="stop"):
             run(small(small_log), out)
     made = run(small(small_log, seed=1), out, teller=Teller())
-    assert "other settings" in notes[0]
+    assert "with another seed: starting anew" in notes[0]
     assert made.settings.seed == 1
 
 

@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.console import Output
 from surefoot.commands.options import (
-    COMPUTING,
-    FILE,
-    MODEL,
-    PROMISE,
-    READING,
     Config,
     Force,
     LogOrRun,
@@ -21,7 +17,7 @@ from surefoot.commands.options import (
     with_options,
 )
 from surefoot.commands.solving import announce_compiling
-from surefoot.console import Output
+from surefoot.pipeline.setting import COMPUTING, FILE, MODEL, PROMISE, READING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

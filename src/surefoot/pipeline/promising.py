@@ -44,7 +44,7 @@ def streams(seed: int) -> list[np.random.Generator]:
 def find(model: Model, told: Told) -> Result:
     """Find a policy and certify it; the result is in costs where costs were given."""
     if not model.bayesian:
-        return model.shown(_find_frequentist(model))
+        return _shown(model, _find_frequentist(model))
     settings = model.settings
     done = 0
 
@@ -59,7 +59,13 @@ def find(model: Model, told: Told) -> Result:
         time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
         draws=settings.draws, progress=progress,
     )  # fmt: skip
-    return model.shown(result)
+    return _shown(model, result)
+
+
+def _shown(model: Model, result: Result) -> Result:
+    """Return a result in the units of the log."""
+    turned = model.shown(result)
+    return replace(turned, certificate=replace(turned.certificate, unit=model.settings.unit))
 
 
 def _find_frequentist(model: Model) -> Result:
@@ -92,12 +98,13 @@ def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
     settings = model.settings
     if not model.bayesian:
         center, ambiguity = frequentist(model)
-        return model.shown(certify_frequentist(policy, ambiguity, center))
+        made = certify_frequentist(policy, ambiguity, center)
+        return replace(model.shown(made), unit=settings.unit)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams(settings.seed)[0],
     )  # fmt: skip
-    shown = model.shown(made)
+    shown = replace(model.shown(made), unit=settings.unit)
     return with_robust(model, shown, streams(settings.seed)[1]) if policy.ndim == 1 else shown
 
 
@@ -106,12 +113,13 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Compa
     settings = model.settings
     if not model.bayesian:
         center, ambiguity = frequentist(model)
-        return model.shown(compare_frequentist(policy, other, ambiguity, center))
+        made = compare_frequentist(policy, other, ambiguity, center)
+        return replace(model.shown(made), unit=settings.unit)
     made = compare(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
     )  # fmt: skip
-    return model.shown(made)
+    return replace(model.shown(made), unit=settings.unit)
 
 
 def _compared(model: Model, *policies: NDArray[Any]) -> int:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from surefoot._atomic import move_safely
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
@@ -16,12 +17,15 @@ from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.folder import building, is_run
+from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.journal import Journal, Nobody, Teller
+from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.warming import compile_others, is_cold
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
@@ -159,7 +163,7 @@ def run(
     out
         The run folder to make.
     teller
-        Who tells how far it is, for instance ``surefoot.console.Output()``; None is silent.
+        Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
     force
         Replace an older run of that name.
 
@@ -176,24 +180,40 @@ def run(
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
     folder = Path(out)
+    _compile_first(whole)
+    budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
-    with building(folder, whole.to_toml(), force=force) as (work, remark), processors(whole):
+    check_free(folder, force=force)  # before a long log is hashed
+    if whole.add is not None:
+        check_is_run(Path(whole.add))
+    begun = building(folder, take_stock(whole), whole.to_toml(), force=force)
+    with begun as (work, remark), processors(whole):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
-        made = _stages(whole, work, journal)
+        made = _stages(whole, work, journal, budget)
     return replace(made, folder=folder)
 
 
-def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
+def _compile_first(settings: Settings) -> None:
+    """Compile before the clock of a time budget starts, on a machine that never did."""
+    if settings.time_budget is not None and is_cold():
+        compile_others()
+
+
+def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Building the model"):
         model = build_model(settings, counts)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
-    found = _found(model, work, journal)
-    shown = _completed(model, found, journal)
+    hurried = budget.applied(model)
+    found = _found(hurried, work, journal)
+    if budget.is_used and model.bayesian:
+        shown = found.certificate.adding(Finding.of("worst_case_left_out"))
+    else:
+        shown = _completed(hurried, found.certificate, journal)
     writing.write_certificate(work / "certificate.json", shown)
     with journal.stage("Writing the report"):
         write_tables(model, work, shown)
@@ -212,8 +232,8 @@ def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
 
 
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
-    stored = work / "counts.npz"
-    if stored.is_file():
+    stored = work / COUNTS
+    if COUNTS in kept(work):
         journal.note("The log was read already; its counts are used.")
         journal.earlier.append(READING)
         return Counts.load(stored)
@@ -223,21 +243,24 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
             counts = earlier_counts(settings.add) + counts
         partial = work / "counts.partial"
         counts.save(partial)
-        partial.replace(stored)
+        move_safely(partial, stored)
+        keep(work, COUNTS)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
 
 def earlier_counts(folder: str | Path) -> Counts:
-    """Return the counts of an earlier run."""
-    if not is_run(folder):
-        raise FileNotFoundError(f"{folder}: this is not a run folder (no certificate.json).")
-    return Counts.load(Path(folder) / "counts.npz")
+    """Return the counts of an earlier run, if they are still what it wrote."""
+    place = Path(folder)
+    check_is_run(place)
+    if (place / NAME).is_file() and COUNTS in read_manifest(place).damaged(place):
+        raise ValueError(f"{place / COUNTS} was changed after it was written.")
+    return Counts.load(place / COUNTS)
 
 
 def _found(model: Model, work: Path, journal: Journal) -> Result:
-    certificate, candidates = work / "certificate.json", work / "candidates.csv"
-    if certificate.is_file() and candidates.is_file():
+    certificate, candidates = work / FOUND, work / "candidates.csv"
+    if {certificate.name, candidates.name} <= kept(work):
         journal.note("The policy was found and certified already.")
         journal.earlier.append(FINDING)
         return Result(
@@ -250,13 +273,14 @@ def _found(model: Model, work: Path, journal: Journal) -> Result:
         found = promising.find(model, stage.update)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
+    keep(work, certificate.name, candidates.name)
     return found
 
 
-def _completed(model: Model, found: Result, journal: Journal) -> Certificate:
+def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
     """Return the certificate with the worst case of a credible set beside the promise."""
     with journal.stage("Worst case of a credible set"):
-        return with_robust(model, found.certificate, promising.streams(model.settings.seed)[1])
+        return with_robust(model, certificate, promising.streams(model.settings.seed)[1])
 
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:

@@ -32,13 +32,15 @@ def read_certificate(path: Path) -> Certificate:
         return Certificate.load(path)
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: not a certificate (nested too deeply).") from None
 
 
 def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
     """Tell whether ``policy.json`` holds the policy of a certificate."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
     wanted = policy_content(lines)
@@ -47,8 +49,11 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
 
 def is_unchanged(path: Path) -> bool:
     """Tell whether ``certificate.json`` still says what was written."""
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return bool(content.pop(SEAL, None) == _digest(content))
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return bool(content.pop(SEAL, None) == _digest(content))
+    except (ValueError, AttributeError, RecursionError):
+        return False
 
 
 def _digest(content: dict[str, Any]) -> str:
