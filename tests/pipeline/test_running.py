@@ -169,6 +169,16 @@ def test_two_policies_are_compared(finished):
     assert "taking what was never observed to lead to the lowest reward seen" in found.sentence
 
 
+@pytest.mark.parametrize("basis", ["bayesian", "frequentist"])
+def test_the_unit_is_said_with_every_number(small_log, tmp_path, basis):
+    made = run(small(small_log, basis=basis, unit="EUR"), tmp_path / "run")
+    policy = made.certificate.policy
+    assert load_run(made.folder).certificate.unit == "EUR"
+    assert made.certificate.sentence.count(" EUR") == 2
+    assert promising.certify_policy(made.model, policy).unit == "EUR"
+    assert " EUR" in promising.difference(made.model, policy, made.model.behaviour).sentence
+
+
 def test_a_gain_over_the_log_is_said_where_one_is_certified(finished, tmp_path):
     assert finished.comparison == ""  # no run certifies one yet
     gain = Gain(
