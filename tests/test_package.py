@@ -30,7 +30,7 @@ ROOMS = (
 
 BESIDE = {
     "studies": {*ROOMS},
-    "commands": {*ROOMS, "studies", "command", "console", "demo"},
+    "commands": {*ROOMS, "studies", "demo"},
 }
 """Rooms off the path, and what they may use."""
 
@@ -39,6 +39,8 @@ HALL = {
     "_compile",
     "_cores",
     "_display",
+    "_finding_texts",
+    "_findings",
     "_hooks",
     "_order_statistics",
     "_rounding",
@@ -60,6 +62,7 @@ PUBLIC = (
     "DirichletPosterior",
     "Discretization",
     "Domain",
+    "Finding",
     "GuaranteeCurve",
     "HierarchicalPosterior",
     "LearnedPosterior",

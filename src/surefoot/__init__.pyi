@@ -1,6 +1,7 @@
 """The public names, in the order of the pipeline; `lazy_loader` reads them from here."""
 
 from ._version import __version__ as __version__
+from ._findings import Finding as Finding
 from .model.mdp import MDP as MDP
 from .model.files import read_mdp as read_mdp
 from .model.files import write_mdp as write_mdp

@@ -36,8 +36,30 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) ->
             os.fsync(file.fileno())
         Path(temporary).chmod(_usual_permissions(target))
         Path(temporary).replace(target)
+        sync_folder(target.parent)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def move_safely(source: Path, target: Path) -> None:
+    """Move a complete file to its name, with its contents on the disk."""
+    with source.open("rb+") as file:
+        os.fsync(file.fileno())
+    source.replace(target)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write to the disk which files a folder has: a power cut then loses none of them."""
+    if os.name != "posix":  # elsewhere folders cannot be opened
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems know no such thing
+        pass
+    finally:
+        os.close(handle)
 
 
 def _usual_permissions(target: Path) -> int:

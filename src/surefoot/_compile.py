@@ -6,8 +6,11 @@ directory named after a hash of *all* kernel files. Every kernel therefore lives
 name ends in ``kernels.py``; a test holds us to that.
 """
 
+import atexit
 import hashlib
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,7 +40,23 @@ def cache_directory() -> Path:
                 return directory
         except OSError:
             continue
-    return Path(tempfile.mkdtemp(prefix="surefoot-"))
+    return _temporary(name)
+
+
+def _temporary(name: str) -> Path:
+    """Return a folder among the temporary files: the same one each time, if nobody else made it."""
+    owner = os.getuid() if hasattr(os, "getuid") else 0
+    base = Path(tempfile.gettempdir()) / f"surefoot-{owner}"
+    with suppress(OSError):
+        base.mkdir(mode=0o700, exist_ok=True)
+        about = base.lstat()
+        private = hasattr(os, "getuid") and about.st_uid == owner and not about.st_mode & 0o077
+        if private and stat.S_ISDIR(about.st_mode):  # compiled code is run: it must be our own
+            (base / name).mkdir(exist_ok=True)
+            return base / name
+    made = Path(tempfile.mkdtemp(prefix="surefoot-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def _cache_bases() -> list[Path]:
@@ -59,6 +78,27 @@ def _renamed(source: Any, suffix: str, using: dict[str, Any]) -> Any:
     copy.__qualname__ = f"{source.__qualname__}_{suffix}"
     copy.__module__, copy.__doc__ = source.__module__, source.__doc__
     return copy
+
+
+def _forgiving(compiled: Any) -> Any:
+    """Let a kernel whose cached code is damaged be compiled again.
+
+    Numba passes on whatever unpickling a truncated file raises. Emptying the index makes it forget
+    the file; the next save writes both anew.
+    """
+    file = compiled._cache._cache_file
+    load = file.load
+
+    def load_or_forget(key: Any) -> Any:
+        try:
+            return load(key)
+        except Exception:  # whatever unpickling half a file raises
+            with suppress(OSError):
+                file.flush()
+            return None
+
+    file.load = load_or_forget
+    return compiled
 
 
 def kernel(
@@ -93,7 +133,7 @@ def kernel(
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(cache_directory())
         try:
-            return njit(cache=True, nogil=True, **options)(function)
+            return _forgiving(njit(cache=True, nogil=True, **options)(function))
         except RuntimeError:  # sources without a file (a zip, an interactive session)
             return njit(nogil=True, **options)(function)
         finally:

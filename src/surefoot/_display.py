@@ -1,8 +1,13 @@
 """How objects look: a few facts, as lines on a terminal and as a small card in a notebook."""
 
 import html
+import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from surefoot._findings import Finding
 
 MOST_ROWS = 10
 """Rows of a table that are shown; the object has all of them."""
@@ -93,7 +98,7 @@ class Shown:
     def _grid(self) -> Grid | None:
         return None
 
-    def _remarks(self) -> Sequence[str]:
+    def _remarks(self) -> "Sequence[str | Finding]":
         return ()
 
     def summary(self) -> str:
@@ -103,12 +108,23 @@ class Shown:
         parts = [self._headline(), "\n".join(f"  {name:<{width}}  {text}" for name, text in facts)]
         if grid is not None:
             parts.append(grid.text())
-        parts.append("\n".join(f"  note: {text}" for text in self._remarks()))
+        parts.append("\n".join(f"  {remark(one)}" for one in self._remarks()))
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
-        notes = [f"Note: {text}" for text in self._remarks()]
+        notes = [remark(one) for one in self._remarks()]
         return card(self._headline(), self._facts(), self._grid(), notes)
+
+
+def remark(found: "str | Finding") -> str:
+    """Return a remark with its level in front.
+
+    Examples
+    --------
+    >>> remark("the log is short.")
+    'note: the log is short.'
+    """
+    return f"note: {found}" if isinstance(found, str) else f"{found.level}: {found.text}"
 
 
 def card(
@@ -169,14 +185,27 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def printable(text: object) -> str:
-    r"""Return text that is safe to print: control characters are shown escaped.
+def printable(text: object, *, lines: bool = False) -> str:
+    r"""Return text that is safe to print: characters that steer a terminal are shown escaped.
 
-    Names of files and columns come from outside and may hold anything.
+    Names of files and columns come from outside and may hold anything. With ``lines``, whole
+    messages: line ends, tabs and characters that merely have no shape of their own stay.
 
     Examples
     --------
     >>> print(printable("log\x1b[31m.csv"))
     log\x1b[31m.csv
+    >>> printable("a\x1b[31mb\n", lines=True)
+    'a\\x1b[31mb\n'
     """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    shown = _is_shown if lines else str.isprintable
+    return "".join(c if shown(c) else c.encode("unicode_escape").decode() for c in str(text))
+
+
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that turn the direction of the text after them."""
+
+
+def _is_shown(character: str) -> bool:
+    steers = unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or character in TURNING
+    return character in "\n\t" or not steers

@@ -1,7 +1,6 @@
 """The command line: parse, call, print.
 
-Exit codes: 0 fine, 1 bad input, 2 wrong usage, 3 a certificate does not verify, 4 stopped early
-with a valid result, 130 interrupted.
+Exit codes are listed in docs/command-line.md and in `ExitCode`.
 """
 
 from collections.abc import Sequence
@@ -11,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._version import __version__
-from surefoot.command import Debug, Json, Quiet, command, examples, run_app
 from surefoot.commands import checking, reproducing, solving, studying
-from surefoot.console import Output, table
+from surefoot.commands.command import Debug, Json, Quiet, command, examples, run_app
+from surefoot.commands.console import Output, table
 
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 """Without these two the help takes three times as long."""
@@ -22,7 +21,7 @@ app = typer.Typer(
     name="surefoot",
     help="From a log of decisions to a policy and a certified lower bound on its return.",
     epilog="Start with 'surefoot demo', then 'surefoot solve --help'.\n\nExit codes: 0 fine, 1 bad "
-    "input, 2 wrong usage, 3 a certificate does not verify, 4 stopped early with a valid result, "
+    "input, 2 wrong usage, 3 something does not hold, 4 stopped early (with --strict), 70 a bug, "
     "130 interrupted.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

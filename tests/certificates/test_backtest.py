@@ -5,14 +5,8 @@ import pytest
 from scipy import stats
 
 from surefoot.certificates import backtest
-from surefoot.certificates.backtest import (
-    Advantage,
-    Backtest,
-    NewSuccessors,
-    advantage,
-    new_successors,
-    newly_seen,
-)
+from surefoot.certificates.backtest import advantage, new_successors, newly_seen
+from surefoot.certificates.evidence import Advantage, Backtest, NewSuccessors
 from surefoot.data.counts import Counts
 
 

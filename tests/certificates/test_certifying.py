@@ -9,7 +9,8 @@ from scipy.stats import binom
 
 import surefoot as sf
 from surefoot._order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
-from surefoot.certificates.certificate import Certificate, percent
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.sentences import percent
 from surefoot.certificates.upper import count_policies, upper_bound
 from surefoot.model.policies import check_policy
 from surefoot.solvers.evaluation.returns import best_returns, policy_returns

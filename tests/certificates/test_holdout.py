@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.certifying import REUSED
+
+REUSED = sf.Finding.of("draws_reused").text
 
 
 def rng(seed=0):
@@ -74,8 +75,7 @@ def test_a_holdout_of_another_model_is_refused(machine):
 
 
 def one_action(size):
-    model = sf.garnet(size, 1, 4, discount=0.9, rng=rng(3))
-    counts = sf.Domain(name="g", mdp=model).simulate(10, rng(4))
+    counts = sf.garnet(size, 1, 4, discount=0.9, rng=rng(3)).simulate(10, rng(4))
     return counts.to_mdp(discount=0.9, prior=1.0), sf.DirichletPosterior(counts)
 
 
@@ -103,7 +103,7 @@ def test_the_limit_of_one_policy_holds_its_quantile():
     """From the same draws: each end fails on its own, and rarely."""
     mdp, posterior = one_action(12)
     rewards = sf.solvers.evaluation.rewards.rewards_of(mdp, posterior, objective="max")
-    rows = sf.solvers.policies.check_policy(mdp, np.zeros(12, dtype=int))
+    rows = sf.model.policies.check_policy(mdp, np.zeros(12, dtype=int))
     many = sf.solvers.evaluation.returns.policy_returns(
         posterior, mdp, rows, 100_000, rng(7), rewards=rewards
     )

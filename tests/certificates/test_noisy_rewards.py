@@ -134,7 +134,7 @@ def test_frequentist_promises_include_the_rewards(model):
     made = sf.certify_frequentist(policy, box, mdp)
     assert made.lower_bound < sf.evaluate(mdp, policy, box).return_lower - 0.05
     assert made.upper_bound > sf.solve(mdp, box, nature="best").return_upper + 0.05
-    assert any("Mean rewards are uncertain" in text for text in made.warnings)
+    assert any("Mean rewards are uncertain" in text for text in made.notes)
     costs = sf.certify_frequentist(policy, box, mdp, objective="min")
     assert costs.upper_bound > sf.evaluate(mdp, policy, box, objective="min").return_upper + 0.05
     assert costs.lower_bound == pytest.approx(

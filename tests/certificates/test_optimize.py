@@ -310,6 +310,8 @@ def test_the_parts_of_a_split_have_no_common_draw():
         """A posterior with an end and no way to split it, as a fitted hierarchical one."""
 
         num_draws = 300
+        counts = None
+        identity = exact.identity
 
         def sample(self, n, rng):
             return exact.sample(n, rng)

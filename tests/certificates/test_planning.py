@@ -28,8 +28,8 @@ def test_fewer_draws_where_they_are_dear():
 
 
 def test_work_follows_the_entries_in_use():
-    mdp = river_chain(300, discount=0.9)
-    counts = sf.Domain(name="river", mdp=mdp).simulate(5, np.random.default_rng(0))
+    river = river_chain(300, discount=0.9)
+    mdp, counts = river.mdp, river.simulate(5, np.random.default_rng(0))
     posterior = sf.DirichletPosterior(counts)
     rewards = rewards_of(mdp, posterior, objective="max")
     one = planning.policy_work(mdp, rewards, check_policy(mdp, np.zeros(300, dtype=int)))

@@ -53,6 +53,8 @@ def test_a_field_of_another_kind_is_named(made, value):
     for field in fields(made[0]):
         if isinstance(value, type(content[field.name])) and not isinstance(value, bool):
             continue  # a text for a text: as good as any
+        if field.name == "unit" and isinstance(value, str):
+            continue  # no unit was given here; any text may be one
         with pytest.raises(ValueError, match=f"the certificate's {field.name} cannot be"):
             sf.Certificate.from_json(json.dumps(content | {field.name: value}))
 

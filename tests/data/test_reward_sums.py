@@ -53,6 +53,17 @@ def test_row_order_files_kinds_and_merging_give_the_same_bits(tmp_path: Path) ->
     same_bits(first, whole)
 
 
+def test_three_million_rows_give_the_same_bits_in_any_order(tmp_path: Path) -> None:
+    rows = 3_000_000
+    log = random_log(rows)
+    log.write_parquet(tmp_path / "whole.parquet")
+    shuffled = log.sample(fraction=1.0, shuffle=True, seed=1)
+    parts = [tmp_path / f"{i}.parquet" for i in range(3)]
+    for i, part in enumerate(parts):
+        shuffled.slice(i * rows // 3, rows // 3).write_parquet(part)
+    same_bits(read_transitions(parts), read_transitions(tmp_path / "whole.parquet"))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     log = random_log(ROWS)

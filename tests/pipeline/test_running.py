@@ -12,14 +12,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from surefoot import Finding
 from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.evidence import Gain
 from surefoot.certificates.verification import verify
 from surefoot.data.counts import Counts
-from surefoot.pipeline import model, promising, running
+from surefoot.pipeline import model, promising, running, writing
 from surefoot.pipeline.folder import FILES, unfinished_name
 from surefoot.pipeline.loading import load_run, verify_run
+from surefoot.pipeline.manifest import read_manifest
 from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import run
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate
@@ -29,6 +33,24 @@ def small(log, **options):
     return Settings(
         log=(str(log),), reward="cost", costs=True, discount=0.9, draws=600, eta=0.01, **options
     )
+
+
+def copied(finished, folder):
+    """Return a copy of a run folder, to be changed."""
+    for name in FILES:
+        (folder / name).write_bytes((finished.folder / name).read_bytes())
+    return folder
+
+
+def reseal(folder):
+    """Write new hashes for changed files, as somebody would who means to."""
+    certificate = folder / "certificate.json"
+    content = json.loads(certificate.read_text())
+    content.pop("digest")
+    content["digest"] = writing._digest(content)
+    certificate.write_text(json.dumps(content))
+    names = [name for name in FILES if name != "manifest.json"]
+    read_manifest(folder).with_files(folder, names).write(folder)
 
 
 def test_the_folder_holds_exactly_the_promised_files(finished):
@@ -87,13 +109,14 @@ def test_the_run_can_be_repeated_from_its_configuration(finished, tmp_path):
 
 def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
     assert verify_run(finished.folder, np.random.default_rng(1)).stands
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for name in FILES:
-        (copy / name).write_bytes((finished.folder / name).read_bytes())
+    copy = copied(finished, tmp_path)
     content = json.loads((copy / "certificate.json").read_text())
     content["lower_bound"] = content["nominal_return"]
     (copy / "certificate.json").write_text(json.dumps(content))
+    verdict = verify_run(copy)
+    assert not verdict.stands
+    assert "was changed after it was written" in verdict.message
+    reseal(copy)
     verdict = verify_run(copy, np.random.default_rng(1))
     assert not verdict.stands
     assert "fall short" in verdict.message
@@ -111,11 +134,14 @@ def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
     ],
 )
 def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):
-    for file in FILES:
-        (tmp_path / file).write_bytes((finished.folder / file).read_bytes())
+    copied(finished, tmp_path)
     text = (tmp_path / name).read_text()
     assert old in text
     (tmp_path / name).write_text(text.replace(old, new))
+    verdict = verify_run(tmp_path)
+    assert not verdict.stands
+    assert f"{name} was changed after it was written" in verdict.message
+    reseal(tmp_path)
     verdict = verify_run(tmp_path)
     assert not verdict.stands
     assert said in verdict.message
@@ -126,8 +152,7 @@ def test_a_changed_run_does_not_stand(finished, tmp_path, name, old, new, said):
     [("upper_bound", 0.0), ("robust_return", 0.0), ("sentence", "It earns a lot."), ("eta", 1e-9)],
 )
 def test_numbers_beside_the_promise_cannot_be_changed_either(finished, tmp_path, name, value):
-    for file in FILES:
-        (tmp_path / file).write_bytes((finished.folder / file).read_bytes())
+    copied(finished, tmp_path)
     content = json.loads((tmp_path / "certificate.json").read_text())
     content[name] = value
     (tmp_path / "certificate.json").write_text(json.dumps(content))
@@ -135,10 +160,51 @@ def test_numbers_beside_the_promise_cannot_be_changed_either(finished, tmp_path,
     assert not verdict.stands
 
 
-def test_the_difference_is_the_comparison_with_the_behaviour(finished):
-    difference = finished.behaviour
-    assert difference.lower_bound < difference.mean
-    assert "than what was done in the log" in finished.comparison
+def test_two_policies_are_compared(finished):
+    found = promising.difference(
+        finished.model, finished.certificate.policy, finished.model.behaviour
+    )
+    assert found.difference_lower_bound < found.mean_difference
+    assert found.sentence.startswith("With 95% confidence")
+    assert "taking what was never observed to lead to the lowest reward seen" in found.sentence
+
+
+@pytest.mark.parametrize("basis", ["bayesian", "frequentist"])
+def test_the_unit_is_said_with_every_number(small_log, tmp_path, basis):
+    made = run(small(small_log, basis=basis, unit="EUR"), tmp_path / "run")
+    policy = made.certificate.policy
+    assert load_run(made.folder).certificate.unit == "EUR"
+    assert made.certificate.sentence.count(" EUR") == 2
+    assert promising.certify_policy(made.model, policy).unit == "EUR"
+    assert " EUR" in promising.difference(made.model, policy, made.model.behaviour).sentence
+
+
+def test_a_gain_over_the_log_is_said_where_one_is_certified(finished, tmp_path):
+    assert finished.comparison == ""  # no run certifies one yet
+    gain = Gain(
+        lower_bound=1.23456, promise=None, behaviour=None, delta_policy=0.04, delta_behaviour=0.01
+    )
+    certificate = replace(finished.certificate, gain=gain, unit="EUR")
+    assert "at least 1.234 EUR more than what was done in the log" in certificate.gain_sentence
+    assert certificate.sentence.endswith(" EUR.")
+    (tmp_path / "config.toml").write_text("")
+    write_report(finished.model, tmp_path, certificate, finished.candidates)
+    page = (tmp_path / "report.html").read_text()
+    assert "more than what was done in the log, at least" in page
+    turned = certificate.mirrored()
+    assert "at least 1.234 EUR less than what was done in the log" in turned.gain_sentence
+
+
+def test_findings_are_in_the_certificate_and_in_the_log(finished):
+    content = json.loads((finished.folder / "certificate.json").read_text())
+    assert content["format"] == 2
+    new = {"split", "curse", "behaviour", "gain", "backtest", "doubt", "horizon", "unit", "stream"}
+    assert new <= set(content)
+    kept = [Finding.from_mapping(one) for one in content["findings"]]
+    assert tuple(kept) == finished.certificate.findings
+    assert [one["text"] for one in content["findings"]] == [one.text for one in kept]
+    log = (finished.folder / "log.txt").read_text()
+    assert all(f"{one.level}: {one.text}" in log for one in kept)
 
 
 def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
@@ -185,7 +251,7 @@ def test_other_settings_start_anew(small_log, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="stop"):
             run(small(small_log), out)
     made = run(small(small_log, seed=1), out, teller=Teller())
-    assert "other settings" in notes[0]
+    assert "with another seed: starting anew" in notes[0]
     assert made.settings.seed == 1
 
 
@@ -226,15 +292,35 @@ def test_costs_are_promised_from_above(small_log, tmp_path):
     assert "highest cost seen" in certificate.sentence
     assert certificate.nominal_return < certificate.upper_bound < certificate.robust_return
     assert certificate.lower_bound < certificate.upper_bound
-    assert "costs at least" in made.comparison
+    assert certificate.findings[0].values["objective"] == "min"
     assert verify_run(made.folder, np.random.default_rng(0)).stands
     # The same promise as about negative rewards.
     settings = replace(made.settings, costs=False)
     rewards = build_model(settings, model.negated(read_log(made.settings)))
-    twin = promising.in_costs(certificate)
+    twin = certificate.mirrored()
     assert verify(twin, rewards.posterior, rewards.mdp, rng=np.random.default_rng(0)).stands
     page = (made.folder / "report.html").read_text()
     assert "promised, at most" in page
+
+
+@pytest.mark.parametrize("basis", ["bayesian", "frequentist"])
+def test_costs_are_mirrored_rewards_bit_for_bit(small_log, tmp_path, basis):
+    with small_log.open() as file:
+        rows = list(csv.DictReader(file))
+    turned = tmp_path / "rewards.csv"
+    lines = [f"{r['state']},{r['action']},{-int(r['cost'])},{r['next_state']}" for r in rows]
+    turned.write_text("state,action,gain,next_state\n" + "\n".join(lines) + "\n")
+    costs = run(small(small_log, basis=basis), tmp_path / "costs")
+    settings = replace(small(turned, basis=basis), reward="gain", costs=False)
+    gains = run(settings, tmp_path / "gains")
+    one, other = (
+        json.loads(c.to_json()) for c in (costs.certificate, gains.certificate.mirrored())
+    )
+    assert one == other
+    assert one["objective"] == "min"
+    pairs = zip(costs.candidates, gains.candidates, strict=True)
+    assert all(repr(a) == repr(b.mirrored()) for a, b in pairs)
+    assert [line.margin for line in costs.policy] == [line.margin for line in gains.policy]
 
 
 @pytest.mark.parametrize("options", [{}, {"norm": "linf"}, {"weights": "analytic"}])
@@ -243,7 +329,9 @@ def test_frequentist_runs(small_log, tmp_path, options):
     certificate = made.certificate
     assert certificate.basis == "frequentist"
     assert certificate.robust_return == certificate.upper_bound
-    assert made.behaviour.probability_better is None
+    found = promising.difference(made.model, certificate.policy, made.model.behaviour)
+    assert found.probability_a_better is None
+    assert "costs at" in found.sentence
     assert verify_run(made.folder).stands
 
 
@@ -298,7 +386,10 @@ def test_the_first_state_can_be_given(small_log, tmp_path):
 def test_a_time_budget_stops_the_search_with_a_valid_promise(small_log, tmp_path):
     made = run(small(small_log, time_budget=0.0), tmp_path / "run")
     assert made.stopped_early
-    assert promising.EARLY in (made.folder / "report.html").read_text().replace("&#39;", "'")
+    found = Finding.of("stopped_early")
+    assert found in made.certificate.findings
+    assert found.text in (made.folder / "report.html").read_text().replace("&#39;", "'")
+    assert load_run(made.folder).stopped_early
     assert verify_run(made.folder, np.random.default_rng(0)).stands
 
 

@@ -1,12 +1,14 @@
 """Settings: TOML and back, wrong names and values."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from surefoot.commands.options import GROUPS
+from surefoot.commands.options import SECTIONS, settings_table
 from surefoot.data.counts import Counts
 from surefoot.pipeline.model import read_initial
+from surefoot.pipeline.setting import declared
 from surefoot.pipeline.settings import Settings
 
 FULL = Settings(
@@ -30,8 +32,22 @@ def test_toml_and_back(tmp_path):
 
 
 def test_every_setting_is_an_option_of_the_command_line():
-    options = {option.name for group in GROUPS.values() for option in group}
-    assert {field.name for field in fields(Settings)} == options | {"log", "add"}
+    sections = {name: one.section for name, (one, _) in declared(Settings).items()}
+    assert [name for name, section in sections.items() if section not in SECTIONS] == ["log"]
+
+
+def test_every_word_and_default_fulfils_its_own_rule():
+    for name, (one, field) in declared(Settings).items():
+        assert one.text.endswith("."), name
+        assert bool(one.rule) == (one.holds is not None), name
+        assert one.holds is None or field.default is None or one.holds(field.default), name
+        assert not one.words or all(word in one.text for word in one.words), name
+
+
+def test_the_documents_list_all_settings():
+    """To renew: print(surefoot.commands.options.settings_table())."""
+    page = Path(__file__).parents[2] / "docs" / "command-line.md"
+    assert settings_table() in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +65,9 @@ def test_every_setting_is_an_option_of_the_command_line():
         ("reward_range = [1]", "two numbers"),
         ("min-visits = -1", "min_visits=-1; it must be 0 or more"),
         ("x = ", "not a TOML file"),
+        ('support = ""', "support=''; it must not be empty"),
+        ("draws = 1000000000000", "draws=1000000000000; it must be from 1 to 100000000"),
+        (f"x = {'[' * 100_000}", "nested too deeply"),
     ],
 )
 def test_wrong_configurations_are_refused(tmp_path, text, message):
@@ -76,3 +95,14 @@ def test_a_negative_first_state_is_named(tmp_path):
     placed = Counts.from_arrays([[[1, 1]], [[1, 1]]])
     with pytest.raises(ValueError, match=r"the probability of state 0 is -0\.5; probabilities"):
         read_initial(str(path), placed)
+
+
+def test_levels_that_no_machine_can_reach_are_refused_at_once():
+    with pytest.raises(ValueError, match=r"delta=1e-300 needs about 6.9e\+300 draws"):
+        replace(FULL, delta=1e-300, draws=None).check_complete()
+    replace(FULL, draws=None).check_complete()
+
+
+def test_honest_is_refused_until_it_is_there():
+    with pytest.raises(ValueError, match="honest=True is not available yet"):
+        replace(FULL, honest=True, draws=None).check_complete()

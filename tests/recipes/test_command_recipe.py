@@ -6,8 +6,8 @@ from typing import Annotated
 import pytest
 import typer
 
-from surefoot.command import ExitCode, command, examples, run_app
-from surefoot.console import Output
+from surefoot.commands.command import ExitCode, command, examples, run_app
+from surefoot.commands.console import Output
 
 app = typer.Typer(rich_markup_mode=None)
 

@@ -71,7 +71,7 @@ def test_it_satisfies_the_protocol():
 def test_its_certificate_says_that_rewards_are_taken_as_exact():
     posterior, mdp = toy()
     result = sf.optimize(posterior, mdp, delta=0.1, draws=400, rng=np.random.default_rng(2))
-    assert "taking the rewards of the model as exact" in result.certificate.sentence
+    assert "successors as complete and its rewards as exact" in result.certificate.sentence
     returns = [
         sf.evaluate(
             sf.MDP.from_rows(

@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from surefoot import Candidate
 from surefoot.report import plots
-from surefoot.report.page import SHOWN, Choice, Figure, Page
+from surefoot.report.page import SHOWN, Figure, Page
 from surefoot.report.tables import PolicyLine
 
 EVIL = "<script>alert('x')</script>"
@@ -22,11 +23,17 @@ def page(**changes):
         "comparison": "",
         "numbers": {"promised": "1"},
         "warnings": (EVIL,),
+        "notes": (EVIL,),
         "assumptions": (EVIL,),
         "figures": (),
         "policy": (line,),
         "no_advice": 2,
-        "candidates": (Choice(names=[EVIL, "b"], percentile=1.0, nominal=2.0, selected=True),),
+        "candidates": (
+            (
+                Candidate(name=EVIL, percentile=1.0, nominal_return=2.0, selected=True),
+                Candidate(name="b", percentile=1.0, nominal_return=2.0, selected=False),
+            ),
+        ),
         "percentile": "Words.",
         "facts": (("seed", EVIL),),
         "log": [EVIL],
@@ -71,7 +78,7 @@ def figures():
 def test_nothing_from_outside_is_markup():
     html = page()
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") == 9
+    assert html.count("&lt;script&gt;") == 10
     assert "run &amp; hide" in html
     assert "1,200" in html
     assert "no advice" in html
@@ -128,4 +135,4 @@ def test_words_do_not_cross_the_lines_of_other_marks():
 
 def test_candidates_that_came_to_the_same_are_one_line():
     html = page()
-    assert "and 1 more that came to" in html
+    assert "and 1 more with the same" in html

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from surefoot._display import Shown
+from surefoot._findings import LEVELS, Finding, texts_of
 
 BASES = ("bayesian", "frequentist")
 SHARED = {
@@ -58,8 +59,8 @@ class Confidence(Shown):
         range given), ``"seen"`` (within the range seen) or "" where rewards are certain.
     filled_low
         Whether the lowest reward seen stands for what was never seen.
-    assumptions
-        What the promise rests on beyond the model itself, in sentences.
+    findings
+        What the promise rests on beyond the model itself.
     seal
         Fingerprint of the numbers of the set this belongs to.
 
@@ -83,7 +84,7 @@ class Confidence(Shown):
     support: str = ""
     reward_law: str = ""
     filled_low: bool = False
-    assumptions: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     seal: str = ""
 
     def __post_init__(self) -> None:
@@ -101,8 +102,13 @@ class Confidence(Shown):
             facts.append(("Monte Carlo", f"fails with probability {self.eta:g}; {self.rule} rule"))
         return [*facts, ("weights", f"{self.weights}, scale {self.scale}")]
 
-    def _remarks(self) -> tuple[str, ...]:
-        return self.assumptions
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The findings in sentences."""
+        return texts_of(self.findings, *LEVELS)
+
+    def _remarks(self) -> tuple[Finding, ...]:
+        return self.findings
 
     def __repr__(self) -> str:
         return f"Confidence({self.basis}, {self.kind}, delta {self.delta:g})"
@@ -115,7 +121,9 @@ def seal_of(confidence: Confidence, *numbers: Any) -> str:
     """
     digest = blake2b(digest_size=16)
     for field in fields(confidence):
-        if field.name != "seal":
+        if field.name == "findings":  # seals of version 0.1 were made from these sentences
+            digest.update(f"assumptions={confidence.assumptions!r};".encode())
+        elif field.name != "seal":
             digest.update(f"{field.name}={getattr(confidence, field.name)!r};".encode())
     for number in numbers:
         if isinstance(number, np.ndarray):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._findings import Finding
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet, seal
 from surefoot.calibration import budget_kernels as kernels
@@ -27,12 +28,6 @@ NORM_OF = {
 }
 SAME = 1e-12
 """How far the nominal probabilities may be from the observed frequencies: rounding only."""
-REUSED = (
-    "The weights were chosen on the same data as the sizes; there is no proof that the level "
-    "survives this."
-)
-READ_OFF = "The reachable successors were read off the same log; the bound takes them as given."
-HALF_FOR_REWARDS = "Mean rewards are uncertain; half of delta is theirs."
 REWARD_SHARE = 0.5
 """Share of delta that the intervals of uncertain mean rewards get."""
 
@@ -123,7 +118,9 @@ def frequentist_set(
         chosen = Chosen(None, "none", "one")
         box = kind == "clopper_pearson"
         made = _box(mdp, counts, samples, level) if box else _kl(mdp, samples, level)
-    said = _assumptions(counts, chosen, reuse, fixed_design, policy is not None)
+    found = _findings(counts, chosen, reuse, fixed_design, policy is not None)
+    if low is not None:
+        found = (*found, Finding.of("delta_shared_with_rewards"))
     report = counts.report
     return seal(
         dataclasses.replace(made, reward_lower=low, reward_upper=high),
@@ -134,7 +131,7 @@ def frequentist_set(
             support="" if report is None else report.support,
             filled_low=report is not None and report.filled_low,
             reward_law="" if low is None else _reward_law(counts),
-            assumptions=said if low is None else (*said, HALF_FOR_REWARDS),
+            findings=found,
         ),
     )  # fmt: skip
 
@@ -287,18 +284,18 @@ def _box(mdp: MDP, counts: Counts, samples: Floats, level: Floats) -> AmbiguityS
     return AmbiguitySet(mdp=mdp, norm="box", lower=low, upper=high)
 
 
-def _assumptions(
+def _findings(
     counts: Counts, chosen: Chosen, reuse: bool, fixed_design: bool, policy: bool
-) -> tuple[str, ...]:
-    said = []
+) -> tuple[Finding, ...]:
+    codes = []
     if fixed_design:
-        said.append("The number of samples of every row was fixed before the data.")
+        codes.append("samples_fixed")
     if chosen.name == "given":
-        said.append("The weights given do not depend on these data.")
+        codes.append("weights_independent")
     elif chosen.scale == "unit":
-        said.append(REUSED if reuse else "The weights come from other data than the sizes.")
+        codes.append("weights_reused" if reuse else "weights_from_other_data")
     if policy:
-        said.append("The policy was chosen without these data.")
+        codes.append("policy_from_other_data")
     if counts.report is not None and counts.report.support != "listed":
-        said.append(READ_OFF)
-    return tuple(said)
+        codes.append("successors_read_off")
+    return tuple(map(Finding.of, codes))

@@ -7,16 +7,14 @@ proves little. Failing means that the model of A is wrong in a way that matters.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from surefoot.certificates.evidence import Advantage, NewSuccessors
 from surefoot.data.counts import Counts
 
-LEVEL = 0.01
-"""A backtest fails below this, shared by its two tests."""
 SIMULATIONS = 2000
 """Simulated numbers of new successors: enough for a p-value of half the level."""
 ENOUGH_ROWS = 100
@@ -24,71 +22,6 @@ ENOUGH_ROWS = 100
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewSuccessors:
-    """How often the held-out part went where the other never did.
-
-    Attributes
-    ----------
-    seen, expected
-        Transitions of B to successors that A did not see in the row: how many, and how many A's
-        posterior expected.
-    tried
-        Transitions of B in rows that A saw at all.
-    p_value
-        The probability of so many or more; small where the posterior leaves too little mass.
-    """
-
-    seen: int
-    expected: float
-    tried: int
-    p_value: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Advantage:
-    """What the held-out part says of the steps that the policy takes.
-
-    Attributes
-    ----------
-    statistic
-        ``sum_s d_A(s) [mean_B z - E_A z]``: how much more (less, if negative) the policy's return
-        is, by B's steps; in units of the return.
-    error
-        Its standard error.
-    uncovered
-        The share of ``d_A`` in states where B has no step of the policy.
-    p_value
-        One-sided: small where B's steps are worse than A expected. None without any.
-    """
-
-    statistic: float
-    error: float
-    uncovered: float
-    p_value: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Backtest:
-    """Both tests, and whether one of them fails at its part of the level."""
-
-    new_successors: NewSuccessors | None
-    advantage: Advantage | None
-    level: float = LEVEL
-
-    @property
-    def p_value(self) -> float | None:
-        """The smaller p-value, doubled for the two tests (Bonferroni); None where neither ran."""
-        ran = [test.p_value for test in (self.new_successors, self.advantage) if test is not None]
-        values = [p for p in ran if p is not None]
-        return min(1.0, len(values) * min(values)) if values else None
-
-    @property
-    def failed(self) -> bool:
-        """Whether the held-out part contradicts the model."""
-        return self.p_value is not None and self.p_value < self.level
 
 
 def new_successors(

@@ -6,13 +6,13 @@ they do where behaviour learns: the interval is for the average over the episode
 where each of them started or not, whichever the promise it is compared with speaks of.
 """
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.certificates.betting import mean_above
+from surefoot.certificates.evidence import Earned, Gain
 
 BEHAVIOUR_SHARE = 0.2
 """The share of delta that behaviour's side of a gain gets.
@@ -43,67 +43,6 @@ class Followed(Protocol):
     def ended(self) -> NDArray[np.bool_]: ...  # noqa: D102
     @property
     def time_limit(self) -> int | None: ...  # noqa: D102
-
-
-@dataclass(frozen=True, kw_only=True)
-class Earned:
-    """What behaviour earned per episode.
-
-    Attributes
-    ----------
-    mean
-        The mean of what was seen; None without episodes.
-    lower, upper
-        Each is wrong with probability ``delta``; None where there is no interval.
-    delta
-        The failure probability of each end.
-    episodes, cut
-        How many episodes, and how many of them did not reach a terminal state.
-    slack
-        How much wider the interval is for what the cut episodes did not show.
-    horizon
-        None for whole returns; else both ends are about the first so many steps.
-    reason
-        Why there is no interval; None where there is one.
-    """
-
-    mean: float | None
-    lower: float | None
-    upper: float | None
-    delta: float
-    episodes: int
-    cut: int
-    slack: float = 0.0
-    horizon: int | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gain:
-    """What a policy earns more than behaviour did.
-
-    Attributes
-    ----------
-    lower_bound
-        The policy's lower bound less behaviour's upper one; None where nothing can be said.
-    promise, behaviour
-        The two numbers.
-    delta_policy, delta_behaviour
-        Their failure probabilities; the gain fails with at most their sum, however the two depend
-        on each other.
-    horizon
-        None for whole returns; else the gain over the first so many steps.
-    reason
-        Why there is no number; None where there is one.
-    """
-
-    lower_bound: float | None
-    promise: float | None
-    behaviour: float | None
-    delta_policy: float
-    delta_behaviour: float
-    horizon: int | None = None
-    reason: str | None = None
 
 
 def share_delta(delta: float) -> tuple[float, float]:

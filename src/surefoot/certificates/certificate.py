@@ -1,43 +1,27 @@
-"""The certificate: the one place that says "with probability at least"."""
+"""What may be promised about one policy, with everything that stands behind it."""
 
 import json
-from contextlib import suppress
-from dataclasses import Field, asdict, dataclass, fields
-from decimal import Decimal
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot._display import Shown
+from surefoot._findings import Finding, stated, texts_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
+from surefoot.certificates import sentences
+from surefoot.certificates.evidence import Backtest, Behaviour, Curse, Doubt, Gain, Split, minus
+from surefoot.certificates.json_fields import from_plain, to_plain
 
-FORMAT = 1
-"""Version of the JSON layout."""
-
-
-GIVEN = {
-    "bayesian": "given this prior and data",
-    "frequentist": "whatever the true model among those of the stated support",
-}
-"""What a promise is conditional on, by its basis."""
-
-
-def conditions(basis: str, assumptions: tuple[str, ...]) -> str:
-    """Return what a promise is given and what it assumes, as the middle of a sentence.
-
-    Examples
-    --------
-    >>> conditions("bayesian", ("assuming that all is well", "assuming that it stays so"))
-    'given this prior and data, assuming that all is well, and that it stays so'
-    """
-    parts = [GIVEN[basis]]
-    for text in assumptions:
-        again = text.startswith("assuming that ") and parts[-1].startswith("assuming that ")
-        parts.append(f"and {text.removeprefix('assuming ')}" if again else text)
-    return ", ".join(parts)
+FORMAT = 2
+"""Version of the JSON layout; format 1, of version 0.1, is still read."""
+EARLY_IN_FORMAT_1 = (
+    "the time budget ended the search; the promise holds, and a longer search may find more."
+)
+"""The one sentence of format 1 that stands for a fact which programs ask for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -76,12 +60,26 @@ class Certificate(Shown):
         The widest numerical bracket of a return, already subtracted.
     data_fingerprint, model_fingerprint
         Hashes of the posterior and of the model.
-    assumptions
-        What the sentence must add ("assuming ...").
-    warnings
-        What a reader should know besides.
     versions
         Of surefoot and of what it computed with.
+    findings
+        What the promise assumes, and what a reader should know besides.
+    split
+        How the log was divided into a choosing and a certifying part; None where it was not.
+    curse
+        What choosing on the same data cost, already taken off; None where it was not measured.
+    behaviour, gain
+        What the log's own decisions earned, and how much better the policy is at least.
+    backtest
+        How the policy fared on a held-out part of the log.
+    doubt
+        Where the doubt comes from, by cause.
+    horizon
+        The most steps that are counted; None for a discounted future without end.
+    unit
+        What the numbers are measured in, for instance ``"EUR"``.
+    stream
+        The random stream the draws came from; None without draws.
 
     Examples
     --------
@@ -114,9 +112,40 @@ class Certificate(Shown):
     numerical_error: float
     data_fingerprint: str
     model_fingerprint: str
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...]
     versions: dict[str, str]
+    findings: tuple[Finding, ...] = ()
+    split: Split | None = None
+    curse: Curse | None = None
+    behaviour: Behaviour | None = None
+    gain: Gain | None = None
+    backtest: Backtest | None = None
+    doubt: Doubt | None = None
+    horizon: int | None = None
+    unit: str | None = None
+    stream: str | None = None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the sentence adds ("assuming ...")."""
+        return texts_of(self.findings, "assumption")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons for doubt, in sentences."""
+        return texts_of(self.findings, "failed", "warning")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else is good to know, in sentences."""
+        return texts_of(self.findings, "note")
+
+    def has(self, code: str) -> bool:
+        """Tell whether something was found, by its code."""
+        return any(found.code == code for found in self.findings)
+
+    def adding(self, *findings: Finding) -> "Certificate":
+        """Return the same certificate with more findings."""
+        return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
     @property
     def promise(self) -> float:
@@ -137,38 +166,55 @@ class Certificate(Shown):
     @property
     def confidence(self) -> str:
         """The confidence in percent, without rounding."""
-        return percent(self.delta)
+        return sentences.percent(self.delta)
 
     @property
     def sentence(self) -> str:
         """The promise in one sentence."""
-        given = conditions(self.basis, self.assumptions)
-        low, high = bracket_text(self.lower_bound, self.upper_bound)
-        start = "from the stated initial distribution"
-        if self.objective == "max":
-            promise = f"the policy's expected discounted return {start} is at least {low}"
-            limit = f"{self.scope} can be promised more than {high}"
-        else:
-            promise = f"the policy's expected discounted cost {start} is at most {high}"
-            limit = f"{self.scope} can be promised less than {low}"
-        known = np.isfinite(self.lower_bound) and np.isfinite(self.upper_bound)
-        ending = f"; {limit}." if known else "."
-        return f"With {self.confidence} confidence, {given}, {promise}{ending}"
+        claim = sentences.promise(
+            self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
+            unit=self.unit, horizon=self.horizon,
+        )  # fmt: skip
+        return sentences.surely(self.delta, self.basis, self.findings, claim)
+
+    @property
+    def gain_sentence(self) -> str:
+        """The gain over the log in one sentence; "" where none is certified."""
+        if self.gain is None or self.gain.lower_bound is None:
+            return ""
+        claim = sentences.difference(
+            self.gain.lower_bound, a="the policy", b="what was done in the log",
+            objective=self.objective, unit=self.unit,
+        )  # fmt: skip
+        return sentences.surely(self.delta, self.basis, self.findings, claim)
+
+    def mirrored(self) -> "Certificate":
+        """Return a certificate about rewards as one about costs, and the other way round."""
+        return replace(
+            self,
+            lower_bound=0.0 - self.upper_bound,
+            upper_bound=0.0 - self.lower_bound,
+            marginal_bound=minus(self.marginal_bound),
+            nominal_return=0.0 - self.nominal_return,
+            robust_return=minus(self.robust_return),
+            objective="min" if self.objective == "max" else "max",
+            findings=tuple(found.mirrored() for found in self.findings),
+            behaviour=None if self.behaviour is None else self.behaviour.mirrored(),
+            gain=None if self.gain is None else self.gain.mirrored(),
+            doubt=None if self.doubt is None else self.doubt.mirrored(),
+        )
 
     def _headline(self) -> str:
         return self.sentence
 
-    def _remarks(self) -> tuple[str, ...]:
-        return self.warnings
+    def _remarks(self) -> tuple[Finding, ...]:
+        return tuple(found for found in self.findings if found.level != "assumption")
 
     def _facts(self) -> list[tuple[str, str]]:
         reward = self.objective == "max"
         word, safe = ("return", lower_text) if reward else ("cost", upper_text)
         facts = [
-            (
-                "promise holds with probability at least",
-                f"{self.confidence} (delta {self.delta:g})",
-            ),
+            (sentences.HOLDS, f"{self.confidence} (delta {self.delta:g})"),
             ("basis", f"{self.basis}: {self.prior}"),
             (f"{word} in the nominal model", near_text(self.nominal_return)),
         ]
@@ -179,7 +225,10 @@ class Certificate(Shown):
         if self.draws > 0:
             facts += [
                 ("posterior draws", f"{self.draws:,}, and {self.other_draws:,} for the other end"),
-                ("certainty of the Monte Carlo", f"{percent(self.eta)} (eta {self.eta:g})"),
+                (
+                    "certainty of the Monte Carlo",
+                    f"{sentences.percent(self.eta)} (eta {self.eta:g})",
+                ),
             ]
         if self.marginal_bound is not None:
             facts.append(("promise, marginal form", safe(self.marginal_bound)))
@@ -192,30 +241,32 @@ class Certificate(Shown):
 
     def to_json(self) -> str:
         """Return everything as JSON text."""
-        content = asdict(self) | {
+        content = to_plain(self) | {
             "format": FORMAT,
-            "policy": self.policy.tolist(),
             "sentence": self.sentence,
+            "assumptions": list(self.assumptions),
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
         }
-        for end in ("lower_bound", "upper_bound"):
-            if not np.isfinite(content[end]):
-                content[end] = str(content[end])  # JSON has no infinities
         return json.dumps(content, indent=2, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
-        """Read a certificate back; every field as it was written."""
+        """Read a certificate back, of this format or of format 1."""
         try:
             content = json.loads(text)
         except json.JSONDecodeError as problem:
             raise ValueError(f"this is not a certificate: {problem}.") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"this is not a certificate of format {FORMAT}.")
-        names = {field.name for field in fields(cls)}
-        missing = sorted(names - set(content))
+        if not isinstance(content, dict) or content.get("format") not in (1, FORMAT):
+            raise ValueError(f"this is not a certificate of format 1 or {FORMAT}.")
+        if content["format"] == 1:
+            content = _from_format_1(content)
+        missing = [field.name for field in fields(cls) if field.name not in content]
         if missing:
-            raise ValueError(f"the certificate lacks {', '.join(missing)}.")
-        return cls(**{field.name: _restored(field, content[field.name]) for field in fields(cls)})
+            raise ValueError(f"the certificate lacks {', '.join(sorted(missing))}.")
+        hints = get_type_hints(cls)
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: _field(name, hints[name], content[name]) for name in names})
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON; the file appears whole or not at all."""
@@ -228,40 +279,25 @@ class Certificate(Shown):
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
 
-def _restored(field: Field[Any], value: Any) -> Any:
-    """Return a field from what JSON kept of it, or say what is wrong with it."""
-    wanted = str(field.type)
-    if field.name == "policy":
-        if isinstance(value, list) and value:
-            with suppress(ValueError, TypeError, OverflowError):
-                policy = np.array(value)
-                if policy.dtype.kind in "iuf":
-                    return policy
-    elif wanted.startswith("tuple"):
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            return tuple(value)
-    elif field.name in ("lower_bound", "upper_bound") and value in ("inf", "-inf"):
-        return float(value)
-    elif (value is None and "None" in wanted) or _is_of(value, field.type):
-        return value
-    raise ValueError(f"the certificate's {field.name} cannot be {value!r}.")
+def _field(name: str, wanted: Any, value: Any) -> Any:
+    try:
+        return from_plain(wanted, value)
+    except ValueError:
+        raise ValueError(f"the certificate's {name} cannot be {value!r}.") from None
 
 
-def _is_of(value: Any, wanted: Any) -> bool:
-    if wanted is str or wanted is int:
-        return type(value) is wanted
-    if str(wanted).startswith("dict"):
-        return isinstance(value, dict)
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what version 0.1 wrote as format 2: of its findings only the sentences are known.
 
-
-def percent(failure: float) -> str:
-    """Return ``1 - failure`` in percent, exactly: 0.05 is "95%", 0.001 is "99.9%".
-
-    Examples
-    --------
-    >>> percent(0.05), percent(0.001), percent(0.2)
-    ('95%', '99.9%', '80%')
+    Its comparison with the log is left out: it counted the punishment of the unseen as a gain.
     """
-    share = 100 * (1 - Decimal(repr(float(failure))))
-    return f"{share.normalize():f}%"
+    unknown = dict.fromkeys(
+        ("split", "curse", "behaviour", "gain", "backtest", "doubt", "horizon", "unit", "stream")
+    )
+    levels = {"assumptions": "assumption", "warnings": "warning", "notes": "note"}
+    found = [
+        Finding.of("stopped_early") if text == EARLY_IN_FORMAT_1 else stated(text, level)
+        for name, level in levels.items()
+        for text in map(str, content.get(name, ()))
+    ]
+    return unknown | content | {"findings": [to_plain(one) for one in found]}

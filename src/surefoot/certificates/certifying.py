@@ -1,13 +1,15 @@
 """Certify a policy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._findings import Finding
 from surefoot._order_statistics import lower_rank, marginal_rank
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.models import allowed_rows, children, has_chosen, restricted
 from surefoot.certificates.upper import UpperBound, bound_of_one, upper_bound
 from surefoot.model.mdp import MDP
@@ -17,12 +19,6 @@ from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
-
-REUSED = (
-    "draws of this posterior have chosen a policy before, and it has no others: if they chose this "
-    "one, the promise is too high. Certify with the holdout of the result that chose it."
-)
-"""The warning where the draws of a certificate are not fresh."""
 
 
 def certify(
@@ -108,16 +104,14 @@ def certify(
             part.posterior, part.mdp, part.rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
             start=part.start, tolerance=near,
         )  # fmt: skip
-    sign = 1.0 if objective == "max" else -1.0
-    ends = sorted((sign * bound, sign * max(other.value, bound)))
-    assumed, warned = provenance.assumptions_of(posterior, mdp)
+    found = provenance.findings_of(posterior, mdp)
     if has_chosen(posterior):
-        warned = (*warned, REUSED)
-    nominal = evaluate(mdp, policy, objective=objective, tolerance=usual_tolerance(mdp))
-    return Certificate(
-        lower_bound=ends[0],
-        upper_bound=ends[1],
-        marginal_bound=sign * float(ordered[marginal - 1]) if marginal >= 1 else None,
+        found = (*found, Finding.of("draws_reused"))
+    nominal = evaluate(as_rewards(mdp, objective), policy, tolerance=usual_tolerance(mdp))
+    made = Certificate(
+        lower_bound=bound,
+        upper_bound=max(other.value, bound),
+        marginal_bound=float(ordered[marginal - 1]) if marginal >= 1 else None,
         scope=other.scope + part.added,
         delta=delta,
         eta=eta,
@@ -126,17 +120,18 @@ def certify(
         seed=provenance.seed_of(rng),
         basis="bayesian",
         prior=provenance.posterior_words(posterior),
-        objective=objective,
+        objective="max",
         policy=np.array(policy),
-        nominal_return=nominal.return_lower if objective == "max" else nominal.return_upper,
-        robust_return=robust_return,
+        nominal_return=nominal.return_lower,
+        robust_return=None,
         numerical_error=returns.numerical_error,
         data_fingerprint=provenance.posterior_fingerprint(posterior),
         model_fingerprint=provenance.model_fingerprint(mdp),
-        assumptions=assumed,
-        warnings=warned,
+        findings=found,
         versions=provenance.versions(),
+        stream=provenance.STREAM if posterior.num_draws is None else None,
     )
+    return replace(made if objective == "max" else made.mirrored(), robust_return=robust_return)
 
 
 def check_levels(delta: float, eta: float) -> tuple[float, float]:

@@ -1,41 +1,53 @@
-"""Two policies on the same draws: what the difference may be promised to be."""
+"""Two policies in the same models: what the difference may be promised to be."""
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from surefoot._display import Shown
+from surefoot._findings import Finding, texts_of
 from surefoot._order_statistics import lower_rank
-from surefoot._rounding import chance_text, lower_text, near_text
-from surefoot.certificates import planning, provenance
-from surefoot.certificates.certificate import conditions, percent
+from surefoot._rounding import lower_text, near_text
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates import planning, provenance, sentences
 from surefoot.certificates.certifying import check_levels
+from surefoot.certificates.costs import as_rewards
+from surefoot.certificates.frequentist import at_reward_ends, frequentist_confidence
+from surefoot.certificates.json_fields import to_plain
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.solver import evaluate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Shown):
-    """How much better policy a is than policy b (for costs: cheaper), paired draw by draw.
+    """How much better policy a is than policy b (for costs: cheaper) in the same models.
 
     Attributes
     ----------
     probability_a_better
-        Share of draws in which a is better.
+        Share of draws in which a is better; None without draws.
     probability_lower_bound
-        A lower bound on that posterior probability, at certainty ``1 - eta``.
+        A lower bound on that posterior probability, at certainty ``1 - eta``; None without draws.
     difference_lower_bound
-        With probability at least ``1 - delta`` a is better by this much.
+        a is better by this much, except with probability ``delta``.
     mean_difference
-        The average over the draws.
-    delta, eta, draws, seed, assumptions
+        The average over the draws, or the difference in the nominal model.
+    delta, eta, draws, seed, basis, objective, unit
         As in a certificate.
+    findings
+        What the bound assumes.
+    a, b
+        What the two are called.
+    same
+        Whether both do the same in every state, so that no model tells them apart.
 
     Examples
     --------
@@ -46,46 +58,73 @@ class Comparison(Shown):
     Comparison(a better by at least 7.029, delta 0.05, eta 0.001, 2,000 draws)
     """
 
-    probability_a_better: float
-    probability_lower_bound: float
+    probability_a_better: float | None
+    probability_lower_bound: float | None
     difference_lower_bound: float
     mean_difference: float
     delta: float
     eta: float
     draws: int
     seed: str
-    assumptions: tuple[str, ...] = ()
+    basis: str = "bayesian"
+    objective: str = "max"
+    unit: str | None = None
+    findings: tuple[Finding, ...] = ()
+    a: str = "policy a"
+    b: str = "policy b"
+    same: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the sentence adds ("assuming ...")."""
+        return texts_of(self.findings, "assumption")
 
     @property
     def sentence(self) -> str:
         """The comparison in one sentence."""
-        bound = lower_text(self.difference_lower_bound, 4)
-        claim = f"better than policy b by at least {bound}"
-        if self.difference_lower_bound < 0:
-            claim = f"worse than policy b by at most {bound.removeprefix('-')}, and perhaps better"
-        given = conditions("bayesian", self.assumptions)
-        return (
-            f"With {percent(self.delta)} confidence, {given}, policy a is {claim}; it is better "
-            f"with probability {chance_text(self.probability_a_better)}."
-        )
+        if self.same:
+            return sentences.no_difference(self.a, self.b)
+        claim = sentences.difference(
+            self.difference_lower_bound, a=self.a, b=self.b, objective=self.objective,
+            unit=self.unit, mean=self.mean_difference, chance=self.probability_a_better,
+        )  # fmt: skip
+        return sentences.surely(self.delta, self.basis, self.findings, claim)
+
+    def mirrored(self) -> "Comparison":
+        """Return the same about costs, or about rewards: better stays better."""
+        turned = tuple(found.mirrored() for found in self.findings)
+        other = "min" if self.objective == "max" else "max"
+        return replace(self, objective=other, findings=turned)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return everything as plain values, with the sentence and the names of version 0.1."""
+        return {
+            **to_plain(self),
+            "lower_bound": self.difference_lower_bound,
+            "mean": self.mean_difference,
+            "probability_better": self.probability_a_better,
+            "assumptions": list(self.assumptions),
+            "sentence": self.sentence,
+        }
 
     def _headline(self) -> str:
         return self.sentence
 
     def _facts(self) -> list[tuple[str, str]]:
+        facts = [("difference on average", near_text(self.mean_difference, 4))]
+        if self.probability_a_better is None or self.probability_lower_bound is None:
+            return facts
         surely = lower_text(self.probability_lower_bound, 4)
         return [
-            ("difference on average", near_text(self.mean_difference, 4)),
+            *facts,
             ("probability that a is better", f"{self.probability_a_better:.3f}, surely {surely}"),
             ("posterior draws", f"{self.draws:,}, the same models for both"),
         ]
 
     def __repr__(self) -> str:
         bound = lower_text(self.difference_lower_bound, 4)
-        return (
-            f"Comparison(a better by at least {bound}, delta {self.delta:g}, eta {self.eta:g}, "
-            f"{self.draws:,} draws)"
-        )
+        made = f"eta {self.eta:g}, {self.draws:,} draws" if self.draws else self.basis
+        return f"Comparison(a better by at least {bound}, delta {self.delta:g}, {made})"
 
 
 def compare(
@@ -116,6 +155,8 @@ def compare(
     delta, eta = check_levels(delta, eta)
     provenance.check_objective(posterior, objective)
     posterior.check_matches(mdp)
+    if same_policy(mdp, policy_a, policy_b):
+        return _no_difference(delta, "bayesian", objective, chance=0.0)
     available = posterior.num_draws
     n = planning.check_draws(posterior, min(draws, available or draws), delta, eta)
     rewards = rewards_of(mdp, posterior, objective=objective)
@@ -125,7 +166,7 @@ def compare(
     b = policy_returns(posterior, mdp, check_policy(mdp, policy_b), n, twin, rewards=rewards)
     at_least = np.sort(a.lower - b.upper)
     better = int(np.count_nonzero(at_least > 0))
-    return Comparison(
+    made = Comparison(
         probability_a_better=better / n,
         probability_lower_bound=float(beta.ppf(eta, better, n - better + 1)) if better else 0.0,
         difference_lower_bound=float(at_least[lower_rank(n, delta, eta) - 1]),
@@ -134,5 +175,91 @@ def compare(
         eta=eta,
         draws=n,
         seed=provenance.seed_of(rng),
-        assumptions=provenance.of_difference(provenance.assumptions_of(posterior, mdp)[0]),
+        findings=provenance.of_difference(provenance.findings_of(posterior, mdp)),
+    )
+    return made if objective == "max" else made.mirrored()
+
+
+def compare_frequentist(
+    policy_a: ArrayLike,
+    policy_b: ArrayLike,
+    ambiguity: AmbiguitySet,
+    mdp: MDP,
+    *,
+    objective: str = "max",
+) -> Comparison:
+    """Compare two policies without a prior: the worst case of a minus the best case of b.
+
+    Both hold at once, in every model of the set.
+
+    Examples
+    --------
+    >>> from surefoot import frequentist_set, riverswim
+    >>> counts = riverswim().simulate(500, np.random.default_rng(0))
+    >>> mdp = counts.to_mdp(discount=0.95)
+    >>> box = frequentist_set(counts, mdp, delta=0.05, kind="clopper_pearson")
+    >>> right, left = np.ones(6, dtype=int), np.zeros(6, dtype=int)
+    >>> compare_frequentist(right, left, box, mdp).difference_lower_bound > 0
+    True
+    """
+    confidence = frequentist_confidence(ambiguity, objective)
+    if same_policy(mdp, policy_a, policy_b):
+        return _no_difference(confidence.delta, "frequentist", objective, chance=None)
+    worse, better = at_reward_ends(mdp, ambiguity, objective)
+    low = evaluate(worse, policy_a, ambiguity).return_lower
+    high = evaluate(better, policy_b, ambiguity, nature="best").return_upper
+    nominal = as_rewards(mdp, objective)
+    assumed = (
+        *provenance.assumed(confidence.support),
+        *provenance.about_reward_law(confidence.reward_law),
+    )
+    made = Comparison(
+        probability_a_better=None,
+        probability_lower_bound=None,
+        difference_lower_bound=low - high,
+        mean_difference=evaluate(nominal, policy_a).return_lower
+        - evaluate(nominal, policy_b).return_lower,
+        delta=confidence.delta,
+        eta=0.0,
+        draws=0,
+        seed="",
+        basis="frequentist",
+        findings=provenance.of_difference(assumed),
+    )
+    return made if objective == "max" else made.mirrored()
+
+
+def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
+    """Tell whether two policies do the same in every state, randomised or not.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim
+    >>> same_policy(riverswim().mdp, [0] * 6, np.eye(2)[[0] * 6])
+    True
+    """
+    return np.array_equal(_shares(mdp, policy_a), _shares(mdp, policy_b))
+
+
+def _shares(mdp: MDP, policy: ArrayLike) -> NDArray[np.float64]:
+    """Return ``(R,)``: how often a policy takes each row."""
+    played = check_policy(mdp, policy)
+    share = np.zeros(mdp.num_rows)
+    share[played.rows.astype(np.int64)] = played.share
+    return share
+
+
+def _no_difference(delta: float, basis: str, objective: str, chance: float | None) -> Comparison:
+    return Comparison(
+        probability_a_better=chance,
+        probability_lower_bound=chance,
+        difference_lower_bound=0.0,
+        mean_difference=0.0,
+        delta=delta,
+        eta=0.0,
+        draws=0,
+        seed="",
+        basis=basis,
+        objective=objective,
+        same=True,
     )

@@ -7,13 +7,13 @@ counted, not derived (docs/guarantee.md).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.certificates.evidence import Curse
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 
@@ -22,25 +22,6 @@ DEFAULT_HALVES = 8
 
 Floats = NDArray[np.float64]
 Policy = TypeVar("Policy")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Curse:
-    """What choosing a policy on the data that value it costs.
-
-    Attributes
-    ----------
-    mean
-        The mean difference between halves, not below 0.
-    spread
-        ``sqrt(sd^2 + se^2)`` of the differences: one difference's own scatter, and the mean's.
-    differences
-        ``(2 H,)``: ``v_X(pi_X) - v_Y(pi_X)``, two for each pair of halves.
-    """
-
-    mean: float
-    spread: float
-    differences: Floats
 
 
 def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:

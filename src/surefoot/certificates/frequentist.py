@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown
+from surefoot._findings import Finding
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates import provenance
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.costs import as_rewards
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
@@ -55,23 +57,15 @@ def certify_frequentist(
     >>> certificate.basis, certificate.lower_bound < certificate.nominal_return
     ('frequentist', True)
     """
-    confidence = _frequentist(ambiguity)
-    if objective == "min" and confidence.filled_low:
-        raise ValueError(provenance.KIND_TO_COSTS)
+    confidence = frequentist_confidence(ambiguity, objective)
     near = usual_tolerance(mdp)
-    low_rewards, high_rewards = at_reward_ends(mdp, ambiguity)
-    poor, rich = (low_rewards, high_rewards) if objective == "max" else (high_rewards, low_rewards)
-    worst = evaluate(poor, policy, ambiguity, objective=objective, tolerance=near)
-    nominal = evaluate(mdp, policy, objective=objective, tolerance=near)
-    best = solve(rich, ambiguity, objective=objective, nature="best", tolerance=near)
-    low, high = (
-        (worst.return_lower, best.return_upper)
-        if objective == "max"
-        else (best.return_lower, worst.return_upper)
-    )
-    return Certificate(
-        lower_bound=low,
-        upper_bound=high,
+    poor, rich = at_reward_ends(mdp, ambiguity, objective)
+    worst = evaluate(poor, policy, ambiguity, tolerance=near)
+    nominal = evaluate(as_rewards(mdp, objective), policy, tolerance=near)
+    best = solve(rich, ambiguity, nature="best", tolerance=near)
+    made = Certificate(
+        lower_bound=worst.return_lower,
+        upper_bound=best.return_upper,
         marginal_bound=None,
         scope="no policy",
         delta=confidence.delta,
@@ -81,34 +75,39 @@ def certify_frequentist(
         seed="",
         basis="frequentist",
         prior=f"{confidence.kind} sets, delta shared over {_shared_over(confidence)}",
-        objective=objective,
+        objective="max",
         policy=np.array(policy),
-        nominal_return=nominal.return_lower if objective == "max" else nominal.return_upper,
-        robust_return=worst.return_lower if objective == "max" else worst.return_upper,
+        nominal_return=nominal.return_lower,
+        robust_return=worst.return_lower,
         numerical_error=2 * worst.error_bound,
         data_fingerprint=confidence.seal,
         model_fingerprint=provenance.model_fingerprint(mdp),
-        assumptions=(
+        findings=(
             *provenance.assumed(confidence.support),
-            *provenance.REWARDS.get(confidence.reward_law, ()),
+            *provenance.about_reward_law(confidence.reward_law),
+            *confidence.findings,
         ),
-        warnings=confidence.assumptions,
         versions=provenance.versions(),
     )
+    return made if objective == "max" else made.mirrored()
 
 
-def _frequentist(ambiguity: AmbiguitySet) -> Confidence:
+def frequentist_confidence(ambiguity: AmbiguitySet, objective: str) -> Confidence:
+    """Return the confidence of a frequentist set, or say why it cannot be promised from."""
     confidence = ambiguity.confidence
     if confidence is None or confidence.basis != "frequentist":
         found = "was made by hand" if confidence is None else "rests on a prior"
         raise ValueError(
             f"this set {found}; a frequentist certificate needs one from frequentist_set(...)."
         )
+    provenance.check_costs(objective, filled_low=confidence.filled_low)
     return confidence
 
 
-def at_reward_ends(mdp: MDP, ambiguity: AmbiguitySet) -> tuple[MDP, MDP]:
-    """Return the model with mean rewards at the lower and at the upper end of their intervals.
+def at_reward_ends(mdp: MDP, ambiguity: AmbiguitySet, objective: str = "max") -> tuple[MDP, MDP]:
+    """Return the model with mean rewards at the worse and at the better end of their intervals.
+
+    Both are in rewards: for costs (``"min"``) with the other sign.
 
     Examples
     --------
@@ -120,12 +119,14 @@ def at_reward_ends(mdp: MDP, ambiguity: AmbiguitySet) -> tuple[MDP, MDP]:
     (True, True)
     """
     if ambiguity.reward_lower is None or ambiguity.reward_upper is None:
-        return mdp, mdp
-    low, high = (
-        dataclasses.replace(mdp, reward=reward, reward_per_entry=True)
-        for reward in (ambiguity.reward_lower, ambiguity.reward_upper)
+        signed = as_rewards(mdp, objective)
+        return signed, signed
+    ends = [ambiguity.reward_lower, ambiguity.reward_upper]
+    worse, better = (
+        as_rewards(dataclasses.replace(mdp, reward=end, reward_per_entry=True), objective)
+        for end in (ends if objective == "max" else reversed(ends))
     )
-    return low, high
+    return worse, better
 
 
 def _shared_over(confidence: Confidence) -> str:
@@ -157,8 +158,8 @@ class SplitResult(Shown):
     def _facts(self) -> list[tuple[str, str]]:
         return [("set on the second part", repr(self.ambiguity)), *self.certificate._facts()]
 
-    def _remarks(self) -> tuple[str, ...]:
-        return self.certificate.warnings
+    def _remarks(self) -> tuple[Finding, ...]:
+        return self.certificate._remarks()
 
     def __repr__(self) -> str:
         return f"SplitResult({self.certificate!r})"

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Grid, Shown
+from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
@@ -60,7 +62,7 @@ class Candidate(Shown):
     selected
         Whether it is the one that was certified.
     policy
-        ``(S,)`` action ids.
+        ``(S,)`` action ids; None where it was read back from the table of a run.
 
     Examples
     --------
@@ -75,7 +77,12 @@ class Candidate(Shown):
     percentile: float
     nominal_return: float
     selected: bool
-    policy: Ints
+    policy: Ints | None = None
+
+    def mirrored(self) -> "Candidate":
+        """Return a candidate in rewards as one in costs, and the other way round."""
+        percentile, nominal = 0.0 - self.percentile, 0.0 - self.nominal_return
+        return replace(self, percentile=percentile, nominal_return=nominal)
 
     def __repr__(self) -> str:
         numbers = f"percentile {near_text(self.percentile)}, nominal return"
@@ -89,21 +96,15 @@ class Result(Shown):
 
     Attributes
     ----------
-    policy
-        ``(S,)`` action ids.
     certificate
         The promise, from draws that had no part in the choice.
     candidates
         All policies considered, in the order they were made.
     selection_draws
         How many draws they were compared on.
-    stopped_early
-        Whether the time budget ended the search.
-    notes
-        What had to be done otherwise than asked.
     holdout
         The posterior that certified: of finitely many draws, those that had no part in the choice.
-        Certify other policies with it, not with the one that chose.
+        Certify other policies with it, not with the one that chose. None without a prior.
 
     Examples
     --------
@@ -115,13 +116,30 @@ class Result(Shown):
     ('nominal', 10, False)
     """
 
-    policy: Ints
     certificate: Certificate
     candidates: tuple[Candidate, ...]
     selection_draws: int
-    stopped_early: bool
-    notes: tuple[str, ...]
-    holdout: Posterior
+    holdout: Posterior | None = None
+
+    @property
+    def policy(self) -> NDArray[Any]:
+        """``(S,)`` action ids."""
+        return self.certificate.policy
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the time budget ended the search."""
+        return self.certificate.has("stopped_early")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be done otherwise than asked."""
+        return self.certificate.notes
+
+    def mirrored(self) -> "Result":
+        """Return a result in rewards as one in costs, and the other way round."""
+        turned = tuple(candidate.mirrored() for candidate in self.candidates)
+        return replace(self, certificate=self.certificate.mirrored(), candidates=turned)
 
     def _headline(self) -> str:
         return self.certificate.sentence
@@ -143,8 +161,8 @@ class Result(Shown):
             head=("candidate", "percentile", "nominal return", ""), rows=rows, total=len(rows)
         )
 
-    def _remarks(self) -> tuple[str, ...]:
-        return (*self.certificate.warnings, *self.notes)
+    def _remarks(self) -> tuple[Finding, ...]:
+        return self.certificate._remarks()
 
     def __repr__(self) -> str:
         chosen = next(c.name for c in self.candidates if c.selected)
@@ -242,26 +260,32 @@ def optimize(
     choosing, certifying = posterior, holdout
     if certifying is None:
         choosing, certifying = split_draws(posterior, mdp, split_rng)
-    n, notes = _selection_draws(choosing, mdp, rows, draws)
+    n, found = _selection_draws(choosing, mdp, rows, draws)
     if choosing is not posterior:
-        notes.append(
-            f"the posterior's {posterior.num_draws} draws were split once: {choosing.num_draws} to "
-            f"choose the policy, {certifying.num_draws} to certify it."
-        )
+        parts = {"choosing": choosing.num_draws, "certifying": certifying.num_draws}
+        found.append(Finding.of("draws_split", draws=posterior.num_draws, **parts))
     mark_chosen_on(posterior, choosing)
     batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
-    candidates = _search(batch, delta, clock, progress, 1.0 if objective == "max" else -1.0)
+    candidates = _search(batch, delta, clock, _told(progress, objective))
     del batch  # a quarter of a gigabyte that the certificate has no use for
-    policy = next(candidate.policy for candidate in candidates if candidate.selected)
+    if clock.stopped:
+        found.append(Finding.of("stopped_early"))
+    policy = next(c.policy for c in candidates if c.selected and c.policy is not None)
+    if objective == "min":
+        candidates = tuple(candidate.mirrored() for candidate in candidates)
     return Result(
-        policy=policy,
-        certificate=certified(policy, certifying),
+        certificate=certified(policy, certifying).adding(*found),
         candidates=candidates,
         selection_draws=n,
-        stopped_early=clock.stopped,
-        notes=tuple(notes),
         holdout=certifying,
     )
+
+
+def _told(progress: Progress | None, objective: str) -> Progress | None:
+    """Return who is told about percentiles of rewards, where costs are asked for."""
+    if progress is None or objective == "max":
+        return progress
+    return lambda name, best: progress(name, -best)
 
 
 def _only_policy(certificate: Certificate, progress: Progress | None, holdout: Posterior) -> Result:
@@ -275,9 +299,8 @@ def _only_policy(certificate: Certificate, progress: Progress | None, holdout: P
         policy=certificate.policy,
     )  # fmt: skip
     return Result(
-        policy=certificate.policy, certificate=certificate, candidates=(candidate,),
-        selection_draws=0, stopped_early=False, notes=(), holdout=holdout,
-    )  # fmt: skip
+        certificate=certificate, candidates=(candidate,), selection_draws=0, holdout=holdout
+    )
 
 
 class _Clock:
@@ -295,11 +318,11 @@ class _Clock:
 
 def _selection_draws(
     posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
-) -> tuple[int, list[str]]:
-    """Return how many draws to choose on, and what to say where they are fewer than asked for."""
-    limits = [(affordable(mdp, rows), "no more fit in memory")]
+) -> tuple[int, list[Finding]]:
+    """Return how many draws to choose on, and a finding where they are fewer than asked for."""
+    limits = [(affordable(mdp, rows), "memory")]
     if posterior.num_draws is not None:
-        limits.append((posterior.num_draws, "the posterior has no more to choose on"))
+        limits.append((posterior.num_draws, "posterior"))
     limit, reason = min(limits)
     if wanted is None:
         entries = int(np.diff(mdp.row_start)[rows].sum())
@@ -308,11 +331,11 @@ def _selection_draws(
     n = min(check_draws_wanted(wanted), limit)
     if n == wanted:
         return n, []
-    return n, [f"the policy was chosen on {n} draws, not {wanted}: {reason}."]
+    return n, [Finding.of("fewer_draws", draws=n, wanted=int(wanted), reason=reason)]
 
 
 def _search(
-    batch: Models, delta: float, clock: _Clock, progress: Progress | None, sign: float
+    batch: Models, delta: float, clock: _Clock, progress: Progress | None
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
@@ -325,7 +348,7 @@ def _search(
             known[policy] = percentile(policy_values(batch, choice)[1], rank)
         pool.append((name, choice, known[policy]))
         if progress is not None:
-            progress(name, sign * max(entry[2] for entry in pool))
+            progress(name, max(entry[2] for entry in pool))
 
     for name, choice in proposals(batch, delta, clock):
         consider(name, choice)
@@ -340,8 +363,8 @@ def _search(
     return tuple(
         Candidate(
             name=name,
-            percentile=sign * reached,
-            nominal_return=sign * _nominal_return(batch, choice),
+            percentile=reached,
+            nominal_return=_nominal_return(batch, choice),
             selected=k == best,
             policy=batch.mdp.row_action[choice],
         )

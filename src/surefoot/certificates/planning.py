@@ -56,8 +56,8 @@ def precision(pilot: Floats) -> float | None:
 
     Examples
     --------
-    >>> precision(np.linspace(0.0, 10.0, 1001))
-    0.0009
+    >>> f"{precision(np.linspace(0.0, 10.0, 1001)):.1e}"
+    '9.0e-04'
     """
     spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
     return NEAR * spread if 0 < spread < np.inf else None

@@ -1,10 +1,13 @@
-"""Where a certificate's numbers come from: fingerprints, versions, words."""
+"""Where a certificate's numbers come from: fingerprints, versions, assumptions."""
 
 import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from surefoot._findings import Finding
 from surefoot._version import __version__
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_facts
@@ -58,31 +61,17 @@ def posterior_words(posterior: Posterior) -> str:
     return repr(posterior)
 
 
+STREAM = "philox 1"
+"""The random stream of posterior draws: Philox counters, ziggurat normals, our gamma sampler."""
 ASSUMED = {
-    "observed": "assuming no transition outside those observed",
-    "action": "assuming no transition outside those observed under the same action",
-    "listed": "assuming no transition outside those listed",
-    "unseen": "assuming that what was never observed leads to nothing worse than the lowest "
-    "reward seen",
+    "observed": "support_observed",
+    "action": "support_action",
+    "listed": "support_listed",
+    "unseen": "unseen_no_worse",
 }
-"""What the sentence must add, by the support of the counts."""
-LED_ON = (
-    "assuming that what was never observed is no worse than the lowest reward seen, and leads to "
-    "no state worse than "
-)
-"""The same where the model lets the unseen lead on to a state of the log."""
-TAKEN = {
-    ASSUMED["unseen"]: "taking what was never observed to lead to the lowest reward seen",
-    LED_ON: "taking what was never observed to lead to the lowest reward seen, and then to ",
-}
-"""The beginnings of assumptions that say "no worse", and what a difference must say instead."""
-REWARDS: dict[str, tuple[str, ...]] = {
-    "normal": ("taking what single steps bring to scatter normally",),
-    "seen": ("assuming that no step brings more or less than was ever seen",),
-}
-"""What it must add for uncertain mean rewards, by what their law rests on."""
-REWARDS_EXACT = "taking the rewards of the model as exact"
-"""What it must add where the posterior brings no counts, and so nothing about rewards."""
+"""What a promise assumes, by the support of the counts."""
+REWARDS = {"normal": "rewards_normal", "seen": "rewards_within_seen"}
+"""What it assumes about uncertain mean rewards, by what their law rests on."""
 KIND_TO_COSTS = (
     "objective='min': what was never observed was given the lowest reward, which for costs is the "
     "best case. State costs as negative rewards and use objective='max', or declare the support "
@@ -90,50 +79,51 @@ KIND_TO_COSTS = (
 )
 
 
-def assumptions_of(posterior: Posterior, mdp: MDP) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what the sentence must add, and the warnings of the log."""
+def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
+    """Return what a promise about a model assumes, and what was found in its log."""
     counts = posterior.counts
     if counts is None:
-        return (REWARDS_EXACT,), ()
-    from surefoot.data.summary import warnings_of
-
+        return (Finding.of("posterior_without_counts"),)
     support = "" if counts.report is None else counts.report.support
-    assumptions = assumed(support)
+    found = assumed(support)
     if support == "unseen" and counts.unseen is not None:
         target = landing_of(mdp, counts.unseen)
         if target != counts.unseen:
-            assumptions = (f"{LED_ON}{name_of(target, mdp.state_labels)}",)
-    return (*assumptions, *_about_rewards(counts, mdp)), tuple(warnings_of(counts))
+            name = str(name_of(target, mdp.state_labels))
+            found = (Finding.of("unseen_no_worse", state=name),)
+    return (*found, *_about_rewards(counts, mdp), *counts.findings)
 
 
-def _about_rewards(counts: Counts, mdp: MDP) -> tuple[str, ...]:
+def _about_rewards(counts: Counts, mdp: MDP) -> tuple[Finding, ...]:
     """Return what the law of uncertain mean rewards rests on, where the model has any."""
     if counts.reward_mean is None or not model_uncertain_rewards(counts, mdp).any():
         return ()
     if counts.reward_model == "normal":
-        return REWARDS["normal"]
-    return REWARDS["seen"] if counts.reward_range is None else ()
+        return about_reward_law("normal")
+    return about_reward_law("seen" if counts.reward_range is None else "bounded")
 
 
-def assumed(support: str) -> tuple[str, ...]:
-    """Return what the sentence must add for a support."""
-    return (ASSUMED[support],) if support in ASSUMED else ()
+def about_reward_law(law: str) -> tuple[Finding, ...]:
+    """Return what a law of uncertain mean rewards assumes."""
+    return (Finding.of(REWARDS[law]),) if law in REWARDS else ()
 
 
-def of_difference(assumptions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what a sentence about the difference of two policies must add, from one about one.
+def assumed(support: str) -> tuple[Finding, ...]:
+    """Return what a promise on a support assumes."""
+    return (Finding.of(ASSUMED[support]),) if support in ASSUMED else ()
+
+
+def of_difference(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return what the difference of two policies assumes, from what a promise about one does.
 
     One policy may meet what was never observed more often than the other. That it leads to nothing
     worse than the lowest reward would not do here: better things might favour the other policy.
     """
-    return tuple(_taken(text) for text in assumptions)
-
-
-def _taken(text: str) -> str:
-    for beginning, instead in TAKEN.items():
-        if text.startswith(beginning):
-            return instead + text.removeprefix(beginning)
-    return text
+    return tuple(
+        replace(found, code="unseen_taken") if found.code == "unseen_no_worse" else found
+        for found in findings
+        if found.level == "assumption"
+    )
 
 
 def check_objective(posterior: Posterior, objective: str) -> None:
@@ -142,7 +132,14 @@ def check_objective(posterior: Posterior, objective: str) -> None:
         raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
     counts = check_posterior(posterior).counts
     report = None if counts is None else counts.report
-    if objective == "min" and report is not None and report.filled_low:
+    check_costs(objective, filled_low=report is not None and report.filled_low)
+
+
+def check_costs(objective: str, *, filled_low: bool) -> None:
+    """Refuse an unknown objective, and costs where the lowest stands for what was never seen."""
+    if objective not in ("max", "min"):
+        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
+    if objective == "min" and filled_low:
         raise ValueError(KIND_TO_COSTS)
 
 

@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.console import Output
 from surefoot.commands.options import (
-    COMPUTING,
-    FILE,
-    MODEL,
-    PROMISE,
-    READING,
     Config,
     Force,
     LogOrRun,
@@ -21,7 +17,7 @@ from surefoot.commands.options import (
     with_options,
 )
 from surefoot.commands.solving import announce_compiling
-from surefoot.console import Output
+from surefoot.pipeline.setting import COMPUTING, FILE, MODEL, PROMISE, READING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,8 +89,6 @@ def certify(
     announce_compiling(output)
     with output.stage("Certifying the policy"), processors(model.settings):
         certificate = promising.certify_policy(model, chosen)
-    if model.settings.costs:
-        certificate = promising.in_costs(certificate)
     if out is not None:
         certificate.save(out)
     where = [] if out is None else ["", f"Certificate: {out}"]
@@ -113,7 +107,7 @@ def compare(
     **given: Any,
 ) -> None:
     """Bound how much better one policy is than another, or than what was done in the log."""
-    from dataclasses import asdict
+    from dataclasses import replace
 
     from surefoot.pipeline import promising
     from surefoot.pipeline.running import BEHAVIOUR, processors
@@ -124,12 +118,8 @@ def compare(
     announce_compiling(output)
     with output.stage("Comparing"), processors(model.settings):
         made = promising.difference(model, first, second)
-    sentence = made.sentence(
-        subject=str(policy),
-        other=BEHAVIOUR if other is None else str(other),
-        costs=model.settings.costs,
-    )
-    output.result({**asdict(made), "sentence": sentence}, sentence)
+    made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
+    output.result(made.to_mapping(), made.sentence)
 
 
 def verify(output: Output, run: RunPath) -> ExitCode:
@@ -156,15 +146,14 @@ def report(output: Output, run: RunPath) -> None:
 
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
-    from surefoot.data.reward_uncertainty import negated
-    from surefoot.pipeline.model import read_log
+    from surefoot.pipeline.model import place, read_log
     from surefoot.pipeline.wording import log_words
 
     settings = settings_from(log, config, given)
     with output.stage("Reading the log"):
         counts = read_log(settings)
-        signed = negated(counts) if settings.costs and counts.has_rewards else counts
-        placed = signed.on_support(settings.support, settings.unvisited, settings.min_visits)
+        placed = place(settings, counts)
+    found = [finding.mirrored() if settings.costs else finding for finding in placed.findings]
     summary = log_words(placed, costs=settings.costs)
     facts = {
         "transitions": float(counts.count.sum()),
@@ -177,7 +166,8 @@ def inspect(output: Output, log: LogPath = None, config: Config = None, **given:
             {"name": check.name, "p_value": check.p_value, "sentence": check.sentence}
             for check in counts.checks
         ],
-        "warnings": list(placed.warnings),
+        "findings": [finding.to_mapping() for finding in found],
+        "warnings": [finding.text for finding in found if finding.level == "warning"],
         "summary": summary,
     }
     output.result(facts, summary)

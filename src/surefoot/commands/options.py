@@ -2,106 +2,28 @@
 
 import inspect
 from collections.abc import Callable
+from dataclasses import Field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from surefoot.pipeline.settings import CHOICES
-
-if TYPE_CHECKING:
-    from surefoot.pipeline.settings import Settings
-
-
-class Option(NamedTuple):
-    """An option of the command line; it is not given unless the user gives it."""
-
-    name: str
-    kind: Any
-    metavar: str
-    text: str
-
-
-COLUMN, FILE, WORD, NUMBER, WHOLE = "COLUMN", "FILE", "WORD", "NUMBER", "N"
-
-PROMISE: tuple[Option, ...] = (
-    Option(
-        "discount", float, NUMBER, "What next step's reward is worth today, below 1. [no default]"
-    ),
-    Option("delta", float, NUMBER, "Failure probability of the promise. [0.05]"),
-    Option("eta", float, NUMBER, "Failure probability of the Monte Carlo. [0.001]"),
-    Option("basis", str, WORD, "bayesian (given the prior) or frequentist (no prior). [bayesian]"),
-    Option("norm", str, WORD, "Norm of the robust set: l1 or linf. [l1]"),
-    Option("weights", str, WORD, "Weights of the robust set: uniform, analytic or socp. [uniform]"),
-    Option(
-        "kind",
-        str,
-        WORD,
-        "Frequentist set: clopper_pearson, weighted_l1, hoeffding_l1, hoeffding_linf, bernstein_l1 "
-        "or kl. [clopper_pearson]",
-    ),
+from surefoot.pipeline.setting import (
+    COMPUTING,
+    FILE,
+    MODEL,
+    OWN,
+    PROMISE,
+    READING,
+    SEARCH,
+    Setting,
+    declared,
+    kind_of,
 )
-READING: tuple[Option, ...] = (
-    Option("state", list[str], COLUMN, "The state; repeat for several columns. [state]"),
-    Option("action", list[str], COLUMN, "The action; repeat for several columns. [action]"),
-    Option("next_state", list[str], COLUMN, "The next state. [next_state, or the row after]"),
-    Option("reward", str, COLUMN, "The reward. [reward]"),
-    Option("costs", bool, "", "The reward column holds costs: less is better."),
-    Option("reward_table", str, FILE, "Rewards by state, action and perhaps next_state."),
-    Option("rewards", str, WORD, "How sure mean rewards are: fixed, normal, bounded. [by the log]"),
-    Option(
-        "reward_range",
-        tuple[float, float],
-        "LOW HIGH",
-        "Lowest, highest reward possible. [as seen]",
-    ),
-    Option("episode", str, COLUMN, "Which rows belong together."),
-    Option("step", str, COLUMN, "The order of the rows of an episode."),
-    Option("terminal", str, COLUMN, "True where an episode ended by itself."),
-    Option("count", str, COLUMN, "How many transitions a row stands for. [1]"),
-    Option("missing", str, WORD, "Rows that lack a value: error or drop. [error]"),
-    Option("labels", str, WORD, "Labels of a CSV: auto, or text to keep 01 apart from 1. [auto]"),
-)
-MODEL: tuple[Option, ...] = (
-    Option(
-        "support",
-        str,
-        "RULE",
-        "Successors of a row: observed, action, all, unseen, or a file that lists them. [unseen]",
-    ),
-    Option(
-        "unseen",
-        str,
-        WORD,
-        "What was never observed leads to the worst state, or nowhere: worst, absorbing. [worst]",
-    ),
-    Option("unvisited", str, WORD, "Pairs never tried: drop, or prior to keep them. [drop]"),
-    Option("min_visits", int, WHOLE, "Do not offer pairs tried fewer times. [0]"),
-    Option(
-        "initial",
-        str,
-        "RULE",
-        "First state: episodes, uniform, or a CSV (state, probability). [by the log]",
-    ),
-    Option("prior", float, NUMBER, "Dirichlet parameter of every successor. [1]"),
-)
-SEARCH: tuple[Option, ...] = (
-    Option("allowed", str, FILE, "CSV of the pairs (state, action) the policy may use. [all]"),
-    Option("time_budget", float, "SECONDS", "Time for the search of a policy. [no limit]"),
-)
-COMPUTING: tuple[Option, ...] = (
-    Option("draws", int, WHOLE, "Posterior draws for each bound. [chosen]"),
-    Option("seed", int, WHOLE, "Seed of all random numbers. [0]"),
-    Option("threads", int, WHOLE, "Use at most so many processors. [all]"),
-)
-GROUPS: dict[str, tuple[Option, ...]] = {
-    "What is promised": PROMISE,
-    "Columns of the log": READING,
-    "The model": MODEL,
-    "The search": SEARCH,
-    "The computation": COMPUTING,
-}
-"""Sections of the help."""
+from surefoot.pipeline.settings import Settings
+
+SECTIONS = (OWN, PROMISE, READING, MODEL, SEARCH, COMPUTING)
+"""Groups of options, in the order of the help."""
 
 LogPath = Annotated[
     list[str] | None,
@@ -121,9 +43,7 @@ Config = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
-def with_options(
-    *groups: tuple[Option, ...],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_options(*sections: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command that ends in ``**given`` the options of some groups.
 
     Examples
@@ -138,12 +58,11 @@ def with_options(
         keyword = inspect.Parameter.KEYWORD_ONLY
         own = list(inspect.signature(function).parameters.values())[:-1]
         added = [
-            inspect.Parameter(
-                option.name, keyword, default=None, annotation=_annotation(option, section)
-            )
-            for section, group in GROUPS.items()
-            if group in groups
-            for option in group
+            inspect.Parameter(name, keyword, default=None, annotation=_annotation(one, field))
+            for section in SECTIONS
+            if section in sections
+            for name, (one, field) in declared(Settings).items()
+            if one.section == section
         ]
         signature = inspect.Signature([*(p.replace(kind=keyword) for p in own), *added])
         function.__signature__ = signature  # type: ignore[attr-defined]
@@ -152,22 +71,55 @@ def with_options(
     return decorate
 
 
-def _annotation(option: Option, section: str) -> Any:
-    flag = f"--{option.name.replace('_', '-')}"
-    if option.kind is bool:
-        flag = f"{flag}/--no-{option.name.replace('_', '-')}"
-    words = CHOICES.get(option.name)
+KINDS: dict[str, Any] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "tuple[str, ...]": list[str],
+    "tuple[float, ...]": tuple[float, float],
+}
+"""What typer calls the types of settings."""
+
+
+def _annotation(one: Setting, field: Field[Any]) -> Any:
+    flag = f"--{field.name.replace('_', '-')}"
+    kind = kind_of(field).removesuffix(" | None")
+    if kind == "bool":
+        flag = f"{flag}/--no-{field.name.replace('_', '-')}"
+    default = default_text(one, field)
     return Annotated[
-        option.kind | None,
+        KINDS[kind] | None,
         typer.Option(
             flag,
-            help=option.text,
-            metavar=option.metavar or None,
+            help=f"{one.text} [{default}]" if default else one.text,
+            metavar=one.metavar or None,
             show_default=False,
-            rich_help_panel=section,
-            autocompletion=None if words is None else _completion(words),
+            rich_help_panel=None if one.section == OWN else one.section,
+            autocompletion=_completion(one.words) if one.words else None,
         ),
     ]
+
+
+def default_text(one: Setting, field: Field[Any]) -> str:
+    """Return a default for people, or "" where there is nothing to say."""
+    if one.otherwise or field.default in (None, (), False):
+        return one.otherwise
+    return f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
+
+
+def settings_table() -> str:
+    """Return all options that are settings as the table of docs/command-line.md."""
+    lines = ["| option | default | meaning |", "|---|---|---|"]
+    for section in (*SECTIONS[1:], OWN):
+        lines.append(f"| **{section}** | | |")
+        lines += [
+            f"| `--{name.replace('_', '-')}{f' {one.metavar}' if one.metavar else ''}` "
+            f"| {default_text(one, field)} | {one.text} |"
+            for name, (one, field) in declared(Settings).items()
+            if one.section == section
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def _completion(words: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -181,16 +133,15 @@ def _completion(words: tuple[str, ...]) -> Callable[[str], list[str]]:
 
 def settings_from(
     log: list[str] | None, config: str | None, given: dict[str, Any], base: str | None = None
-) -> "Settings":
+) -> Settings:
     """Return the settings: defaults, then an earlier run, the configuration file, the options."""
-    from surefoot.pipeline.settings import Settings
+    from surefoot.pipeline.manifest import settings_of, with_copies
 
     settings = Settings()
     if base is not None:
-        settings = Settings.from_toml(Path(base) / "config.toml")
-        settings = Settings.from_mapping({"log": []}, base, settings)
+        settings = Settings.from_mapping({"log": []}, base, settings_of(Path(base)))
     if config is not None:
-        settings = Settings.from_toml(config, settings)
+        settings = with_copies(Settings.from_toml(config, settings), Path(config))
     options = {name: value for name, value in given.items() if value not in (None, [], ())}
     if log:
         options["log"] = log

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import command, examples
+from surefoot.commands.command import command, examples
+from surefoot.commands.console import Output
+from surefoot.commands.console import table as grid
 from surefoot.commands.solving import announce_compiling
-from surefoot.console import Output
-from surefoot.console import table as grid
 
 if TYPE_CHECKING:
     from surefoot.domains.domain import Domain

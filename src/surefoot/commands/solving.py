@@ -5,20 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.command import ExitCode, command, examples
+from surefoot._display import remark
+from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.console import Output
 from surefoot.commands.options import (
-    COMPUTING,
-    MODEL,
-    PROMISE,
-    READING,
-    SEARCH,
     Config,
     Force,
     LogPath,
     settings_from,
     with_options,
 )
-from surefoot.console import Output
+from surefoot.pipeline.setting import COMPUTING, MODEL, OWN, PROMISE, READING, SEARCH
 from surefoot.pipeline.wording import as_options
 
 if TYPE_CHECKING:
@@ -46,7 +43,7 @@ def register(app: typer.Typer) -> None:
     command(
         app, "solve", short_help="From a log to a policy, a promise and a report.",
         epilog=SOLVE_EXAMPLES,
-    )(with_options(PROMISE, READING, MODEL, SEARCH, COMPUTING)(solve))  # fmt: skip
+    )(with_options(OWN, PROMISE, READING, MODEL, SEARCH, COMPUTING)(solve))  # fmt: skip
     command(
         app, "demo", short_help="A complete job on a bundled log.",
         epilog=examples("surefoot demo", "surefoot demo --out try"),
@@ -67,31 +64,27 @@ def solve(
         ),
     ] = None,
     config: Config = None,
-    add: Annotated[
-        str | None,
-        typer.Option(
-            "--add", metavar="RUN", help="Add the log to the counts of this earlier run folder."
-        ),
-    ] = None,
     force: Force = False,
     **given: Any,
 ) -> ExitCode:
     """Find a policy from a log, certify it, and write a run folder with a report."""
     if out is None:
         raise ValueError("no folder was named for the result: pass --out RUN.")
-    from surefoot.pipeline.folder import check_free, is_run
+    from surefoot.pipeline.folder import check_free, check_is_run
     from surefoot.pipeline.running import run
     from surefoot.pipeline.warming import warming
 
-    if add is not None and not is_run(add):
-        raise FileNotFoundError(f"{add}: this is not a run folder (no certificate.json).")
-    settings = settings_from(log, config, given | {"add": add}, add)
+    add = given["add"]
+    if add is not None:
+        check_is_run(add)
+    settings = settings_from(log, config, given, add)
     check_free(out, force=force)
     announce_compiling(output)
     with warming(settings.threads):
         made = run(settings, out, teller=output, force=force)
     show_run(output, made)
-    return ExitCode.STOPPED_EARLY if made.stopped_early else ExitCode.OK
+    strict = made.settings.strict
+    return ExitCode.STOPPED_EARLY if strict and made.stopped_early else ExitCode.OK
 
 
 def demo(
@@ -125,8 +118,9 @@ def demo(
 
 def show_run(output: Output, made: "Run") -> None:
     """Print the promise, the comparison, the warnings and where the files are."""
-    lines = ["", *(f"Warning: {as_options(text)}" for text in made.warnings)]
-    if made.warnings:
+    remarks = [as_options(remark(finding)) for finding in made._remarks()]
+    lines = ["", *(f"{text[0].upper()}{text[1:]}" for text in remarks)]
+    if remarks:
         lines.append("")
     lines.append(made.certificate.sentence)
     if made.comparison:

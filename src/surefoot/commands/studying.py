@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from surefoot.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.console import Output, table
 from surefoot.commands.solving import announce_compiling
-from surefoot.console import Output, table
 
 
 def register(app: typer.Typer) -> None:

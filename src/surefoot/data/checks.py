@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from surefoot._findings import Finding
 from surefoot.data.columns import Layout
 from surefoot.data.groups import names
 from surefoot.data.label_ids import CANONICAL_INTEGER
@@ -55,14 +56,19 @@ class Check:
         Corrected for the rows and the checks tried; None where it could not be looked at.
     tried
         The number of rows with enough data.
-    sentence
-        What was found, for people.
+    finding
+        What was found.
     """
 
     name: str
     p_value: float | None
     tried: int
-    sentence: str
+    finding: Finding
+
+    @property
+    def sentence(self) -> str:
+        """What was found, for people."""
+        return self.finding.text
 
     @property
     def warns(self) -> bool:
@@ -70,27 +76,16 @@ class Check:
         return self.p_value is not None and self.p_value < ALARM
 
 
-class Words(NamedTuple):
-    """How the outcomes of one test are put."""
+class Outcomes(NamedTuple):
+    """The findings that one test can end in."""
 
     untried: str
     fine: str
     alarming: str
-    consequence: str
 
 
-DRIFT = Words(
-    untried="Drift in time was not checked: no state-action pair was tried often enough.",
-    fine="No drift between {}",
-    alarming="Next states differ between {}",
-    consequence="one model for the whole log may be wrong",
-)
-MEMORY = Words(
-    untried="Memory beyond the state was not checked: no state-action pair was tried enough.",
-    fine="The next state does not visibly depend on the previous one",
-    alarming="The next state depends on the previous one, given state and action",
-    consequence="the state may lack something that matters",
-)
+DRIFT = Outcomes("drift_not_checked", "no_drift_seen", "drift_seen")
+MEMORY = Outcomes("memory_not_checked", "no_memory_seen", "memory_seen")
 
 
 class Evidence(NamedTuple):
@@ -186,24 +181,24 @@ def compare(row: Codes, side: Codes, after: Codes, count: NDArray[Any]) -> tuple
     evidence = independence(row, side, after, count)
     if evidence.tried == 0:
         return ()
-    differ = evidence.p_value < ALARM
-    verdict = (
-        "Next states differ between the old and the new data"
-        if differ
-        else "No difference between the old and the new data"
+    code = "old_and_new_differ" if evidence.p_value < ALARM else "old_and_new_agree"
+    finding = Finding.of(code, p_value=evidence.p_value, tried=evidence.tried)
+    return (
+        Check(
+            name="old and new data",
+            p_value=evidence.p_value,
+            tried=evidence.tried,
+            finding=finding,
+        ),
     )
-    sentence = f"{verdict} (p = {evidence.p_value:.2g}, {_rows(evidence.tried)})."
-    check = Check(
-        name="old and new data", p_value=evidence.p_value, tried=evidence.tried, sentence=sentence
-    )
-    return (check,)
 
 
-def not_possible(reason: str) -> tuple[Check, ...]:
-    """Return checks that could not be made, saying why."""
+def not_possible(reason: str, limit: str | None = None) -> tuple[Check, ...]:
+    """Return checks that could not be made, and why: a reason that findings know."""
+    why = {"reason": reason} if limit is None else {"reason": reason, "limit": limit}
     return tuple(
-        Check(name=name, p_value=None, tried=0, sentence=f"{what} was not checked: {reason}.")
-        for name, what in (("memory", "Memory beyond the state"), ("drift", "Drift in time"))
+        Check(name=name, p_value=None, tried=0, finding=Finding.of(codes.untried, **why))
+        for name, codes in (("memory", MEMORY), ("drift", DRIFT))
     )
 
 
@@ -217,13 +212,12 @@ def check_assumptions(
     its first rows, where ``groups`` has its whole (``grouped``); others are scanned in halves.
     """
     if layout.columns.count is not None:
-        return not_possible("the log is aggregated and has no order")
+        return not_possible("aggregated")
     try:
         return _look(connection, layout, drop_missing, rows, split, grouped)
     except duckdb.Error as problem:  # a promise can be made without; a crash helps nobody
         memory = isinstance(problem, duckdb.OutOfMemoryException)
-        reason = f"DuckDB may use {MEMORY_LIMIT} of memory, and it needs more"
-        return not_possible(reason if memory else "the log could not be read a second time")
+        return not_possible("memory", MEMORY_LIMIT) if memory else not_possible("unreadable")
 
 
 def _look(
@@ -240,7 +234,7 @@ def _look(
     drift = _drift(connection, layout, side, attempts)
     if layout.ordered:
         return _memory(connection, layout, drop_missing, rows, attempts), drift
-    return not_possible("that needs episode= and step=")[0], drift
+    return not_possible("unordered")[0], drift
 
 
 def _drift(connection: Connection, layout: Layout, sides: Sides, attempts: int) -> Check:
@@ -249,16 +243,10 @@ def _drift(connection: Connection, layout: Layout, sides: Sides, attempts: int) 
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
     side = np.asarray(found["side"]).astype(np.int64)
     evidence = independence(pair, side, after, np.asarray(found["n"]).astype(np.int64))
-    words = DRIFT._replace(
-        fine=DRIFT.fine.format(sides.parts), alarming=DRIFT.alarming.format(sides.parts)
-    )
     return _conclude(
-        "drift",
-        evidence,
-        attempts,
-        words,
+        "drift", evidence, attempts, DRIFT, {"first_rows": sides.first},
         where=lambda row: _worst(connection, layout, int(pairs[row])),
-    )
+    )  # fmt: skip
 
 
 def _memory(
@@ -278,7 +266,7 @@ def _memory(
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
     evidence = independence(pair, past, after, np.asarray(found["n"]))
     return _conclude(
-        "memory", evidence, attempts, MEMORY, sample=sample,
+        "memory", evidence, attempts, MEMORY, {"sample": sample},
         where=lambda row: _worst(connection, layout, int(pairs[row])),
     )  # fmt: skip
 
@@ -287,51 +275,46 @@ def _conclude(
     name: str,
     evidence: Evidence,
     attempts: int,
-    words: Words,
+    codes: Outcomes,
+    about: dict[str, int | None],
     *,
-    where: Callable[[int], str],
-    sample: str = "",
+    where: Callable[[int], dict[str, str]],
 ) -> Check:
-    """Put one test's outcome into a sentence; p-values are corrected for the tests tried."""
+    """Return one test's outcome as a finding; p-values are corrected for the tests tried."""
     if evidence.tried == 0:
-        return Check(name=name, p_value=None, tried=0, sentence=words.untried)
+        untried = Finding.of(codes.untried, reason="few")
+        return Check(name=name, p_value=None, tried=0, finding=untried)
     p_value = min(1.0, attempts * evidence.p_value)
-    verdict, extra = words.fine, ""
+    code, place = codes.fine, {}
     if p_value < ALARM:
-        verdict, extra = words.alarming, f"{where(evidence.worst_row)}; {words.consequence}"
-    return Check(
-        name=name,
-        p_value=p_value,
-        tried=evidence.tried,
-        sentence=f"{verdict} (p = {p_value:.2g}, {_rows(evidence.tried)}{sample}){extra}.",
-    )
-
-
-def _rows(tried: int) -> str:
-    return f"{tried:,} state-action pair{'' if tried == 1 else 's'} tried"
+        code, place = codes.alarming, where(evidence.worst_row)
+    finding = Finding.of(code, p_value=p_value, tried=evidence.tried, **place, **about)
+    return Check(name=name, p_value=p_value, tried=evidence.tried, finding=finding)
 
 
 def _sampled(
     connection: Connection, layout: Layout, drop_missing: bool, rows: int
-) -> tuple[str, str]:
-    """Return the SQL of whole episodes, or blocks of steps, up to about two million rows."""
+) -> tuple[str, int | None]:
+    """Return the SQL of about two million rows, and how many rows each of them stands for.
+
+    Whole episodes are taken, or blocks of steps; None: the first rows, where there are neither.
+    """
     moves = counted_moves(layout, drop_missing, rows=False)
     if rows <= MOST_ROWS:
-        return f"SELECT *, 0 AS block FROM ({moves})", ""
-    share = -(-rows // MOST_ROWS)
+        return f"SELECT *, 0 AS block FROM ({moves})", 1
+    share = int(-(-rows // MOST_ROWS))
     episodes = connection.execute(f"SELECT approx_count_distinct(e) FROM ({moves})").fetchall()[0][
         0
     ]
-    note = f", on a sample of 1 in {share} rows"
     if episodes >= 20 * share:
-        return f"SELECT *, 0 AS block FROM ({moves}) WHERE hash(e) % {share} = 0", note
+        return f"SELECT *, 0 AS block FROM ({moves}) WHERE hash(e) % {share} = 0", share
     if layout.steps_are_numbers:
         blocks = f"SELECT *, floor(k / {BLOCK}) AS block FROM ({moves})"
-        return f"SELECT * FROM ({blocks}) WHERE hash(e, block) % {share} = 0", note
-    return f"SELECT *, 0 AS block FROM ({moves}) LIMIT {MOST_ROWS}", ", on the first rows"
+        return f"SELECT * FROM ({blocks}) WHERE hash(e, block) % {share} = 0", share
+    return f"SELECT *, 0 AS block FROM ({moves}) LIMIT {MOST_ROWS}", None
 
 
-def _worst(connection: Connection, layout: Layout, pair: int) -> str:
+def _worst(connection: Connection, layout: Layout, pair: int) -> dict[str, str]:
     """Name the row that shows it most."""
     states, actions = names(layout, "s"), names(layout, "a")
     found = connection.execute(
@@ -341,7 +324,7 @@ def _worst(connection: Connection, layout: Layout, pair: int) -> str:
     named = tuple(map(_shown, found))
     state, action = named[: len(states)], named[len(states) :]
     shown = [part[0] if len(part) == 1 else part for part in (state, action)]
-    return f", most clearly in state {shown[0]!r} under action {shown[1]!r}"
+    return {"state": repr(shown[0]), "action": repr(shown[1])}
 
 
 def _shown(label: Any) -> Any:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import duckdb
 
-from surefoot.data.sources import Connection, Source, quote_name, scan
+from surefoot.data.sources import Connection, Source, list_names, quote_name, scan
 from surefoot.data.tables import family
 
 TRUE = ("true", "t", "1", "yes", "y", "1.0")
@@ -195,7 +195,7 @@ def _check_present(columns: Columns, known: Collection[str], place: str) -> None
             hint += " Without rewards pass reward=None, or a table or function of rewards."
         if role == "next_state":
             hint += " Without one pass episode= and step=: following rows then supply it."
-        listed = ", ".join(map(repr, known))
+        listed = list_names(known)
         raise ValueError(f"{place}: there is no column {name!r}; the columns are {listed}.{hint}")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown, card, number_of
+from surefoot._findings import Finding, texts_of
 from surefoot._rows import Ints, RowSparse, freeze_fields
 from surefoot.data import conversions, rewards, summary
 from surefoot.data.packed_rows import check_counts
@@ -300,10 +301,17 @@ class Counts(RowSparse, Shown):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of any promise made from these counts should know, in sentences."""
-        return summary.warnings_of(self)
+        return texts_of(self.findings, "warning", "failed")
 
-    def summary(self) -> str:
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The same as data."""
+        return summary.findings_of(self)
+
+    def summary(self, *, costs: bool = False) -> str:
         """Return what a person wants to know about the data before trusting a result.
+
+        With ``costs``, the rewards of these counts are negative costs.
 
         Examples
         --------
@@ -312,7 +320,7 @@ class Counts(RowSparse, Shown):
         2 states, 1 action; 2 of 2 state-action pairs tried
         ...
         """
-        return summary.summarize(self)
+        return summary.summarize(self, costs=costs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file, without pickles."""

@@ -265,7 +265,7 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
                 f"{place}: line endings or quotes are mixed, so that rows cannot be told apart. "
                 "Write the file with one kind of line ending and doubled quotes."
             )
-        raise ValueError(f"{place}: cannot be read ({message.splitlines()[0]}).")
+        raise ValueError(f"{place}: cannot be read ({printable(message.splitlines()[0])}).")
     where = f"{printable(file)}, line {line_of(layout, file, int(line.group(1)) - 1, blanks=True)}"
     if found := re.search(
         r'converting column "(.*)"\. Could not convert string "(.*)" to', message
@@ -284,7 +284,7 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
         raise ValueError(f"{where}: a quote is not closed. Double the quotes inside a field.")
     if "unicode" in message:
         raise ValueError(f"{where}: the text is not UTF-8. Save the file as UTF-8.")
-    reason = message.splitlines()[0]
+    reason = printable(message.splitlines()[0])
     raise ValueError(f"{where}: the row cannot be read ({reason}). Correct the row.")
 
 
@@ -335,18 +335,18 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
     if record > EXACT_RECORDS:
         return record + 1
     delimiter = next(part.delimiter for part in layout.source.parts if file in part.files)
-    seen, start = -1, 1
+    seen = -1
     try:
         # Bytes that are not UTF-8 are for DuckDB to report.
         with open_csv(file, errors="replace") as text:
-            for line, fields in numbered_records(csv.reader(text, delimiter=delimiter)):
-                start = line
+            reader = csv.reader(text, delimiter=delimiter)
+            for start, fields in numbered_records(reader):
                 seen += bool(fields) or blanks
                 if seen == record:
-                    break
+                    return start
+            return reader.line_num + 1
     except csv.Error:
         return record + 1
-    return start
 
 
 def first_row(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from surefoot._findings import Finding
 from surefoot.data import checks
 from surefoot.data.columns import Layout
 from surefoot.data.sources import session
@@ -32,7 +33,7 @@ class Pending:
         except OSError:
             unchanged = False
         if not unchanged:
-            return checks.not_possible("the log has changed or moved since it was read")
+            return checks.not_possible("changed")
         with session() as connection:
             return checks.check_assumptions(
                 connection, self.layout, drop_missing=self.drop_missing, rows=self.rows
@@ -63,8 +64,8 @@ class Log:
         Rows of an aggregated log with count 0.
     dropped
         Rows left out on request, by what they lacked.
-    notes
-        Sentences for the summary.
+    findings
+        What reading it showed.
     columns
         The names of the state, action and next-state columns.
     """
@@ -75,7 +76,7 @@ class Log:
     cut: int = 0
     zero_rows: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     columns: tuple[tuple[str, ...], ...] = (("state",), ("action",), ("next_state",))
     checked: tuple[checks.Check, ...] | None = None
     pending: Pending | None = None
@@ -104,7 +105,7 @@ class Log:
             cut=self.cut + other.cut,
             zero_rows=self.zero_rows + other.zero_rows,
             dropped=dropped,
-            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            findings=tuple(dict.fromkeys(self.findings + other.findings)),
             columns=self.columns,
             checked=self.checks + other.checks,
         )

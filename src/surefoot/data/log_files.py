@@ -6,7 +6,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
-from surefoot._display import number_of, printable
+from surefoot._display import printable
+from surefoot._findings import Finding
 
 SUFFIXES = {
     ".csv": "csv",
@@ -19,10 +20,10 @@ SUFFIXES = {
 
 
 class LogFiles(NamedTuple):
-    """The files to read, in order, and sentences about those that were passed over."""
+    """The files to read, in order, and what to say of those that were passed over."""
 
     files: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def log_files(*places: str | os.PathLike[str]) -> LogFiles:
@@ -38,8 +39,8 @@ def log_files(*places: str | os.PathLike[str]) -> LogFiles:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("a.csv", ".a.csv"):
     ...         _ = (Path(folder) / name).write_text("state")
-    ...     files, notes = log_files(folder, f"{folder}/../{Path(folder).name}/a.csv")
-    >>> [file.name for file in files], len(notes)
+    ...     files, found = log_files(folder, f"{folder}/../{Path(folder).name}/a.csv")
+    >>> [file.name for file in files], len(found)
     (['a.csv'], 2)
     """
     found = [path for place in places for path in _listed(os.fspath(place))]
@@ -89,19 +90,16 @@ def _is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
-def _about_hidden(hidden: list[Path]) -> tuple[str, ...]:
+def _about_hidden(hidden: list[Path]) -> tuple[Finding, ...]:
     if not hidden:
         return ()
-    return (
-        f"{number_of(len(hidden), 'hidden file')} passed over, such as {printable(hidden[0])}. "
-        "Name such a file itself to read it.",
-    )
+    return (Finding.of("hidden_files", files=len(hidden), example=printable(hidden[0])),)
 
 
-def _about_repeated(found: list[Path], files: tuple[Path, ...]) -> tuple[str, ...]:
+def _about_repeated(found: list[Path], files: tuple[Path, ...]) -> tuple[Finding, ...]:
     again = [path for path in found if path not in files]
     more = len(found) - len(files)
     if not more:
         return ()
     named = again[0] if again else found[0]
-    return (f"{number_of(more, 'file')} named twice and read once, such as {printable(named)}.",)
+    return (Finding.of("files_named_twice", files=more, example=printable(named)),)

@@ -5,8 +5,6 @@ from typing import NamedTuple
 from surefoot.data.columns import Layout
 from surefoot.data.groups import CUT, GAP, names, transitions
 
-HALVES = "the first and the second half of the log"
-
 
 def hashed(columns: list[str]) -> str:
     """Return the SQL of one number for several columns."""
@@ -30,10 +28,13 @@ def _skipped(drop_missing: bool) -> str:
 
 
 class Sides(NamedTuple):
-    """Two parts of a log: the SQL of pair, side, after and n, and what they are called."""
+    """Two parts of a log: the SQL of pair, side, after and n.
+
+    ``first`` is how many rows the early part has; None where it is half of the log.
+    """
 
     query: str
-    parts: str
+    first: int | None = None
 
 
 def _pair_and_after(layout: Layout) -> str:
@@ -47,7 +48,6 @@ def halves(layout: Layout, drop_missing: bool, rows: int) -> Sides:
     return Sides(
         f'SELECT {_pair_and_after(layout)}, "row number" > {rows // 2} AS side, count(*) AS n '
         f"FROM ({moves}) GROUP BY ALL",
-        HALVES,
     )
 
 
@@ -58,7 +58,6 @@ def halves_of_groups(layout: Layout, drop_missing: bool) -> Sides:
     return Sides(
         f"SELECT {columns}, false AS side, early AS n {counted} AND early > 0 UNION ALL "
         f"SELECT {columns}, true AS side, n - early AS n {counted} AND early < n",
-        HALVES,
     )
 
 
@@ -84,5 +83,5 @@ def first_rows(layout: Layout, drop_missing: bool, first: int) -> Sides:
         f"WITH both_parts AS ({both}) "
         "SELECT pair, after, false AS side, early AS n FROM both_parts WHERE early > 0 UNION ALL "
         "SELECT pair, after, true AS side, n - early AS n FROM both_parts WHERE early < n",
-        f"the first {first:,} rows of the log and the rest",
+        first,
     )

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot._display import printable
+from surefoot._findings import Finding, stated
 from surefoot.data.checks import Check
 from surefoot.data.log import Log
 from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs
@@ -68,7 +69,13 @@ def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
         "log": None if log is None else {
             field.name: getattr(log, field.name)
             for field in fields(Log) if field.name not in ("pending", "checked")
-        } | {"checked": [asdict(check) for check in log.checked or ()]},
+        } | {
+            "findings": [found.to_mapping() for found in log.findings],
+            "checked": [
+                asdict(check) | {"finding": check.finding.to_mapping()}
+                for check in log.checked or ()
+            ],
+        },
     }  # fmt: skip
     text = json.dumps(about)
     with replacing(path) as file:
@@ -148,6 +155,15 @@ def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
     if digits is None:
         return None
     parts = {name: arrays[f"sums_{name}"] for name in SUMS}
+    if type(digits) is not int or abs(digits) > 400:
+        raise ValueError(f"reward_digits is {digits!r}; it must be a whole number up to 400")
+    for name, part in parts.items():
+        limbs, floats = name in ("total", "square"), name in ("lowest", "highest")
+        fits = part.ndim == (2 if limbs else 1) and part.dtype.kind == ("f" if floats else "i")
+        if not fits or len(part) != len(arrays["count"]):
+            raise ValueError(f"sums_{name} has type {part.dtype} and shape {part.shape}")
+    if np.any(parts["count"] < 0) or np.any(np.isinf([parts["lowest"], parts["highest"]])):
+        raise ValueError("the sums of rewards hold negative counts or infinite rewards")
     for name in ("total", "square"):
         parts[name] = from_limbs(parts[name])
     return RewardSums(digits=digits, **parts)
@@ -156,7 +172,17 @@ def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
 def _log(about: dict[str, Any] | None) -> Log | None:
     if about is None:
         return None
-    checked = tuple(Check(**check) for check in about.pop("checked"))
-    lists: Any = {name: labels_from_plain(about.pop(name)) for name in ("names", "notes")}
-    columns: Any = labels_from_plain(about.pop("columns"))
-    return Log(**about, **lists, columns=columns, checked=checked)
+    checked = tuple(_check(check) for check in about.pop("checked"))
+    # Version 0.1 kept sentences.
+    notes = [stated(text, "warning") for text in about.pop("notes", ())]
+    findings = [*notes, *map(Finding.from_mapping, about.pop("findings", ()))]
+    lists: Any = {name: labels_from_plain(about.pop(name)) for name in ("names", "columns")}
+    return Log(**about, **lists, findings=tuple(findings), checked=checked)
+
+
+def _check(about: dict[str, Any]) -> Check:
+    sentence, finding = about.pop("sentence", ""), about.pop("finding", None)
+    if finding is not None:
+        return Check(**about, finding=Finding.from_mapping(finding))
+    check = Check(**about, finding=stated(sentence, "note"))
+    return replace(check, finding=stated(sentence, "warning")) if check.warns else check

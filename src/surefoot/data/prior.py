@@ -29,6 +29,7 @@ def spread_prior(
 
     Examples
     --------
+    >>> from surefoot import Counts
     >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [1.0]]).on_support()
     >>> spread_prior(counts, 1.0).tolist()
     [1.0, 1.0, 0.5, 1.0, 0.5, 0.5]

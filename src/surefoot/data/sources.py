@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from surefoot._display import printable
+from surefoot._findings import Finding
 from surefoot.data import tables
 from surefoot.data.csv_bytes import inspect
 from surefoot.data.log_files import SUFFIXES, LogFiles, kind_of, log_files
@@ -67,7 +68,7 @@ class Source:
     types: Mapping[str, str]
     files: tuple[Path, ...] = ()
     parts: tuple[CsvPart, ...] = ()
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     joined_digits: bool = False
 
     @property
@@ -166,6 +167,12 @@ def _read_csv(part: CsvPart, types: Mapping[str, str]) -> str:
     )
 
 
+def list_names(names: Collection[str]) -> str:
+    """Return column names for a message; long names and long lists are cut short."""
+    shown = [repr(name if len(name) <= 60 else f"{name[:57]}...") for name in list(names)[:40]]
+    return ", ".join(shown) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+
+
 def quote_name(name: str) -> str:
     """Return a column name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
@@ -188,7 +195,7 @@ def _literal(path: Path) -> str:
 def _from_files(
     connection: Connection, found: LogFiles, name: str, wanted: Collection[str]
 ) -> Source:
-    files, notes = found
+    files, findings = found
     odd_name = next((path for path in files if not _is_unicode(str(path))), None)
     if odd_name is not None:
         raise ValueError(f"{str(odd_name)!a}: the name of the file is not UTF-8. Rename it.")
@@ -208,7 +215,7 @@ def _from_files(
         )
     if kinds[files[0]] == "parquet":
         types = _parquet_types(connection, files)
-        return Source(kind="parquet", name=name, files=files, types=types, notes=notes)
+        return Source(kind="parquet", name=name, files=files, types=types, findings=findings)
     parts = _csv_parts(files)
     joined = [inspect(path) for path in files]
     for column in wanted:
@@ -217,12 +224,12 @@ def _from_files(
             raise ValueError(
                 f"{printable(lacks[0].files[0])}: there is no column {column!r}, which other "
                 "files have; the "
-                f"columns are {', '.join(map(repr, lacks[0].header))}."
+                f"columns are {list_names(lacks[0].header)}."
             )
     columns = [column for column in parts[0].header if all(column in p.header for p in parts)]
     return Source(
         kind="csv", name=name, files=files, parts=parts, types=dict.fromkeys(columns, "VARCHAR"),
-        notes=notes, joined_digits=any(joined),
+        findings=findings, joined_digits=any(joined),
     )  # fmt: skip
 
 
@@ -239,7 +246,7 @@ def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> dict[str,
                 for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
             }
         except duckdb.Error as problem:
-            reason = str(problem).splitlines()[0]
+            reason = printable(str(problem).splitlines()[0])
             raise ValueError(
                 f"{printable(path)}: not a readable Parquet file ({reason})."
             ) from None

@@ -4,56 +4,54 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surefoot._finding_texts import worst_words
+from surefoot._findings import Finding, texts_of
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.packed_rows import row_name
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
 
-OBSERVED_ONLY = "assuming no transition outside those observed"
-"""What every promise must say when the support is what was observed."""
-
 RAREST = 3
 """How many of the rarest rows are named."""
 
 
-def summarize(counts: "Counts") -> str:
-    """Return the summary as lines of text."""
-    lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts)]
+def summarize(counts: "Counts", *, costs: bool = False) -> str:
+    """Return the summary as text; with costs, rewards are negative costs."""
+    found = [finding.mirrored() if costs else finding for finding in counts.findings]
+    warnings = [f"warning: {text}" for text in texts_of(found, "warning")]
+    return "\n".join([*describe(counts, costs=costs), *warnings])
+
+
+def describe(counts: "Counts", *, costs: bool = False) -> list[str]:
+    """Return the lines of the summary that are no warnings."""
+    lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts, costs)]
     lines.append(f"first state: {initial_distribution(counts).origin}")
-    lines += _support(counts)
-    lines += [f"check: {check.sentence}" for check in counts.checks if not check.warns]
-    lines += [f"warning: {sentence}" for sentence in counts.warnings]
-    return "\n".join(lines)
+    lines += _support(counts, costs)
+    return lines + [f"check: {check.sentence}" for check in counts.checks if not check.warns]
 
 
-def warnings_of(counts: "Counts") -> tuple[str, ...]:
-    """Return the sentences that travel with every promise made from these counts."""
-    found = [check.sentence for check in counts.checks if check.warns]
+def findings_of(counts: "Counts") -> tuple[Finding, ...]:
+    """Return what travels with every promise made from these counts."""
+    found = [check.finding for check in counts.checks if check.warns]
     if counts.log is not None:
         found += [
-            f"{_number(rows, 'row')} without {what} {'was' if rows == 1 else 'were'} left out on "
-            "request."
+            Finding.of("rows_left_out", rows=rows, what=what)
             for what, rows in counts.log.dropped.items()
         ]
-        found += counts.log.notes
+        found += counts.log.findings
     report = counts.report
     if report is not None and report.support == "observed":
-        found.append(f"Every promise is made {OBSERVED_ONLY}.")
+        found.append(Finding.of("observed_only"))
     if report is not None and report.stuck_states:
         found.append(
-            f"{_number(report.stuck_states, 'state')} without a usable action: absorbing at the "
-            f"lowest reward{_amount(report.lowest_reward)}."
+            Finding.of("stuck_states", states=report.stuck_states, amount=report.lowest_reward)
         )
     return tuple(found)
 
 
 def _number(size: float, noun: str) -> str:
     return f"{size:,} {noun}{'' if size == 1 else 's'}"
-
-
-def _amount(reward: float | None) -> str:
-    return "" if reward is None else f" ({reward:g})"
 
 
 def _origin(counts: "Counts") -> list[str]:
@@ -112,11 +110,14 @@ def _visits(counts: "Counts") -> list[str]:
     ]
 
 
-def _rewards(counts: "Counts") -> list[str]:
+def _rewards(counts: "Counts", costs: bool) -> list[str]:
+    word = "cost" if costs else "reward"
     if counts.reward_low is None or counts.reward_high is None:
-        return ["no rewards"]
+        return [f"no {word}s"]
     low, high = np.nanmin(counts.reward_low), np.nanmax(counts.reward_high)
-    lines = [f"rewards from {low:g} to {high:g}" + (", given" if counts.given is not None else "")]
+    if costs:
+        low, high = 0.0 - high, 0.0 - low
+    lines = [f"{word}s from {low:g} to {high:g}" + (", given" if counts.given is not None else "")]
     varied = 0 if counts.reward_var is None else int(np.count_nonzero(counts.reward_var > 0))
     if varied:
         how = {
@@ -125,11 +126,11 @@ def _rewards(counts: "Counts") -> list[str]:
             "bounded": "their means are uncertain (bounded model)",
         }[counts.reward_model]
         shows = "shows" if varied == 1 else "show"
-        lines.append(f"{_number(varied, 'transition')} {shows} more than one reward; {how}")
+        lines.append(f"{_number(varied, 'transition')} {shows} more than one {word}; {how}")
     return lines
 
 
-def _support(counts: "Counts") -> list[str]:
+def _support(counts: "Counts", costs: bool) -> list[str]:
     report = counts.report
     if report is None:
         return []
@@ -151,7 +152,7 @@ def _support(counts: "Counts") -> list[str]:
         )
     if report.filled_rewards:
         lines.append(
-            f"{_number(report.filled_rewards, 'possible transition')} never seen: at the lowest "
-            "reward of the action"
+            f"{_number(report.filled_rewards, 'possible transition')} never seen: at the "
+            f"{worst_words('min' if costs else 'max')} of the action"
         )
     return lines

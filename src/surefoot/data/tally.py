@@ -7,6 +7,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._findings import Finding
 from surefoot.data import faults, groups, label_ids
 from surefoot.data.columns import Layout
 from surefoot.data.reward_sums import RewardSums, digits_for
@@ -37,8 +38,8 @@ class Tally:
         Rows left out on request, by the column they lacked.
     split
         After how many rows the table of groups has cut the log in two; None where it has not.
-    notes
-        Sentences for the summary.
+    findings
+        What the labels showed.
     """
 
     state: NDArray[np.int64]
@@ -56,7 +57,7 @@ class Tally:
     zero_rows: int
     dropped: dict[str, int]
     split: int | None
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 def tally(
@@ -92,15 +93,15 @@ def tally(
         zero_rows=zero_rows,
         dropped=dropped | ({"a following step": gaps} if gaps else {}),
         split=split,
-        notes=_notes(connection, layout, states, actions),
+        findings=_findings(connection, layout, states, actions),
     )
 
 
-def _notes(
+def _findings(
     connection: Connection, layout: Layout, states: tuple[Any, ...], actions: tuple[Any, ...]
-) -> tuple[str, ...]:
+) -> tuple[Finding, ...]:
     """Say which labels were written in two ways and read as one."""
-    notes = []
+    found = []
     for what, labels, kinds in (
         ("state", states, layout.state_kinds), ("action", actions, layout.action_kinds),
     ):  # fmt: skip
@@ -110,11 +111,8 @@ def _notes(
             if kind == "text" and isinstance(part, int):
                 twin = label_ids.written_twice(connection, what, f"{what[0]}{i}")
             if twin is not None:
-                notes.append(
-                    f"Some {what}s are written both as {twin} and as {twin}.0; they were read as "
-                    "the same whole numbers."
-                )
-    return tuple(notes)
+                found.append(Finding.of("labels_written_twice", what=what, example=twin))
+    return tuple(found)
 
 
 def _split(connection: Connection, layout: Layout) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surefoot._findings import Finding
 from surefoot._rows import Ints, pack
 from surefoot.data.checks import check_assumptions
 from surefoot.data.columns import Layout
@@ -180,18 +181,17 @@ def _history(opened: OpenLog) -> Log:
         cut=seen.cut,
         zero_rows=seen.zero_rows,
         dropped=seen.dropped,
-        notes=_notes(layout, seen),
+        findings=_findings(layout, seen),
         columns=(columns.state, columns.action, columns.next_state or ()),
         checked=checked,
         pending=None if checked else Pending.of(layout, drop_missing=drop, rows=seen.rows),
     )
 
 
-def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
-    notes = [*layout.source.notes, *seen.notes]
-    notes += [
-        f"The column {name!r} was not used. If it marks the ends of episodes, pass "
-        f"terminal={name!r}: without it they look like states that were never acted in."
+def _findings(layout: Layout, seen: Tally) -> tuple[Finding, ...]:
+    found = [*layout.source.findings, *seen.findings]
+    found += [
+        Finding.of("end_column_unused", column=name)
         for name in layout.source.types
         if name.lower() in END_NAMES and layout.columns.terminal is None
     ]
@@ -199,12 +199,9 @@ def _notes(layout: Layout, seen: Tally) -> tuple[str, ...]:
         text = [label for label in labels if isinstance(label, str)]
         odd = [label for label in text if not _is_integer(label)]
         if layout.source.kind == "csv" and 0 < len(odd) <= len(text) // 10:
-            notes.append(
-                f"{len(text) - len(odd):,} {what}s are whole numbers and {len(odd):,} are not "
-                f"(such as {odd[0]!r}); all were kept as text. Check the {what} column if that is "
-                "a mistake."
-            )
-    return tuple(notes)
+            numbers = {"whole": len(text) - len(odd), "odd": len(odd)}
+            found.append(Finding.of("labels_mixed", what=what, example=odd[0], **numbers))
+    return tuple(found)
 
 
 def _is_integer(text: str) -> bool:

@@ -3,10 +3,25 @@
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import IO
+
+from surefoot._atomic import replacing, sync_folder
+from surefoot.pipeline.manifest import (
+    CONFIG,
+    COUNTS,
+    INPUTS,
+    NAME,
+    Manifest,
+    check_unchanged,
+    copy_inputs,
+    difference,
+    read_manifest,
+)
 
 FILES = (
     "policy.csv",
@@ -14,18 +29,28 @@ FILES = (
     "certificate.json",
     "report.html",
     "candidates.csv",
-    "counts.npz",
-    "config.toml",
+    COUNTS,
+    CONFIG,
     "log.txt",
+    NAME,
 )
-"""What a finished run folder holds."""
+"""What a finished run folder holds, besides the inputs that were copied into it."""
 
-LOCK = "lock"
+LOCK, FOUND, LOG = "lock", "found.json", "log.txt"
+"""What only an unfinished one holds: the lock, the policy before its worst case is known."""
+MARK, OLD = "surefoot", "run"
+"""A folder that holds a replaced run for a moment: its mark, and the run in it."""
 
 
 def is_run(folder: str | Path) -> bool:
     """Tell whether a folder is a finished run."""
-    return all((Path(folder) / name).is_file() for name in ("config.toml", "certificate.json"))
+    return all((Path(folder) / name).is_file() for name in (CONFIG, "certificate.json"))
+
+
+def check_is_run(folder: str | Path) -> None:
+    """Refuse a folder that is not a finished run."""
+    if not is_run(folder):
+        raise FileNotFoundError(f"{folder}: this is not a run folder (no certificate.json).")
 
 
 def unfinished_name(out: Path) -> Path:
@@ -54,21 +79,33 @@ def check_free(out: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def building(out: Path, config: str, *, force: bool = False) -> Iterator[tuple[Path, str]]:
+def building(
+    out: Path, stock: Manifest, config: str, *, force: bool = False
+) -> Iterator[tuple[Path, str]]:
     """Build a run in a folder of its own, which takes its name when the block ends well.
 
     Yields that folder, and a sentence about an earlier try ("" where there was none). What a failed
-    block leaves stays, so that the next run may go on from it, if it has the same settings and log.
+    block leaves stays, so that the next run may go on from it, if it has the same identity. A link
+    is followed once: the folder it names is made or replaced, and the link stays.
     """
+    out = Path(os.path.realpath(out)) if out.is_symlink() else out
     check_free(out, force=force)
     work = unfinished_name(out)
+    if work.is_symlink() or (work.exists() and not _is_ours(work)):
+        raise FileExistsError(
+            f"{work} is in the way, and no run of surefoot left it. Remove it, or choose another "
+            "folder."
+        )
     work.mkdir(exist_ok=True)
     with _locked(work, out):
-        remark = _prepare(work, config)
+        _restore(out)
+        remark = _prepare(work, stock, config)
         try:
             yield work, remark
+            check_unchanged(stock)
+            _seal(work)
         except BaseException as problem:
-            if not (work / "counts.npz").is_file():  # nothing in it is worth keeping
+            if COUNTS not in kept(work):  # nothing in it is worth keeping
                 shutil.rmtree(work, ignore_errors=True)
             if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
                 raise OSError(
@@ -77,35 +114,117 @@ def building(out: Path, config: str, *, force: bool = False) -> Iterator[tuple[P
                     str(out),
                 ) from problem
             raise
-        _publish(work, out)
+        _publish(work, out, force=force)
 
 
-def _prepare(work: Path, config: str) -> str:
-    stored = work / "config.toml"
-    left = [path for path in work.iterdir() if path.name != LOCK]
-    if stored.is_file() and stored.read_text(encoding="utf-8") == config:
-        return "Going on from an unfinished run with the same settings and log."
-    for path in left:
-        path.unlink()
-    stored.write_text(config, encoding="utf-8")
-    if left:
-        return "An unfinished run was found, but with other settings or another log: starting anew."
-    return ""
+def keep(work: Path, *names: str) -> None:
+    """Note that these files of an unfinished run are complete: another run may go on from them."""
+    read_manifest(work).with_files(work, names).write(work)
 
 
-def _publish(work: Path, out: Path) -> None:
-    with suppress(FileNotFoundError):
-        (work / LOCK).unlink()
-    old = out.parent / f".{out.name}.replaced"
+def kept(work: Path) -> set[str]:
+    """Return the complete files of an unfinished run."""
+    try:
+        return set(read_manifest(work).files)
+    except (OSError, ValueError):
+        return set()
+
+
+def _is_ours(work: Path) -> bool:
+    """Tell whether a folder holds nothing but what an unfinished run leaves."""
+    known = {*FILES, LOCK, FOUND, INPUTS, "counts.partial"}
+    temporary = tuple(f".{name}." for name in known)
+    return work.is_dir() and all(
+        path.name in known or path.name.startswith(temporary) for path in work.iterdir()
+    )
+
+
+def _prepare(work: Path, stock: Manifest, config: str) -> str:
+    """Clear what cannot be used, write down what this run is, and say what was found."""
+    found = {path.name for path in work.iterdir()} - {LOCK}
+    why, files = _usable(work, stock) if found else ("", {})
+    wanted = {LOCK, LOG, *files} if found and not why else {LOCK}
+    for path in work.iterdir():
+        if path.name not in wanted:
+            _remove(path)
+    begun = copy_inputs(stock, work).with_files(work, files)
+    with replacing(work / CONFIG, "w", encoding="utf-8") as file:
+        file.write(config)
+    begun.write(work)
+    if why:
+        return f"An unfinished run was found, but {why}: starting anew."
+    return "Going on from an unfinished run with the same settings and log." if files else ""
+
+
+def _usable(work: Path, stock: Manifest) -> tuple[str, dict[str, str]]:
+    """Return why an unfinished run is of no use ("" where it is), and its complete files."""
+    try:
+        stored = read_manifest(work)
+    except FileNotFoundError:
+        return "it was hardly begun, or by an older version", {}
+    except (OSError, ValueError):
+        return f"its {NAME} is damaged", {}
+    other = difference(stored.identity, stock.identity)
+    if other:
+        return f"with {other}", {}
+    damaged = stored.damaged(work)
+    if damaged:
+        return f"{damaged[0]} is damaged", {}
+    return "", {name: known for name, known in stored.files.items() if "/" not in name}
+
+
+def _seal(work: Path) -> None:
+    """Clear what only an unfinished run holds, and write the hashes of all the rest."""
+    for path in work.iterdir():
+        if path.name not in {*FILES, INPUTS, LOCK}:
+            _remove(path)
+    stored = read_manifest(work)
+    copies = {name: known for name, known in stored.files.items() if "/" in name}
+    names = [name for name in FILES if name != NAME]
+    Manifest(identity=stored.identity, inputs=stored.inputs, files=copies).with_files(
+        work, names
+    ).write(work)
+
+
+def _publish(work: Path, out: Path, *, force: bool) -> None:
+    check_free(out, force=force)  # again: minutes have passed
+    holder = None
     if out.exists() and any(out.iterdir()):
-        if old.exists():
-            shutil.rmtree(old)
-        out.rename(old)
+        holder = _holder(out)
+        out.rename(holder / OLD)
     elif out.exists():
         out.rmdir()
     work.rename(out)
-    if old.exists():
-        shutil.rmtree(old)
+    with suppress(FileNotFoundError):
+        (out / LOCK).unlink()  # not before: another run would take the folder for its own
+    sync_folder(out.parent)
+    if holder is not None:
+        shutil.rmtree(holder, ignore_errors=True)
+
+
+def _holder(out: Path) -> Path:
+    """Make a folder for a run that is about to be replaced."""
+    holder = Path(tempfile.mkdtemp(prefix=f".{out.name}.replaced-", dir=out.parent))
+    (holder / MARK).touch()
+    return holder
+
+
+def _restore(out: Path) -> None:
+    """Put back or clear a replaced run that was left by a kill at the very end."""
+    for holder in out.parent.glob(f".{escape(out.name)}.replaced-*"):
+        if holder.is_symlink() or not (holder / MARK).is_file():
+            continue  # not ours
+        if (holder / OLD).is_dir() and not out.exists():
+            (holder / OLD).rename(out)
+        shutil.rmtree(holder, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder; what a link names stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 @contextmanager
@@ -118,6 +237,8 @@ def _locked(work: Path, out: Path) -> Iterator[None]:
         return
     with (work / LOCK).open("w") as file:
         _take(file, out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_same(file, work / LOCK):  # it was published in this moment
+            raise _busy(out)
         yield
 
 
@@ -127,9 +248,20 @@ def _take(file: IO[str], out: Path, how: int) -> None:
     try:
         fcntl.flock(file, how)
     except BlockingIOError:
-        raise FileExistsError(
-            f"{out}: another run is writing this folder at the moment. Wait for it, or choose "
-            "another folder."
-        ) from None
+        raise _busy(out) from None
     file.write(str(os.getpid()))
     file.flush()
+
+
+def _is_same(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
+
+
+def _busy(out: Path) -> FileExistsError:
+    return FileExistsError(
+        f"{out}: another run is writing this folder at the moment. Wait for it, or choose another "
+        "folder."
+    )

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+from surefoot._display import printable
+
+
+class Stage:
+    """One stage of a job that takes a while; this one shows nothing."""
+
+    def update(self, done: int, remark: str = "") -> None:
+        """Tell how far it is."""
 
 
 class Teller(Protocol):
@@ -14,7 +23,7 @@ class Teller(Protocol):
     def note(self, text: str) -> None:
         """Tell something."""
 
-    def stage(self, title: str, total: int | None = None) -> AbstractContextManager[Any]:
+    def stage(self, title: str, total: int | None = None) -> AbstractContextManager[Stage]:
         """Show that something is going on."""
 
 
@@ -28,16 +37,9 @@ class Nobody:
         self,
         title: str,  # noqa: ARG002
         total: int | None = None,  # noqa: ARG002
-    ) -> AbstractContextManager[Any]:
+    ) -> AbstractContextManager[Stage]:
         """Keep silent."""
-        return nullcontext(Silent())
-
-
-class Silent:
-    """A stage that shows nothing."""
-
-    def update(self, done: int, remark: str = "") -> None:
-        """Show nothing."""
+        return nullcontext(Stage())
 
 
 @dataclass(eq=False)
@@ -68,14 +70,14 @@ class Journal:
     def keep(self, text: str) -> None:
         """Keep a text in the log only."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-        added = [f"{stamp}  {line}" for line in text.splitlines()]
+        added = [f"{stamp}  {printable(line, lines=True)}" for line in text.splitlines()]
         self.lines += added
         if self.file is not None:
             with self.file.open("a", encoding="utf-8") as file:
                 file.write("\n".join(added) + "\n")
 
     @contextmanager
-    def stage(self, title: str, total: int | None = None) -> Iterator[Any]:
+    def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
         """Time a stage."""
         began = time.perf_counter()
         with self.teller.stage(title, total) as shown:

@@ -1,5 +1,6 @@
 """A finished run folder, read back."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,15 @@ import numpy as np
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.folder import FILES, is_run
+from surefoot.pipeline.folder import FILES
+from surefoot.pipeline.manifest import NAME, Manifest, read_manifest, settings_of
 from surefoot.pipeline.model import build_model
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import Run, earlier_counts, processors
-from surefoot.pipeline.settings import Settings
+
+NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
+"""What reading a run back takes; version 0.1 wrote these too."""
+REPORT = "report.html"
 
 
 def load_run(folder: str | Path) -> Run:
@@ -28,30 +33,33 @@ def load_run(folder: str | Path) -> Run:
     ...     load_run(Path(place, "run")).certificate.promise == made.certificate.promise
     True
     """
-    place = Path(folder)
-    if not place.is_dir():
-        raise FileNotFoundError(f"{place}: there is no such folder.")
-    missing = [name for name in FILES if not (place / name).is_file()]
-    if not is_run(place) or "counts.npz" in missing or "candidates.csv" in missing:
-        raise ValueError(f"{place}: this is not a finished run folder (no {missing[0]}).")
-    settings = Settings.from_toml(place / "config.toml")
-    certificate, behaviour, notes = writing.read_certificate(place / "certificate.json")
-    sign = -1.0 if settings.costs else 1.0
+    place = _checked(folder, NEEDED)
+    settings = settings_of(place)
     return Run(
         folder=place,
         model=build_model(settings, earlier_counts(place)),
-        certificate=certificate,
-        behaviour=behaviour,
-        candidates=writing.read_candidates(place / "candidates.csv", sign),
-        notes=notes,
+        certificate=writing.read_certificate(place / "certificate.json"),
+        candidates=writing.read_candidates(place / "candidates.csv"),
     )
 
 
-def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Verification:
-    """Check the certificate of a run again, from its counts and configuration.
+def _checked(folder: str | Path, needed: Iterable[str]) -> Path:
+    """Return a run folder that has what is needed."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise FileNotFoundError(f"{place}: there is no such folder.")
+    missing = [name for name in needed if not (place / name).is_file()]
+    if missing:
+        raise ValueError(f"{place}: this is not a finished run folder (no {missing[0]}).")
+    return place
 
-    Also checks that ``policy.csv`` and ``policy.json`` are the policy that was certified, and that
-    nobody changed the certificate's other numbers.
+
+def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Verification:
+    """Check a run folder again: every file against its hash, the promise on new draws.
+
+    The hashes find accidents, not intent: whoever changes a file on purpose can write its new hash
+    too. What is computed again from the counts is the promise, and that the policy files hold the
+    policy that was certified.
 
     Examples
     --------
@@ -64,7 +72,17 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     ...     verify_run(Path(place, "run"), np.random.default_rng(0)).stands
     True
     """
-    stored = load_run(folder)
+    place = _checked(folder, NEEDED)
+    if not (place / NAME).is_file():
+        raise ValueError(
+            f"{place}: this run folder has no {NAME} (version 0.1 wrote none), so that nothing "
+            "shows whether its files are as they were written. Solve its log again, or add its "
+            "counts to a new run with --add."
+        )
+    wrong = _altered(place)
+    if wrong is not None:
+        return promising.falls(wrong)
+    stored = load_run(place)
     path = stored.folder / "policy.csv"
     policy = read_policy(path, stored.model.mdp)
     if not np.array_equal(policy, stored.certificate.policy):
@@ -73,19 +91,48 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     if not writing.same_policy(path, stored.model, stored.certificate):
         return promising.falls(f"{path} is not the policy that was certified.")
     with processors(stored.model.settings):
-        verdict = promising.check_again(stored.model, stored.certificate, rng)
-    path = stored.folder / "certificate.json"
-    if verdict.stands and not writing.is_unchanged(path):
-        return promising.falls(f"{path} was changed after it was written.")
-    return verdict
+        return promising.check_again(stored.model, stored.certificate, rng)
+
+
+def _altered(place: Path) -> str | None:
+    """Return which file of a run folder is not as it was written, or None."""
+    try:
+        manifest = read_manifest(place)
+    except ValueError as problem:
+        return str(problem)
+    _checked(place, manifest.files)
+    unlisted = [name for name in FILES if name != NAME and name not in manifest.files]
+    if unlisted:
+        return f"{place / NAME} does not list {unlisted[0]}."
+    damaged = manifest.damaged(place)
+    if damaged:
+        return f"{place / damaged[0]} was changed after it was written."
+    path = place / "certificate.json"
+    if not writing.is_unchanged(path):
+        return f"{path} was changed after it was written."
+    return None
 
 
 def report_run(folder: str | Path) -> Path:
-    """Write the report of a run again and return its path."""
+    """Write the report of a run again and return its path; its new hash goes into the manifest."""
     stored = load_run(folder)
+    manifest = _manifest_for_report(stored.folder)
     with processors(stored.model.settings):
-        write_report(
-            stored.model, stored.folder, stored.certificate, stored.candidates, stored.behaviour,
-            stored.comparison, stored.notes,
-        )  # fmt: skip
-    return stored.folder / "report.html"
+        write_report(stored.model, stored.folder, stored.certificate, stored.candidates)
+    if manifest is not None:
+        manifest.with_files(stored.folder, [REPORT]).write(stored.folder)
+    return stored.folder / REPORT
+
+
+def _manifest_for_report(place: Path) -> Manifest | None:
+    """Return the manifest of a run whose other files are as they were; None for version 0.1."""
+    if not (place / NAME).is_file():
+        return None
+    manifest = read_manifest(place)
+    damaged = [name for name in manifest.damaged(place) if name != REPORT]
+    if damaged:
+        raise ValueError(
+            f"{place / damaged[0]} is missing or was changed after it was written; a report would "
+            "hide that."
+        )
+    return manifest

@@ -5,11 +5,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._findings import Finding
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.policies import behaviour_policy, read_lines
@@ -22,6 +23,16 @@ from surefoot.pipeline.settings import Settings, read_twice
 from surefoot.posterior.dirichlet import DirichletPosterior
 
 Floats = NDArray[np.float64]
+
+
+class _Turns(Protocol):
+    """Something about rewards that can be said about costs instead."""
+
+    def mirrored(self) -> Any:
+        """Return it about the other."""
+
+
+Mirrored = TypeVar("Mirrored", bound=_Turns)
 
 
 def read_log(settings: Settings) -> Counts:
@@ -59,18 +70,14 @@ def read_log(settings: Settings) -> Counts:
         raise ValueError("no log was given.")
     twice = read_twice(settings)
     if twice and total.log is not None:
-        more = f" (and {len(twice) - 1} more)" if len(twice) > 1 else ""
-        note = (
-            f"{twice[0]}{more} was read before: what it holds counts twice, and promises are too "
-            "sure."
-        )
-        total = replace(total, log=replace(total.log, notes=(*total.log.notes, note)))
+        found = Finding.of("read_twice", file=str(twice[0]), more=len(twice) - 1)
+        total = replace(total, log=replace(total.log, findings=(*total.log.findings, found)))
     return total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model:
-    """What promises rest on. With costs, everything in here is in negative costs.
+    """What promises rest on. With costs, ``placed`` and all that follows are in negative costs.
 
     Attributes
     ----------
@@ -88,6 +95,10 @@ class Model:
     counts: Counts
     placed: Counts
     mdp: MDP
+
+    def shown(self, made: Mirrored) -> Mirrored:
+        """Return what was made from this model in the units of the log, and the other way round."""
+        return made.mirrored() if self.settings.costs else made
 
     @property
     def bayesian(self) -> bool:
@@ -125,6 +136,16 @@ class Model:
         return read_allowed(self.settings.allowed, self.mdp, self.passive)
 
 
+def place(settings: Settings, counts: Counts) -> Counts:
+    """Return the counts on all successors taken to be possible; costs become negative rewards.
+
+    This is the only place where costs change their sign on the way in; `Model.shown` is the way
+    out. What a log never showed is given its lowest reward, so that costs must be turned first.
+    """
+    signed = negated(counts) if settings.costs and counts.has_rewards else counts
+    return signed.on_support(settings.support, settings.unvisited, settings.min_visits)
+
+
 def build_model(settings: Settings, counts: Counts) -> Model:
     """Choose the successors, and make the model of them."""
     if not counts.has_rewards:
@@ -132,8 +153,7 @@ def build_model(settings: Settings, counts: Counts) -> Model:
             "the log has no rewards. Name their column with --reward, or give a file of rewards "
             "with --reward-table."
         )
-    signed = negated(counts) if settings.costs else counts
-    placed = signed.on_support(settings.support, settings.unvisited, settings.min_visits)
+    placed = place(settings, counts)
     initial: Any = settings.initial
     if initial is not None and initial not in ("episodes", "uniform"):
         initial = read_initial(initial, placed)

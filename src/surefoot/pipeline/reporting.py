@@ -11,13 +11,15 @@ from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
+from surefoot.certificates.optimize import Candidate
 from surefoot.data.conversions import initial_distribution
+from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.promising import CandidateLine, Difference, streams
-from surefoot.pipeline.wording import as_options, log_words
+from surefoot.pipeline.promising import streams
+from surefoot.pipeline.wording import as_options
 from surefoot.report import plots
-from surefoot.report.page import Choice, Figure, Page
+from surefoot.report.page import Figure, Page
 from surefoot.report.tables import policy_lines
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
@@ -25,35 +27,23 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""
 WORK = 5e9
-"""Fewer where they would cost more operations than this (some seconds)."""
+"""Fewer draws where they would take more operations than this (a few seconds)."""
 FEW = 2
-"""So few different candidates are better read in the table."""
+"""With no more different candidates than this, the table alone will do."""
 
 
 def write_report(
-    model: Model,
-    work: Path,
-    certificate: Certificate,
-    candidates: Sequence[CandidateLine],
-    behaviour: Difference | None,
-    comparison: str,
-    notes: Sequence[str] = (),
+    model: Model, work: Path, certificate: Certificate, candidates: Sequence[Candidate]
 ) -> None:
-    """Write ``report.html``; ``comparison`` says in words how the policy differs from the log."""
+    """Write ``report.html``; certificate and candidates are in costs where costs were given."""
     config = (work / "config.toml").read_text(encoding="utf-8")
-    page = make_page(model, certificate, candidates, behaviour, comparison, notes, config)
+    page = make_page(model, certificate, candidates, config)
     with replacing(work / "report.html", "w", encoding="utf-8") as file:
         file.write(page.to_html())
 
 
 def make_page(
-    model: Model,
-    certificate: Certificate,
-    candidates: Sequence[CandidateLine],
-    behaviour: Difference | None,
-    comparison: str,
-    notes: Sequence[str],
-    config: str,
+    model: Model, certificate: Certificate, candidates: Sequence[Candidate], config: str
 ) -> Page:
     """Put together what the page says."""
     ours = model.passive.copy()
@@ -64,14 +54,15 @@ def make_page(
         title="A policy and what may be promised about it",
         subtitle=_subtitle(model),
         sentence=certificate.sentence,
-        comparison=comparison,
-        numbers=_numbers(certificate, behaviour),
-        warnings=tuple(map(as_options, dict.fromkeys((*certificate.warnings, *notes)))),
+        comparison=certificate.gain_sentence,
+        numbers=_numbers(certificate),
+        warnings=tuple(map(as_options, certificate.warnings)),
+        notes=tuple(map(as_options, certificate.notes)),
         assumptions=_assumptions(model, certificate),
         figures=_figures(model, certificate, candidates),
         policy=policy_lines(model.mdp, model.placed, certificate.policy, model.passive),
         no_advice=int(np.count_nonzero(ours)),
-        candidates=_choices(model, candidates),
+        candidates=_grouped(certificate, candidates),
         percentile=_percentile_words(model),
         facts=_facts(certificate),
         log=_log_lines(model),
@@ -87,7 +78,7 @@ def _subtitle(model: Model) -> str:
     return f"From {seen}{source}. Discount {model.mdp.discount:g} per step."
 
 
-def _numbers(certificate: Certificate, behaviour: Difference | None) -> dict[str, str]:
+def _numbers(certificate: Certificate) -> dict[str, str]:
     lower, upper = bracket_text(certificate.lower_bound, certificate.upper_bound)
     reward = certificate.objective == "max"
     numbers = {"promised, at least" if reward else "promised, at most": lower if reward else upper}
@@ -95,13 +86,10 @@ def _numbers(certificate: Certificate, behaviour: Difference | None) -> dict[str
         limit = f"{certificate.scope} can be promised {'more' if reward else 'less'} than"
         numbers[limit] = upper if reward else lower
     numbers["in the nominal model"] = near_text(certificate.nominal_return)
-    if behaviour is not None:
-        better, worse = ("more", "less") if reward else ("less", "more")
-        bound = lower_text(behaviour.lower_bound, 4)
-        words = f"{better} than what was done in the log, at least"
-        if behaviour.lower_bound < 0:
-            words = f"{worse} than what was done in the log, at most"
-        numbers[words] = bound.removeprefix("-")
+    gain = None if certificate.gain is None else certificate.gain.lower_bound
+    if gain is not None and gain >= 0:
+        words = f"{'more' if reward else 'less'} than what was done in the log, at least"
+        numbers[words] = lower_text(gain, 4)
     return numbers
 
 
@@ -111,7 +99,7 @@ def _assumptions(model: Model, certificate: Certificate) -> list[str]:
         basis = f"The prior: {model.posterior.prior_words}, the same for every row."
     else:
         basis = "No prior: the promise holds whatever the true model on the stated successors."
-    given = [f"{text[0].upper()}{text[1:]}." for text in certificate.assumptions]
+    given = [f"{text[:1].upper()}{text[1:]}." for text in certificate.assumptions]
     return [
         "What comes next depends on the present state and action alone, and goes on as in the log.",
         basis,
@@ -128,30 +116,24 @@ def _first_state(model: Model) -> str:
     return f"the distribution in {Path(initial).name}"
 
 
-def _choices(model: Model, candidates: Sequence[CandidateLine]) -> list[Choice]:
-    """Return the candidates, those that came to the same together, the best first."""
-    sign = -1.0 if model.settings.costs else 1.0
-    groups: dict[tuple[float, float], list[CandidateLine]] = {}
-    for line in sorted(candidates, key=lambda c: (-c.percentile, not c.selected)):
-        groups.setdefault((line.percentile, line.nominal_return), []).append(line)
-    return [
-        Choice(
-            names=[line.name for line in lines],
-            percentile=sign * percentile,
-            nominal=sign * nominal,
-            selected=any(line.selected for line in lines),
-        )
-        for (percentile, nominal), lines in groups.items()
-    ]
+def _grouped(
+    certificate: Certificate, candidates: Sequence[Candidate]
+) -> list[tuple[Candidate, ...]]:
+    """Return the candidates best first, those with the same numbers together."""
+    best = -1.0 if certificate.objective == "max" else 1.0
+    groups: dict[tuple[float, float], list[Candidate]] = {}
+    for one in sorted(candidates, key=lambda c: (best * c.percentile, not c.selected)):
+        groups.setdefault((one.percentile, one.nominal_return), []).append(one)
+    return [tuple(group) for group in groups.values()]
 
 
 def _log_lines(model: Model) -> list[str]:
-    lines = log_words(model.placed, costs=model.settings.costs).splitlines()
-    return [line for line in lines if not line.startswith("warning:")]  # they stand above
+    """Return the summary of the log without its warnings, which stand above."""
+    return [as_options(line) for line in describe(model.placed, costs=model.settings.costs)]
 
 
 def _figures(
-    model: Model, certificate: Certificate, candidates: Sequence[CandidateLine]
+    model: Model, certificate: Certificate, candidates: Sequence[Candidate]
 ) -> list[Figure]:
     tried = model.placed.visits[~model.passive[model.mdp.row_state]]
     rows = check_policy(model.mdp, certificate.policy).rows.astype(np.int64)
@@ -192,12 +174,9 @@ def _bracket(model: Model, certificate: Certificate) -> Figure:
     )
 
 
-def _trade(model: Model, candidates: Sequence[CandidateLine]) -> Figure:
-    sign, unit = (-1.0, "cost") if model.settings.costs else (1.0, "return")
-    points = {
-        (sign * c.nominal_return, sign * c.percentile, c.selected)
-        for c in candidates
-    }  # fmt: skip
+def _trade(model: Model, candidates: Sequence[Candidate]) -> Figure:
+    unit = "cost" if model.settings.costs else "return"
+    points = {(c.nominal_return, c.percentile, c.selected) for c in candidates}
     safer, better = ("down", "left") if model.settings.costs else ("up", "right")
     return Figure(
         svg=plots.candidates(sorted(points), unit=unit),

@@ -28,9 +28,10 @@ REWARD_DRAWS = 500
 def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator) -> Certificate:
     """Add the policy's worst case in a credible set; a frequentist promise is one already.
 
-    The policy was fixed without the draws that size the set, so that only its own rows need one,
-    in one region: sharing delta over the states would need hundreds of draws for each of them.
-    Where mean rewards are uncertain, delta and eta are shared between the set and the rewards.
+    The certificate is in costs where costs were given. The policy was fixed without the draws that
+    size the set, so only its own rows need one, and one region covers them all: sharing delta over
+    the states would need hundreds of draws for each of them. Where mean rewards are uncertain,
+    delta and eta are shared between the set and the rewards.
     """
     if not model.bayesian:
         return certificate
@@ -52,7 +53,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
         worst = evaluate(own, certificate.policy, ambiguity).return_lower
     else:
         worst = _over_rewards(own, certificate.policy, ambiguity, rewards, delta, eta, reward_rng)
-    return replace(certificate, robust_return=worst)
+    return replace(certificate, robust_return=0.0 - worst if model.settings.costs else worst)
 
 
 def _over_rewards(

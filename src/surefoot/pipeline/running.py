@@ -8,24 +8,30 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from surefoot._atomic import move_safely
 from surefoot._display import MOST_ROWS, Grid, Shown
+from surefoot._findings import Finding
 from surefoot._rounding import column_texts
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.evidence import Behaviour
+from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.folder import building, is_run
+from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.journal import Journal, Nobody, Teller
+from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
-from surefoot.pipeline.promising import CandidateLine, Difference, Found
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.warming import compile_others, is_cold
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
 """Stages whose results an interrupted run leaves behind."""
-SUBJECT, BEHAVIOUR = "the policy", "what was done in the log"
+BEHAVIOUR = "a policy that takes each action as often as the log did"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -40,12 +46,8 @@ class Run(Shown):
         Settings, counts, model and posterior behind it. With costs, in negative costs.
     certificate
         The promise, in costs where costs were given.
-    behaviour
-        How the policy compares with what was done in the log; None where that cannot be told.
     candidates
-        The policies that were considered. With costs, in negative costs.
-    notes
-        What had to be done otherwise than asked.
+        The policies that were considered, in costs where costs were given.
     times
         Seconds of each stage, where it was run just now.
 
@@ -69,9 +71,7 @@ class Run(Shown):
     folder: Path
     model: Model
     certificate: Certificate
-    behaviour: Difference | None
-    candidates: tuple[CandidateLine, ...]
-    notes: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...]
     times: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -86,19 +86,29 @@ class Run(Shown):
         return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
 
     @property
+    def behaviour(self) -> Behaviour | None:
+        """What the log's own decisions earned; None where that is not known."""
+        return self.certificate.behaviour
+
+    @property
     def stopped_early(self) -> bool:
         """Whether the time budget ended the search."""
-        return promising.EARLY in self.notes
+        return self.certificate.has("stopped_early")
 
     @property
     def comparison(self) -> str:
-        """How the policy compares with what was done in the log, in one sentence, or ""."""
-        return behaviour_sentence(self.behaviour, self.settings)
+        """The gain over what was done in the log, in one sentence; "" where none is certified."""
+        return self.certificate.gain_sentence
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know."""
-        return tuple(dict.fromkeys((*self.certificate.warnings, *self.notes)))
+        """What a reader should know, in sentences."""
+        return self.certificate.warnings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be done otherwise than asked, in sentences."""
+        return self.certificate.notes
 
     def _headline(self) -> str:
         return self.certificate.sentence
@@ -117,8 +127,8 @@ class Run(Shown):
         ]
         return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
 
-    def _remarks(self) -> tuple[str, ...]:
-        return self.warnings
+    def _remarks(self) -> tuple[Finding, ...]:
+        return self.certificate._remarks()
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}, {self.certificate!r})"
@@ -134,24 +144,8 @@ class Run(Shown):
             **content,
             "comparison": self.comparison,
             "stopped_early": self.stopped_early,
-            "notes": list(self.notes),
             "seconds": dict(self.times),
         }
-
-
-def behaviour_sentence(behaviour: Difference | None, settings: Settings) -> str:
-    """Return the comparison with the log in one sentence, or ""."""
-    if behaviour is None:
-        return ""
-    other = BEHAVIOUR
-    if behaviour.left_out:
-        pairs = (
-            "1 rarely tried pair"
-            if behaviour.left_out == 1
-            else (f"{behaviour.left_out:,} rarely tried pairs")
-        )
-        other += f", without {pairs}"
-    return behaviour.sentence(subject=SUBJECT, other=other, costs=settings.costs)
 
 
 def run(
@@ -169,7 +163,7 @@ def run(
     out
         The run folder to make.
     teller
-        Who tells how far it is, for instance ``surefoot.console.Output()``; None is silent.
+        Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
     force
         Replace an older run of that name.
 
@@ -186,48 +180,60 @@ def run(
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
     folder = Path(out)
+    _compile_first(whole)
+    budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
-    with building(folder, whole.to_toml(), force=force) as (work, remark), processors(whole):
+    check_free(folder, force=force)  # before a long log is hashed
+    if whole.add is not None:
+        check_is_run(Path(whole.add))
+    begun = building(folder, take_stock(whole), whole.to_toml(), force=force)
+    with begun as (work, remark), processors(whole):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
-        made = _stages(whole, work, journal)
+        made = _stages(whole, work, journal, budget)
     return replace(made, folder=folder)
 
 
-def _stages(settings: Settings, work: Path, journal: Journal) -> Run:
+def _compile_first(settings: Settings) -> None:
+    """Compile before the clock of a time budget starts, on a machine that never did."""
+    if settings.time_budget is not None and is_cold():
+        compile_others()
+
+
+def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Building the model"):
         model = build_model(settings, counts)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
-    found = _found(model, work, journal)
-    shown, behaviour = _completed(model, found, journal)
-    notes = found.notes
-    writing.write_certificate(work / "certificate.json", shown, behaviour, notes)
+    hurried = budget.applied(model)
+    found = _found(hurried, work, journal)
+    if budget.is_used and model.bayesian:
+        shown = found.certificate.adding(Finding.of("worst_case_left_out"))
+    else:
+        shown = _completed(hurried, found.certificate, journal)
+    writing.write_certificate(work / "certificate.json", shown)
     with journal.stage("Writing the report"):
         write_tables(model, work, shown)
-        sentence = behaviour_sentence(behaviour, settings)
-        write_report(model, work, shown, found.candidates, behaviour, sentence, notes)
+        write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
-    for text in dict.fromkeys((*shown.warnings, *notes)):
-        journal.keep(f"warning: {text}")
+    for finding in shown.findings:
+        journal.keep(f"{finding.level}: {finding.text}")
     journal.keep(shown.sentence)
     return Run(
         folder=work,
         model=model,
         certificate=shown,
-        behaviour=behaviour,
         candidates=found.candidates,
-        notes=notes,
         times=tuple(journal.times),
     )
 
 
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
-    stored = work / "counts.npz"
-    if stored.is_file():
+    stored = work / COUNTS
+    if COUNTS in kept(work):
         journal.note("The log was read already; its counts are used.")
         journal.earlier.append(READING)
         return Counts.load(stored)
@@ -237,52 +243,44 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
             counts = earlier_counts(settings.add) + counts
         partial = work / "counts.partial"
         counts.save(partial)
-        partial.replace(stored)
+        move_safely(partial, stored)
+        keep(work, COUNTS)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
 
 def earlier_counts(folder: str | Path) -> Counts:
-    """Return the counts of an earlier run."""
-    if not is_run(folder):
-        raise FileNotFoundError(f"{folder}: this is not a run folder (no certificate.json).")
-    return Counts.load(Path(folder) / "counts.npz")
+    """Return the counts of an earlier run, if they are still what it wrote."""
+    place = Path(folder)
+    check_is_run(place)
+    if (place / NAME).is_file() and COUNTS in read_manifest(place).damaged(place):
+        raise ValueError(f"{place / COUNTS} was changed after it was written.")
+    return Counts.load(place / COUNTS)
 
 
-def _found(model: Model, work: Path, journal: Journal) -> Found:
-    certificate, candidates = work / "certificate.json", work / "candidates.csv"
-    sign = -1.0 if model.settings.costs else 1.0
-    if certificate.is_file() and candidates.is_file():
+def _found(model: Model, work: Path, journal: Journal) -> Result:
+    certificate, candidates = work / FOUND, work / "candidates.csv"
+    if {certificate.name, candidates.name} <= kept(work):
         journal.note("The policy was found and certified already.")
         journal.earlier.append(FINDING)
-        stored, _, notes = writing.read_certificate(certificate)
-        if model.settings.costs and stored.objective == "min":
-            stored = promising.in_costs(stored)
-        return Found(
-            certificate=stored, candidates=writing.read_candidates(candidates, sign), notes=notes
+        return Result(
+            certificate=writing.read_certificate(certificate),
+            candidates=writing.read_candidates(candidates),
+            selection_draws=0,
+            holdout=model.posterior if model.bayesian else None,
         )
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, stage.update)
-    writing.write_candidates(candidates, found.candidates, sign)
-    writing.write_certificate(certificate, found.certificate, None, found.notes)
+    writing.write_candidates(candidates, found.candidates)
+    writing.write_certificate(certificate, found.certificate)
+    keep(work, certificate.name, candidates.name)
     return found
 
 
-def _completed(
-    model: Model, found: Found, journal: Journal
-) -> tuple[Certificate, Difference | None]:
-    """Return the certificate as people see it, and the comparison with the log."""
+def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
+    """Return the certificate with the worst case of a credible set beside the promise."""
     with journal.stage("Worst case of a credible set"):
-        certificate = with_robust(
-            model, found.certificate, promising.streams(model.settings.seed)[1]
-        )
-    behaviour = None
-    if model.placed.visits.sum() > 0:
-        with journal.stage("Comparing with the log"):
-            behaviour = promising.difference(model, found.policy, model.behaviour)
-        report = model.placed.report
-        behaviour = replace(behaviour, left_out=0 if report is None else report.thin_rows)
-    return promising.in_costs(certificate) if model.settings.costs else certificate, behaviour
+        return with_robust(model, certificate, promising.streams(model.settings.seed)[1])
 
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:

@@ -1,6 +1,5 @@
 """The settings of a run: the same names on the command line, in TOML and in Python."""
 
-import difflib
 import math
 import os
 import tomllib
@@ -11,69 +10,44 @@ from typing import Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
-from surefoot.data.log_files import log_files
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "missing": ("error", "drop"),
-    "unseen": ("worst", "absorbing"),
-    "labels": ("auto", "text"),
-    "rewards": ("fixed", "normal", "bounded"),
-    "unvisited": ("drop", "prior"),
-    "basis": ("bayesian", "frequentist"),
-    "norm": ("l1", "linf"),
-    "weights": ("uniform", "analytic", "socp"),
-    "kind": (
-        "clopper_pearson",
-        "weighted_l1",
-        "hoeffding_l1",
-        "hoeffding_linf",
-        "bernstein_l1",
-        "kl",
-    ),
-}
-"""Options that take one of a few words."""
-
-PATHS = ("log", "reward_table", "allowed", "add")
-"""Options that name files; stored in full, so that a run can be repeated from anywhere."""
+from surefoot.data.log_files import log_files as files_of
+from surefoot.pipeline.setting import (
+    COLUMN,
+    COMPUTING,
+    FILE,
+    MODEL,
+    NUMBER,
+    OWN,
+    PROMISE,
+    READING,
+    SEARCH,
+    WHOLE,
+    WORD,
+    check_value,
+    converted,
+    declared,
+    kind_of,
+    nearest,
+    setting,
+    toml_text,
+)
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
+MOST_DRAWS = 10**8
+"""More draws than this would take days, and more memory than machines have."""
+
+
+def _is_level(value: float) -> bool:
+    return 0 < value <= 0.5
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Settings(Shown):
-    """Everything a run depends on besides the log itself.
+    """Everything a run depends on besides the contents of its files.
 
-    Attributes
-    ----------
-    log
-        Files, folders or globs with the log.
-    discount, delta, eta
-        As for `surefoot.optimize`; the discount has no default.
-    state, action, next_state
-        Column names; several may form a state. Empty: the usual names.
-    reward, episode, step, terminal, count, labels, missing, rewards, reward_range
-        As for `surefoot.read_transitions`.
-    reward_table
-        A file of rewards by state, action and perhaps next_state, instead of the column.
-    costs
-        Whether the reward column holds costs.
-    support, unseen, unvisited, min_visits, initial
-        As for `surefoot.Counts.to_mdp`; support and initial may name files.
-    prior
-        Dirichlet parameter of every successor.
-    allowed
-        A file of the pairs (state, action) that the policy may use.
-    basis
-        ``"bayesian"`` or ``"frequentist"``.
-    norm, weights
-        Of the robust set shown beside the certificate.
-    kind
-        Of the frequentist set.
-    seed, draws, time_budget, threads
-        Of the computation.
-    add
-        An earlier run folder whose counts are added.
+    ``surefoot solve --help`` and docs/command-line.md list the settings with what they mean; a new
+    one is one line here. Column names and the log may be given as one name or several.
 
     Examples
     --------
@@ -85,70 +59,183 @@ class Settings(Shown):
     ValueError: run.toml: there is no setting 'discuont'. Did you mean 'discount'?
     """
 
-    log: tuple[str, ...] = ()
-    discount: float | None = None
-    delta: float = 0.05
-    eta: float = 0.001
-    state: tuple[str, ...] = ()
-    action: tuple[str, ...] = ()
-    next_state: tuple[str, ...] = ()
-    reward: str = "reward"
-    reward_table: str | None = None
-    episode: str | None = None
-    step: str | None = None
-    terminal: str | None = None
-    count: str | None = None
-    labels: str = "auto"
-    missing: str = "error"
-    rewards: str | None = None
-    reward_range: tuple[float, ...] = ()
-    costs: bool = False
-    support: str | None = None
-    unseen: str | None = None
-    unvisited: str | None = None
-    min_visits: int = 0
-    initial: str | None = None
-    prior: float = 1.0
-    allowed: str | None = None
-    basis: str = "bayesian"
-    norm: str = "l1"
-    weights: str = "uniform"
-    kind: str | None = None
-    seed: int = 0
-    draws: int | None = None
-    time_budget: float | None = None
-    threads: int | None = None
-    add: str | None = None
+    log: tuple[str, ...] = setting((), "", "Files, folders or globs with the log.", names="log")
+    discount: float | None = setting(
+        None, PROMISE, "What next step's reward is worth today, below 1.", metavar=NUMBER,
+        holds=lambda value: 0 <= value < 1, rule="at least 0 and below 1", otherwise="no default",
+    )  # fmt: skip
+    delta: float = setting(
+        0.05, PROMISE, "Failure probability of the promise.", metavar=NUMBER,
+        holds=_is_level, rule="above 0 and at most 0.5",
+    )  # fmt: skip
+    eta: float = setting(
+        0.001, PROMISE, "Failure probability of the Monte Carlo behind it.", metavar=NUMBER,
+        holds=_is_level, rule="above 0 and at most 0.5",
+    )  # fmt: skip
+    state: tuple[str, ...] = setting(
+        (), READING, "The state; repeat for several columns.", metavar=COLUMN, otherwise="state"
+    )
+    action: tuple[str, ...] = setting(
+        (), READING, "The action; repeat for several columns.", metavar=COLUMN, otherwise="action"
+    )
+    next_state: tuple[str, ...] = setting(
+        (), READING, "The next state; without it, episode and step say which row follows which.",
+        metavar=COLUMN, otherwise="next_state, or the row after",
+    )  # fmt: skip
+    reward: str = setting("reward", READING, "The reward.", metavar=COLUMN)
+    reward_table: str | None = setting(
+        None, READING, "Rewards by state, action and perhaps next_state, instead of the column.",
+        metavar=FILE, names="file",
+    )  # fmt: skip
+    episode: str | None = setting(None, READING, "Which rows belong together.", metavar=COLUMN)
+    step: str | None = setting(
+        None, READING, "The order of the rows of an episode.", metavar=COLUMN
+    )
+    terminal: str | None = setting(
+        None, READING, "True where an episode ended by itself.", metavar=COLUMN
+    )
+    count: str | None = setting(
+        None, READING, "How many transitions a row stands for.", metavar=COLUMN, otherwise="1"
+    )
+    labels: str = setting(
+        "auto", READING, "Labels of a CSV: auto, or text to keep 01 apart from 1.", metavar=WORD,
+        words=("auto", "text"),
+    )  # fmt: skip
+    missing: str = setting(
+        "error", READING, "Rows that lack a value: error or drop.", metavar=WORD,
+        words=("error", "drop"),
+    )  # fmt: skip
+    rewards: str | None = setting(
+        None, READING, "How sure mean rewards are: fixed, normal, bounded.", metavar=WORD,
+        words=("fixed", "normal", "bounded"), otherwise="by the log",
+    )  # fmt: skip
+    reward_range: tuple[float, ...] = setting(
+        (), READING, "Lowest, highest reward possible.", metavar="LOW HIGH", otherwise="as seen",
+        holds=lambda value: len(value) in (0, 2), rule="two numbers: lowest, highest",
+    )  # fmt: skip
+    costs: bool = setting(
+        False, READING, "The reward column holds costs: the promise is an upper bound on the cost."
+    )
+    unit: str | None = setting(
+        None, PROMISE, "What rewards are counted in (euros, say), for sentences.", metavar="TEXT"
+    )
+    support: str | None = setting(
+        None, MODEL,
+        "Successors of a pair: observed, action, all, unseen, or a file that lists them.",
+        metavar="RULE", names="word or file", otherwise="unseen",
+    )  # fmt: skip
+    unseen: str | None = setting(
+        None, MODEL, "What was never observed leads to the worst state of the log, or is absorbing "
+        "at the lowest reward: worst, absorbing.", metavar=WORD,
+        words=("worst", "absorbing"), otherwise="worst",
+    )  # fmt: skip
+    unvisited: str | None = setting(
+        None, MODEL, "Pairs never tried: drop, or prior to offer them to the policy.",
+        metavar=WORD, words=("drop", "prior"), otherwise="drop",
+    )  # fmt: skip
+    min_visits: int = setting(
+        0, MODEL, "Do not offer pairs tried fewer times.", metavar=WHOLE,
+        holds=lambda value: value >= 0, rule="0 or more",
+    )  # fmt: skip
+    initial: str | None = setting(
+        None, MODEL, "First state: episodes, uniform, or a CSV (state, probability).",
+        metavar="RULE", names="word or file", otherwise="by the log",
+    )  # fmt: skip
+    prior: float = setting(
+        1.0, MODEL, "Dirichlet parameter of every successor.", metavar=NUMBER,
+        holds=lambda value: 0 < value < math.inf, rule="a finite number above 0",
+    )  # fmt: skip
+    allowed: str | None = setting(
+        None, SEARCH, "CSV of the pairs (state, action) the policy may use.", metavar=FILE,
+        names="file", otherwise="all",
+    )  # fmt: skip
+    basis: str = setting(
+        "bayesian", PROMISE, "bayesian (given the prior) or frequentist (no prior).",
+        metavar=WORD, words=("bayesian", "frequentist"),
+    )  # fmt: skip
+    honest: bool = setting(
+        False, PROMISE, "Choose on one part of the log and certify on the other."
+    )
+    norm: str = setting(
+        "l1", PROMISE, "Norm of the robust set: l1 or linf.", metavar=WORD, words=("l1", "linf")
+    )
+    weights: str = setting(
+        "uniform", PROMISE, "Weights of the robust set: uniform, analytic or socp.", metavar=WORD,
+        words=("uniform", "analytic", "socp"),
+    )  # fmt: skip
+    kind: str | None = setting(
+        None, PROMISE, "Frequentist set: clopper_pearson, weighted_l1, hoeffding_l1, "
+        "hoeffding_linf, bernstein_l1 or kl.", metavar=WORD, otherwise="clopper_pearson",
+        words=("clopper_pearson", "weighted_l1", "hoeffding_l1", "hoeffding_linf", "bernstein_l1",
+               "kl"),
+    )  # fmt: skip
+    seed: int = setting(
+        0, COMPUTING, "Seed of all random numbers.", metavar=WHOLE,
+        holds=lambda value: value >= 0, rule="0 or more",
+    )  # fmt: skip
+    draws: int | None = setting(
+        None, COMPUTING, "Posterior draws for each bound.", metavar=WHOLE, otherwise="chosen",
+        holds=lambda value: 1 <= value <= MOST_DRAWS, rule=f"from 1 to {MOST_DRAWS}",
+    )  # fmt: skip
+    time_budget: float | None = setting(
+        None, SEARCH, "Seconds for the whole command, the first compilation excluded.",
+        metavar="SECONDS", otherwise="no limit",
+        holds=lambda value: value >= 0, rule="seconds, 0 or more",
+    )  # fmt: skip
+    threads: int | None = setting(
+        None, COMPUTING, "Use at most this many processors.", metavar=WHOLE, otherwise="all",
+        holds=lambda value: value >= 1, rule="at least 1", matters=False,
+    )  # fmt: skip
+    strict: bool = setting(
+        False, OWN, "Exit with code 4 if the search was stopped early or the backtest failed.",
+        matters=False,
+    )  # fmt: skip
+    add: str | None = setting(
+        None, OWN, "Add the log to the counts of this earlier run folder.", metavar="RUN",
+        names="run",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name in ("log", "state", "action", "next_state"):
+        for name, (one, field) in declared(self).items():
             value = getattr(self, name)
-            if isinstance(value, str | os.PathLike):  # one is as good as a tuple of one
-                object.__setattr__(self, name, (str(value),))
-            else:
-                object.__setattr__(self, name, tuple(map(str, value)))
-        for name, allowed in CHOICES.items():
-            value = getattr(self, name)
-            if value is not None and value not in allowed:
-                near = difflib.get_close_matches(str(value), allowed, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"{name}={value!r}; choose one of {', '.join(allowed)}.{hint}")
-        _check_numbers(self)
+            if kind_of(field) == "tuple[str, ...]":  # one is as good as a tuple of one
+                alone = isinstance(value, str | os.PathLike)
+                value = (str(value),) if alone else tuple(map(str, value))
+                object.__setattr__(self, name, value)
+            check_value(name, value, one)
 
     def check_complete(self) -> None:
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
-        if self.basis == "bayesian" and self.draws is not None:
-            from surefoot._order_statistics import draws_needed
+        if self.honest:
+            raise ValueError(
+                "honest=True is not available yet: policies are chosen and certified on the same "
+                "log, on different draws. Leave it out."
+            )
+        if self.basis == "bayesian":
+            self._check_draws()
 
-            needed = draws_needed(self.delta, self.eta)
-            if self.draws < needed:
-                raise ValueError(
-                    f"draws={self.draws}; delta={self.delta:g} needs at least {needed} (and "
-                    f"eta={self.eta:g})."
-                )
+    def _check_draws(self) -> None:
+        """Refuse levels that need more draws than given, or than anybody can make."""
+        # A lower bound on the draws needed that cannot overflow; the exact rule follows.
+        least = math.log(self.eta) / math.log1p(-self.delta)
+        if not least <= MOST_DRAWS:
+            raise ValueError(
+                f"delta={self.delta:g} needs about {least:.2g} draws (and eta={self.eta:g}), more "
+                f"than {MOST_DRAWS:,}. Accept a larger delta."
+            )
+        if self.draws is None:
+            return
+        from surefoot._order_statistics import draws_needed
+
+        needed = draws_needed(self.delta, self.eta)
+        if self.draws < needed:
+            raise ValueError(
+                f"draws={self.draws}; delta={self.delta:g} needs at least {needed} (and "
+                f"eta={self.eta:g})."
+            )
 
     @property
     def discounted(self) -> float:
@@ -178,15 +265,14 @@ class Settings(Shown):
         cls, values: Mapping[str, Any], place: str, base: "Settings | None" = None
     ) -> "Settings":
         """Return settings from names and values; dashes and underscores are the same."""
-        kinds = {field.name: _kind(field.type) for field in fields(cls)}
+        known = declared(cls)
         given: dict[str, Any] = {}
         for key, value in values.items():
             name = key.replace("-", "_")
-            if name not in kinds:
-                near = difflib.get_close_matches(name, kinds, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+            if name not in known:
+                hint = nearest(name, known)
                 raise ValueError(f"{place}: there is no setting {key!r}.{hint}")
-            given[name] = _converted(name, value, kinds[name], place)
+            given[name] = converted(name, value, kind_of(known[name][1]), place)
         return replace(base or cls(), **given)
 
     @classmethod
@@ -199,22 +285,28 @@ class Settings(Shown):
             content = tomllib.loads(source.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise ValueError(f"{source}: not a TOML file ({problem}).") from None
+        except RecursionError:
+            raise ValueError(f"{source}: not a configuration (nested too deeply).") from None
         content.pop(MADE, None)
         return cls.from_mapping(content, str(source), base)
 
+    def side_files(self) -> dict[str, Path]:
+        """Return the files besides the log that the settings name, by setting."""
+        return {
+            name: Path(value)
+            for name, (one, _) in declared(self).items()
+            if (value := getattr(self, name)) is not None
+            and (one.names == "file" or (one.names == "word or file" and Path(value).is_file()))
+        }
+
     def in_full(self) -> "Settings":
         """Return the same settings with the paths of files written out."""
-        changes: dict[str, Any] = {}
-        for name in PATHS:
-            value = getattr(self, name)
-            if isinstance(value, tuple):
-                changes[name] = tuple(str(Path(path).absolute()) for path in value)
-            elif value is not None:
-                changes[name] = str(Path(value).absolute())
-        for name in ("support", "initial"):
-            value = getattr(self, name)
-            if value is not None and Path(value).is_file():
-                changes[name] = str(Path(value).absolute())
+        changes: dict[str, Any] = {
+            name: str(path.absolute()) for name, path in self.side_files().items()
+        }
+        changes["log"] = tuple(str(Path(path).absolute()) for path in self.log)
+        if self.add is not None:
+            changes["add"] = str(Path(self.add).absolute())
         return replace(self, **changes)
 
     def to_toml(self) -> str:
@@ -229,67 +321,11 @@ class Settings(Shown):
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and value != ():
-                lines.append(f"{field.name} = {_toml(value)}")
-        lines += ["", f"[{MADE}]", f"surefoot = {_toml(__version__)}"]
+                lines.append(f"{field.name} = {toml_text(value)}")
+        lines += ["", f"[{MADE}]", f"surefoot = {toml_text(__version__)}"]
         for name in self.log:
             lines += _stamps(name)
         return "\n".join(lines) + "\n"
-
-
-def _check_numbers(settings: Settings) -> None:
-    rules: tuple[tuple[str, bool, str], ...] = (
-        (
-            "discount",
-            settings.discount is None or 0 <= settings.discount < 1,
-            "at least 0 and below 1",
-        ),
-        ("delta", 0 < settings.delta <= 0.5, "above 0 and at most 0.5"),
-        ("eta", 0 < settings.eta <= 0.5, "above 0 and at most 0.5"),
-        ("prior", 0 < settings.prior < math.inf, "a finite number above 0"),
-        ("min_visits", settings.min_visits >= 0, "0 or more"),
-        ("seed", settings.seed >= 0, "0 or more"),
-        ("draws", settings.draws is None or settings.draws >= 1, "at least 1"),
-        (
-            "time_budget",
-            settings.time_budget is None or settings.time_budget >= 0,
-            "seconds, 0 or more",
-        ),
-        ("threads", settings.threads is None or settings.threads >= 1, "at least 1"),
-        ("reward_range", len(settings.reward_range) in (0, 2), "two numbers: lowest, highest"),
-    )
-    for name, right, rule in rules:
-        if not right:
-            raise ValueError(f"{name}={getattr(settings, name)!r}; it must be {rule}.")
-
-
-def _kind(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
-
-
-def _converted(name: str, value: Any, kind: str, place: str) -> Any:
-    """Return a value of the setting's type, or say what is wrong with it."""
-    if kind.startswith("tuple"):
-        parts = value if isinstance(value, list | tuple) else [value]
-        inner = "float" if "float" in kind else "str"
-        return tuple(_converted(name, part, inner, place) for part in parts)
-    if kind.startswith("float") and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    wanted = {"float": float, "int": int, "str": str, "bool": bool}[kind.split(" ")[0]]
-    if type(value) is not wanted:
-        words = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true/false"}
-        raise ValueError(f"{place}: {name} = {value!r}; it must be {words[wanted.__name__]}.")
-    return value
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
-    return repr(value)
 
 
 def _stamps(name: str) -> list[str]:
@@ -299,7 +335,7 @@ def _stamps(name: str) -> list[str]:
         about = file.stat()
         lines += [
             f"[[{MADE}.files]]",
-            f"name = {_toml(str(file))}",
+            f"name = {toml_text(str(file))}",
             f"bytes = {about.st_size}",
             f"modified = {about.st_mtime_ns}",
         ]
@@ -308,14 +344,19 @@ def _stamps(name: str) -> list[str]:
 
 def _files(name: str) -> list[Path]:
     try:
-        return [file.resolve() for file in log_files(name).files]
+        return [file.resolve() for file in files_of(name).files]
     except FileNotFoundError:
         return []
 
 
+def log_files(settings: Settings) -> list[Path]:
+    """Return the files of the log, in the order in which they are read."""
+    return [file for name in settings.log for file in _files(name)]
+
+
 def read_twice(settings: Settings) -> list[str]:
     """Return files that would count twice: named twice, or read by the run that is added to."""
-    files = [str(file) for name in settings.log for file in _files(name)]
+    files = [str(file) for file in log_files(settings)]
     earlier = set() if settings.add is None else _read_by(Path(settings.add))
     return sorted({file for file in files if file in earlier or files.count(file) > 1})
 

@@ -1,4 +1,4 @@
-"""Messages for people at a command line: settings are options there, rewards may be costs."""
+"""Messages for people at a command line: settings are options there."""
 
 import re
 from dataclasses import fields
@@ -25,8 +25,6 @@ _SETTING = re.compile(
 )
 """A setting as messages write it: name=value, or name= where the value is the user's."""
 
-_NUMBER = r"-?[\d.]+(?:e[+-]?\d+)?"
-
 
 def as_options(text: str) -> str:
     """Return a message with the names of settings spelled as on the command line.
@@ -45,33 +43,7 @@ def as_options(text: str) -> str:
 
 def log_words(placed: "Counts", *, costs: bool) -> str:
     """Return the summary of a log; with costs, of counts whose rewards are negative costs."""
-    summary = as_options(placed.summary())
-    return in_cost_words(summary) if costs else summary
-
-
-def in_cost_words(text: str) -> str:
-    """Return a text about rewards that are negative costs as one about costs.
-
-    Examples
-    --------
-    >>> in_cost_words("rewards from -5 to 0, given")
-    'costs from 0 to 5, given'
-    >>> in_cost_words("absorbing at the lowest reward (-5).")
-    'absorbing at the highest cost (5).'
-    """
-    text = re.sub(rf"rewards from ({_NUMBER}) to ({_NUMBER})", _turned, text)
-    text = re.sub(
-        rf"lowest reward \(({_NUMBER})\)", lambda m: f"highest cost ({_minus(m[1])})", text
-    )
-    return text.replace("lowest reward", "highest cost").replace("no rewards", "no costs")
-
-
-def _turned(found: re.Match[str]) -> str:
-    return f"costs from {_minus(found[2])} to {_minus(found[1])}"
-
-
-def _minus(number: str) -> str:
-    return f"{0.0 - float(number):g}"
+    return as_options(placed.summary(costs=costs))
 
 
 def _option(found: re.Match[str]) -> str:

@@ -4,54 +4,43 @@ import csv
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from surefoot._atomic import replacing
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.optimize import Candidate
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.promising import CandidateLine, Difference
 from surefoot.report.tables import policy_content, policy_lines
 
 CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
-BEHAVIOUR = "against_behaviour"
-"""Where certificate.json keeps the comparison with the log's own policy."""
 SEAL = "digest"
 """Where it keeps a hash of all the rest: a number changed afterwards shows."""
 
 
-def write_certificate(
-    path: Path, certificate: Certificate, behaviour: Difference | None, notes: Sequence[str] = ()
-) -> None:
-    """Write ``certificate.json``: the certificate and the comparison with the log's own policy."""
+def write_certificate(path: Path, certificate: Certificate) -> None:
+    """Write ``certificate.json``."""
     content = json.loads(certificate.to_json())
-    content[BEHAVIOUR] = None if behaviour is None else asdict(behaviour)
-    content["notes"] = list(notes)
     content[SEAL] = _digest(content)
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
-def read_certificate(path: Path) -> tuple[Certificate, Difference | None, tuple[str, ...]]:
-    """Read what `write_certificate` wrote."""
-    text = path.read_text(encoding="utf-8")
+def read_certificate(path: Path) -> Certificate:
+    """Read what `write_certificate` wrote, now or in version 0.1."""
     try:
-        certificate = Certificate.from_json(text)
-        content: dict[str, Any] = json.loads(text)
-        stored = content.get(BEHAVIOUR)
-        behaviour = None if stored is None else Difference.from_mapping(dict(stored))
-        notes = tuple(map(str, content.get("notes", ())))
+        return Certificate.load(path)
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from None
-    return certificate, behaviour, notes
+    except RecursionError:
+        raise ValueError(f"{path}: not a certificate (nested too deeply).") from None
 
 
 def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
     """Tell whether ``policy.json`` holds the policy of a certificate."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
     wanted = policy_content(lines)
@@ -60,8 +49,11 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
 
 def is_unchanged(path: Path) -> bool:
     """Tell whether ``certificate.json`` still says what was written."""
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return bool(content.pop(SEAL, None) == _digest(content))
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return bool(content.pop(SEAL, None) == _digest(content))
+    except (ValueError, AttributeError, RecursionError):
+        return False
 
 
 def _digest(content: dict[str, Any]) -> str:
@@ -69,25 +61,25 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_candidates(path: Path, candidates: Sequence[CandidateLine], sign: float) -> None:
+def write_candidates(path: Path, candidates: Sequence[Candidate]) -> None:
     """Write ``candidates.csv``."""
     with replacing(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(CANDIDATE_COLUMNS)
         for line in candidates:
-            numbers = (f"{sign * value!r}" for value in (line.percentile, line.nominal_return))
+            numbers = (f"{value!r}" for value in (line.percentile, line.nominal_return))
             writer.writerow((line.name, *numbers, "yes" if line.selected else "no"))
 
 
-def read_candidates(path: Path, sign: float) -> tuple[CandidateLine, ...]:
+def read_candidates(path: Path) -> tuple[Candidate, ...]:
     """Read what `write_candidates` wrote."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(
-                CandidateLine(
+                Candidate(
                     name=line["candidate"],
-                    percentile=sign * float(line["percentile"]),
-                    nominal_return=sign * float(line["nominal_return"]),
+                    percentile=float(line["percentile"]),
+                    nominal_return=float(line["nominal_return"]),
                     selected=line["selected"] == "yes",
                 )
                 for line in csv.DictReader(file)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from surefoot._rounding import column_texts
+from surefoot.certificates.optimize import Candidate
 from surefoot.report.tables import PolicyLine
 
 SHOWN = 300
@@ -19,16 +20,6 @@ class Figure:
     caption: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """Candidates that came to the same: their names, percentile, nominal return."""
-
-    names: Sequence[str]
-    percentile: float
-    nominal: float
-    selected: bool
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
     """What the page says.
@@ -38,11 +29,11 @@ class Page:
     title, subtitle
         Its heading, and what it is about.
     sentence, comparison
-        The promise, and how it compares with what was done; "" where that is not known.
+        The promise, and the gain over what was done; "" where that is not known.
     numbers
         Words and values to be shown large.
-    warnings
-        What a reader should know.
+    warnings, notes
+        Reasons for doubt, and what else a reader should know.
     assumptions
         What the promise rests on, one sentence each.
     figures
@@ -52,7 +43,7 @@ class Page:
     no_advice
         How many states of the log the policy says nothing about.
     candidates
-        What the policy was chosen from, best first.
+        What the policy was chosen from, best first; those with the same numbers together.
     percentile
         What the percentile of a candidate is, in words.
     facts
@@ -69,11 +60,12 @@ class Page:
     comparison: str
     numbers: Mapping[str, str]
     warnings: Sequence[str]
+    notes: Sequence[str]
     assumptions: Sequence[str]
     figures: Sequence[Figure]
     policy: Sequence[PolicyLine]
     no_advice: int
-    candidates: Sequence[Choice]
+    candidates: Sequence[Sequence[Candidate]]
     percentile: str
     facts: Sequence[tuple[str, str]]
     log: Sequence[str]
@@ -89,6 +81,7 @@ class Page:
         )
         source = files("surefoot.report").joinpath("page.html").read_text(encoding="utf-8")
         shown = self.policy[:SHOWN]
+        first = [group[0] for group in self.candidates]
         return environment.from_string(source).render(
             page=self,
             figures=[(Markup(figure.svg), figure.caption) for figure in self.figures],
@@ -96,8 +89,8 @@ class Page:
             candidates=list(
                 zip(
                     self.candidates,
-                    column_texts([choice.percentile for choice in self.candidates]),
-                    column_texts([choice.nominal for choice in self.candidates]),
+                    column_texts([candidate.percentile for candidate in first]),
+                    column_texts([candidate.nominal_return for candidate in first]),
                     strict=True,
                 )
             ),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from surefoot.solvers.evaluation.dense import solve_dense
 from surefoot.solvers.evaluation.dense_kernels import write_matrix
 from surefoot.solvers.evaluation.evaluator import Evaluator
-from surefoot.solvers.evaluation.system_kernels import solve_one
+from surefoot.solvers.evaluation.system_kernels import System, solve_one
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,9 +29,12 @@ class Equations(NamedTuple):
 
 
 def solve_equations(
-    evaluator: Evaluator, equations: Equations, discount: float, tolerance: float, v: Floats
-) -> Floats:
+    evaluator: Evaluator, equations: Equations, discount: float, tolerance: float, v: Floats,
+    system: System | None = None,
+) -> Floats:  # fmt: skip
     """Return their solution: by elimination, or by sweeps from ``v`` to within the tolerance.
+
+    ``system`` is room that an earlier call has used.
 
     Examples
     --------
@@ -49,7 +52,7 @@ def solve_equations(
         solve_dense(matrix[None], right)
         solved: Floats = right[0]
         return solved
-    system = evaluator.system(len(equations.target))
     value = v.copy()
-    solve_one(system, *equations, discount, tolerance, MAX_SWEEPS, value)
+    room = system or evaluator.system(len(equations.target))
+    solve_one(room, *equations, discount, tolerance, MAX_SWEEPS, value)
     return value

@@ -101,9 +101,9 @@ def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
     >>> rng = np.random.default_rng(0)
     >>> choose_evaluator(riverswim().mdp).kind
     'full'
-    >>> choose_evaluator(river_chain(500, discount=0.9)).kind
+    >>> choose_evaluator(river_chain(500, discount=0.9).mdp).kind
     'factored'
-    >>> choose_evaluator(garnet(300, 3, 8, discount=0.9, rng=rng)).kind
+    >>> choose_evaluator(garnet(300, 3, 8, discount=0.9, rng=rng).mdp).kind
     'products'
     """
     links = _links(mdp, rows)

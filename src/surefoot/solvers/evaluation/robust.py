@@ -6,9 +6,7 @@ that is cheap, else by sweeps. Nothing here is trusted: bounds come from a later
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from surefoot.model.policies import RowPolicy
 from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.evaluation.equations import Equations, solve_equations
 from surefoot.solvers.evaluation.evaluator import Evaluator, Links, cheapest, direct_ways, products
@@ -61,30 +59,23 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, wanted: float) -> Non
     nature = np.empty(int(where[-1]))
     robust = problem.family != NOMINAL
     nature_rows = sweeps_of(problem).nature_rows
+    equations = Equations(
+        np.empty(work.num_states + 1, dtype=np.int64), np.empty(len(nature), dtype=np.int64),
+        np.empty(len(nature)), np.empty(work.num_states),
+    )  # fmt: skip
+    system = evaluator.system(len(nature)) if evaluator.kind == "factored" else None
     for step in range(MAX_NATURE_STEPS):
         if step == 0 or robust:
             nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])
-        work.move_to(_value(problem, policy, evaluator, where, nature, work.v))
+        write_equations(problem, *policy, where, nature, *equations)
+        if is_direct(evaluator):
+            v = solve_equations(evaluator, equations, problem.discount, 0.0, work.v, system)
+        else:
+            v = work.v.copy()
+            relax(*equations, INNER_SWEEPS, v)
+        work.move_to(v)
         if is_direct(evaluator) and not robust:
             return
         change = work.policy_change()
         if change.most - change.least <= max(wanted, noise):
             return
-
-
-def _value(
-    problem: Problem, policy: RowPolicy, evaluator: Evaluator, where: NDArray[np.uint64],
-    nature: NDArray[np.float64], v: NDArray[np.float64],
-) -> NDArray[np.float64]:  # fmt: skip
-    """Return the value of a policy in nature's model, or ``v`` swept some times towards it."""
-    size = len(problem.first)
-    equations = Equations(
-        np.empty(size + 1, dtype=np.int64), np.empty(len(nature), dtype=np.int64),
-        np.empty(len(nature)), np.empty(size),
-    )  # fmt: skip
-    write_equations(problem, policy.start, policy.rows, policy.share, where, nature, *equations)
-    if is_direct(evaluator):
-        return solve_equations(evaluator, equations, problem.discount, 0.0, v)
-    swept = v.copy()
-    relax(*equations, INNER_SWEEPS, swept)
-    return swept

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from surefoot.console import Output
+from surefoot.commands.console import Output
 from surefoot.pipeline.wording import as_options
 
 
@@ -92,7 +92,7 @@ def command(
                 quiet=before.quiet or quiet,
                 debug=before.debug or debug,
             )
-            return guarded(output.debug, lambda: function(output, **given))
+            return guarded(output, lambda: function(output, **given))
 
         _set_signature(run, function)
         group.command(name, cls=Sectioned, **options)(run)
@@ -117,29 +117,31 @@ def _set_signature(run: Callable[..., Any], function: Callable[..., Any]) -> Non
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
-def guarded(debug: bool, job: Callable[[], ExitCode | None]) -> ExitCode:
+def guarded(output: Output, job: Callable[[], ExitCode | None]) -> ExitCode:
     """Run a job and turn what goes wrong into one line and an exit code."""
     try:
         code = job()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _complain("interrupted.", ExitCode.INTERRUPTED)
+        return _complain(output, "interrupted.", ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader went away. Python would complain once more when it closes the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
     except (ValueError, OSError, ImportError, MemoryError) as problem:
-        if debug:
+        if output.debug:
             traceback.print_exc()
-        return _complain(as_options(one_line(problem)), ExitCode.BAD_INPUT)
+        return _complain(output, as_options(one_line(problem)), ExitCode.BAD_INPUT)
     except Exception:
         traceback.print_exc()
-        return _complain("this is a bug; please report it with the lines above.", ExitCode.BUG)
+        return _complain(
+            output, "this is a bug; please report it with the lines above.", ExitCode.BUG
+        )
     return ExitCode.OK if code is None else code
 
 
-def _complain(message: str, code: ExitCode) -> ExitCode:
-    print(f"surefoot: {message}", file=sys.stderr)  # noqa: T201
+def _complain(output: Output, message: str, code: ExitCode) -> ExitCode:
+    output.error(message, code)
     return code
 
 
@@ -163,25 +165,26 @@ def one_line(problem: BaseException) -> str:
 
 def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> ExitCode:
     """Parse the arguments, run the command, return the exit code; a wrong option is one line."""
+    given = sys.argv[1:] if arguments is None else arguments
+    output = Output(json="--json" in given)  # for what goes wrong before a command has one
     try:
         code = app(arguments, prog_name="surefoot", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted.", ExitCode.INTERRUPTED)
+        return _complain(output, "interrupted.", ExitCode.INTERRUPTED)
     except Exception as problem:
         # What the parser raises has no public name in all versions of typer; its method has.
         if not hasattr(problem, "format_message"):
             raise
-        return _complain_about_usage(problem)
+        return _complain_about_usage(output, problem)
     return ExitCode(code or 0)
 
 
-def _complain_about_usage(problem: Any) -> ExitCode:
+def _complain_about_usage(output: Output, problem: Any) -> ExitCode:
     message = problem.format_message()
     if "\n" in message:  # no command given: the message is the whole help
         print(message, file=sys.stderr)  # noqa: T201
         return ExitCode.USAGE
     context = getattr(problem, "ctx", None)
     place = context.command_path if context else "surefoot"
-    return _complain(
-        f"{message}{'' if message[-1] in '.?' else '.'} See '{place} --help'.", ExitCode.USAGE
-    )
+    ending = "" if message[-1] in ".?" else "."
+    return _complain(output, f"{message}{ending} See '{place} --help'.", ExitCode.USAGE)

@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from surefoot._display import printable
+from surefoot.pipeline.journal import Stage
+
 
 @dataclass(frozen=True)
 class Output:
@@ -48,17 +51,26 @@ class Output:
         width = _width(sys.stdout)
         with console.capture() as text:  # rich would end the program at a broken pipe
             for line in lines:
-                shown = wrapped(line, width) if isinstance(line, str) else line
+                shown = (
+                    wrapped(printable(line, lines=True), width) if isinstance(line, str) else line
+                )
                 console.print(shown, soft_wrap=isinstance(line, str))
         print(text.get(), end="")  # noqa: T201
+
+    def error(self, message: str, code: int) -> None:
+        """Tell what went wrong: one line on the standard error, or JSON in place of the result."""
+        if self.json:
+            print(json.dumps({"error": message, "code": code}, indent=2))  # noqa: T201
+        else:
+            print(f"surefoot: {printable(message, lines=True)}", file=sys.stderr)  # noqa: T201
 
     def note(self, text: str) -> None:
         """Tell something beside the result."""
         if not self.silent:
-            print(wrapped(text, _width(sys.stderr)), file=sys.stderr)  # noqa: T201
+            print(wrapped(printable(text, lines=True), _width(sys.stderr)), file=sys.stderr)  # noqa: T201
 
     @contextmanager
-    def stage(self, title: str, total: int | None = None) -> Iterator["Stage"]:
+    def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
         """Show that something is going on: a live line on a terminal, plain lines elsewhere."""
         started = time.monotonic()
         if self.silent:
@@ -119,17 +131,6 @@ def _broken(line: str, width: int, hanging: str) -> str:
     )  # fmt: skip
 
 
-class Stage:
-    """One stage of a job that takes a while; this one shows nothing."""
-
-    def update(self, done: int, remark: str = "") -> None:
-        """Tell how far it is."""
-
-    def sweep(self, sweeps: int, error_bound: float) -> None:
-        """Tell how far a solver is (what `surefoot.solve` calls)."""
-        self.update(sweeps, f"sweep {sweeps}, error bound {error_bound:.2g}")
-
-
 class Pace:
     """How long the rest of a stage takes, told only where that can be known.
 
@@ -183,7 +184,7 @@ class PlainStage(Stage):
         if now - self.last >= self.EVERY:
             self.last = now
             share = f"{100 * done // self.total}%" if self.total else ""
-            texts = (share, remark, f"({left})" if left else "")
+            texts = (share, printable(remark, lines=True), f"({left})" if left else "")
             print(" ", *(text for text in texts if text), file=sys.stderr)  # noqa: T201
 
 
@@ -200,13 +201,15 @@ def _live(title: str, total: int | None) -> Iterator[Stage]:
     columns += [TextColumn("{task.fields[remark]}", markup=False, table_column=rest)]
     console = _rich_console(sys.stderr)
     with Progress(*columns, console=console, transient=True, expand=True) as progress:
-        task = progress.add_task(title, total=total, remark="", left="")
+        task = progress.add_task(printable(title, lines=True), total=total, remark="", left="")
         pace = Pace(total)
 
         class Live(Stage):
             def update(self, done: int, remark: str = "") -> None:
                 left = pace.left(done, time.monotonic())
-                progress.update(task, completed=done, remark=remark, left=left)
+                progress.update(
+                    task, completed=done, remark=printable(remark, lines=True), left=left
+                )
 
         yield Live()
 
@@ -220,7 +223,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Any:
         numeric = all(_is_number(row[i]) for row in rows)
         grid.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
     for row in rows:
-        grid.add_row(*(str(cell) for cell in row))
+        grid.add_row(*(printable(str(cell), lines=True) for cell in row))
     return grid
 
 

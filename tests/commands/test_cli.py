@@ -9,11 +9,10 @@ import pytest
 
 import surefoot.cli
 import surefoot.demo
-from surefoot import command, console
 from surefoot.cli import app, main
-from surefoot.command import ExitCode
-from surefoot.commands import solving
-from surefoot.console import Output
+from surefoot.commands import command, console, solving
+from surefoot.commands.command import ExitCode
+from surefoot.commands.console import Output
 from surefoot.domains.catalogue import DOMAINS
 from surefoot.model.files import read_mdp
 
@@ -44,6 +43,47 @@ def test_expected_errors_are_one_line(capsys, monkeypatch, problem, code, line):
     _, _, err = run(capsys, "demo", "-q", "--debug")
     assert err.endswith(line)
     assert ("Traceback" in err) == (code == 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["verify", "nowhere", "--json"], 1, "nowhere: there is no such folder."),
+        (["--json", "verify", "nowhere"], 1, "nowhere: there is no such folder."),
+        (["demo", "--jsn", "--json"], 2, "No such option: --jsn"),
+    ],
+)
+def test_errors_under_json_are_json(capsys, arguments, code, said):
+    found, out, err = run(capsys, *arguments)
+    assert (found, err) == (code, "")
+    content = json.loads(out)
+    assert content["code"] == code
+    assert said in content["error"]
+
+
+def test_names_do_not_steer_the_terminal(capsys):
+    code, out, err = run(capsys, "verify", "no\x1b[31mwhere", "-q")
+    assert (code, out) == (1, "")
+    assert "\x1b" not in err
+    assert "no\\x1b[31mwhere" in err
+    Output().note("a\x1b]0;title\x07b")
+    Output().result(None, "a\x9b1mb", console.table(("label",), [("c\x1bd",)]))
+    shown = capsys.readouterr()
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown.out + shown.err)
+
+
+def test_an_interrupt_while_loading_is_no_traceback():
+    code = (
+        "import runpy, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['surefoot', 'demo']\n"
+        "runpy.run_module('surefoot', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "surefoot: interrupted.\n")
 
 
 def test_an_unexpected_error_is_called_a_bug(capsys, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from surefoot import demo
 from surefoot.cli import main
-from surefoot.command import ExitCode
+from surefoot.commands.command import ExitCode
 from surefoot.pipeline import folder
 from surefoot.pipeline.folder import FILES
 
@@ -43,9 +43,8 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     assert "Time: Reading the log" in err
     assert "%)" in err
     assert "most memory used" in err
-    promise, comparison, where = [line for line in out.splitlines() if line]
+    promise, where = [line for line in out.splitlines() if line]
     assert promise.startswith("With 95% confidence")
-    assert "than what was done in the log" in comparison
     assert where == f"Report: {tmp_path / 'run' / 'report.html'} (all files are in {tmp_path}/run)"
     assert promise in (tmp_path / "run" / "log.txt").read_text()
 
@@ -94,6 +93,37 @@ def test_verify_has_its_own_exit_code(capsys, tmp_path, made):
     code, out, _ = run(capsys, "verify", tmp_path)
     assert code == ExitCode.NOT_VERIFIED == 3
     assert "does not stand" in out
+
+
+def test_a_run_repeats_itself_with_its_own_copies(capsys, tmp_path):
+    allowed = tmp_path / "mine.csv"
+    allowed.write_text(
+        "state,action\n" + "".join(f"{name},repair\n{name},run\n" for name in demo.CONDITIONS)
+    )
+    assert solve(capsys, tmp_path / "run", "--allowed", allowed, "-q")[0] == 0
+    allowed.unlink()
+    again = ["--config", tmp_path / "run" / "config.toml", "--out", tmp_path / "again", "-q"]
+    assert run(capsys, "solve", *again)[0] == 0
+    for name in ("certificate.json", "policy.csv", "candidates.csv", "inputs/allowed.csv"):
+        one, other = (tmp_path / folder / name for folder in ("run", "again"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["rewards", "costs_bounded", "costs_frequentist"])
+def test_verify_of_version_0_1_is_bad_input(capsys, name):
+    old = Path(__file__).parents[1] / "fixtures" / "version_0_1" / name
+    code, _, err = run(capsys, "verify", old, "-q")
+    assert code == 1
+    assert "has no manifest.json (version 0.1 wrote none)" in err
+
+
+def test_a_run_of_version_0_1_is_added(capsys, tmp_path):
+    old = Path(__file__).parents[1] / "fixtures" / "version_0_1" / "rewards"
+    code, _, err = run(
+        capsys, "solve", demo.log_path(), "--add", old, "--draws", 600, "--out", tmp_path / "two"
+    )
+    assert code == 0
+    assert "8,280 transitions" in err or "8,320 rows" in err
 
 
 def test_the_report_is_written_again(capsys, made):
@@ -159,7 +189,7 @@ def test_the_demo_leaves_a_report(capsys, tmp_path, monkeypatch):
     assert Path("surefoot-demo/report.html").is_file()
     assert "filling machines" in err
     assert "\x1b" not in out + err  # not a terminal: no colours, no cursor movements
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     shown = readme.split("```console\n")[1].split("```")[0]
     assert shown.split() == out.split()  # the README shows what is printed
 
@@ -169,10 +199,11 @@ def test_the_bundled_log_is_what_the_demo_makes(tmp_path):
     assert (tmp_path / "log.csv").read_bytes() == demo.log_path().read_bytes()
 
 
-def test_stopping_early_has_its_own_exit_code(capsys, tmp_path):
-    code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0)
+def test_stopping_early_is_fine_unless_strict(capsys, tmp_path):
+    code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0, "--strict")
     assert code == ExitCode.STOPPED_EARLY == 4
-    assert "the time budget ended the search" in out
+    assert solve(capsys, tmp_path / "two", "--time-budget", 0)[0] == 0
+    assert "The time budget ended the search" in out
 
 
 LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
@@ -190,6 +221,10 @@ LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
         (["log.csv", "--initial", "first"], "--initial first; it must be"),
         (["log.csv", "--allowed", "no.csv"], "no.csv: there is no such file"),
         (["log.csv", "--draws", "10"], "--draws 10; --delta 0.05 needs at least 135"),
+        (["log.csv", "--draws", "1000000000000"], "--draws 1000000000000; it must be from 1 to"),
+        (["log.csv", "--delta", "1e-300"], "--delta 1e-300 needs about 6.9e+300 draws"),
+        (["log.csv", "--support", ""], "--support ''; it must not be empty"),
+        (["log.csv", "--honest"], "--honest True is not available yet"),
         (["log.csv", "--reward", "gain"], "Name it with --reward, or give a file"),
         (["log.csv", "--next-state", "after"], "Without one, --episode and --step say"),
         (["log.csv", "--reward-range", "2", "3"], "--reward-range 2.0 3.0, but the log holds"),

@@ -1,0 +1,18 @@
+"""Costs are rewards with the other sign: in here, and out through ``mirrored``."""
+
+from dataclasses import replace
+
+from surefoot.model.mdp import MDP
+
+
+def as_rewards(mdp: MDP, objective: str) -> MDP:
+    """Return the model in rewards: for costs (``"min"``) with the other sign.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim
+    >>> mdp = riverswim().mdp
+    >>> as_rewards(mdp, "max") is mdp, float(as_rewards(mdp, "min").reward.max())
+    (True, 0.0)
+    """
+    return mdp if objective == "max" else replace(mdp, reward=0.0 - mdp.reward)

@@ -1,0 +1,273 @@
+"""What stands beside a promise: how the log was divided, what choosing cost, what the log shows.
+
+All amounts are in the units of the certificate they belong to; ``mirrored`` turns rewards into
+costs. A gain and a backtest's advantage count what is better: they are the same for both.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.certificates.json_fields import NOT_KEPT
+
+BACKTEST_LEVEL = 0.01
+"""A backtest fails below this, shared by its two tests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """How the log was divided into a part that chose the policy and one that certified it.
+
+    Attributes
+    ----------
+    by
+        ``"episodes"``, ``"time"`` or ``"transitions"``.
+    choosing, certifying
+        How many of these each part has.
+    seed
+        What decided which part each went to; None for a division in time.
+    """
+
+    by: str
+    choosing: int
+    certifying: int
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curse:
+    """What choosing the policy on the same data cost, taken off the promise.
+
+    Attributes
+    ----------
+    mean
+        The mean difference between halves of the log, not below 0.
+    spread
+        ``sqrt(sd^2 + se^2)`` of the differences: one difference's own scatter, and the mean's.
+    differences
+        ``(2 H,)``: ``v_X(pi_X) - v_Y(pi_X)``, two for each pair of halves; files do not keep them.
+    """
+
+    mean: float
+    spread: float
+    differences: NDArray[np.float64] = field(
+        default_factory=lambda: np.empty(0), compare=False, repr=False, metadata=NOT_KEPT
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earned:
+    """What behaviour earned per episode, as the log shows it.
+
+    Attributes
+    ----------
+    mean
+        The mean of what was seen; None without episodes.
+    lower, upper
+        Each is wrong with probability ``delta``; None where there is no interval.
+    delta
+        The failure probability of each end.
+    episodes, cut
+        How many episodes, and how many of them did not reach a terminal state.
+    slack
+        How much wider the interval is for what the cut episodes did not show.
+    horizon
+        None for whole returns; else both ends are about this many first steps.
+    reason
+        Why there is no interval; None where there is one.
+    """
+
+    mean: float | None
+    lower: float | None
+    upper: float | None
+    delta: float
+    episodes: int
+    cut: int = 0
+    slack: float = 0.0
+    horizon: int | None = None
+    reason: str | None = None
+
+    def mirrored(self) -> "Earned":
+        """Return the same about costs, or about rewards."""
+        mean, lower, upper = minus(self.mean), minus(self.upper), minus(self.lower)
+        return replace(self, mean=mean, lower=lower, upper=upper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A mean with a lower and an upper end.
+
+    Examples
+    --------
+    >>> Interval(mean=2.0, lower=1.0, upper=4.0).mirrored()
+    Interval(mean=-2.0, lower=-4.0, upper=-1.0)
+    """
+
+    mean: float
+    lower: float
+    upper: float
+
+    def mirrored(self) -> "Interval":
+        """Return the interval of costs for one of rewards, and the other way round."""
+        return Interval(mean=0.0 - self.mean, lower=0.0 - self.upper, upper=0.0 - self.lower)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """What the log's own decisions earned: as its episodes show, and as the model has it."""
+
+    log: Earned | None = None
+    model: Interval | None = None
+
+    def mirrored(self) -> "Behaviour":
+        """Return the same about costs, or about rewards."""
+        return Behaviour(
+            log=None if self.log is None else self.log.mirrored(),
+            model=None if self.model is None else self.model.mirrored(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """How much better than what was done in the log the policy is, at least.
+
+    Attributes
+    ----------
+    lower_bound
+        The policy's lower bound less behaviour's upper one; None where nothing can be said.
+    promise, behaviour
+        The two numbers.
+    delta_policy, delta_behaviour
+        Their failure probabilities; the gain fails with at most their sum, however the two depend
+        on each other.
+    horizon
+        None for whole returns; else the gain over this many first steps.
+    reason
+        Why there is no number; None where there is one.
+    """
+
+    lower_bound: float | None
+    promise: float | None
+    behaviour: float | None
+    delta_policy: float
+    delta_behaviour: float
+    horizon: int | None = None
+    reason: str | None = None
+
+    def mirrored(self) -> "Gain":
+        """Return the same about costs, or about rewards: better stays better."""
+        return replace(self, promise=minus(self.promise), behaviour=minus(self.behaviour))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSuccessors:
+    """How often the held-out part went where the other never did.
+
+    Attributes
+    ----------
+    seen, expected
+        Held-out transitions to successors that the other part did not see in the row: how many, and
+        how many its posterior expected.
+    tried
+        Held-out transitions in rows that the other part saw at all.
+    p_value
+        The probability of this many or more; small where the posterior leaves too little mass.
+    """
+
+    seen: int
+    expected: float
+    tried: int
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advantage:
+    """What the held-out part says of the steps that the policy takes.
+
+    Attributes
+    ----------
+    statistic
+        How much better these steps were than the other part expected; negative where worse.
+    error
+        Its standard error.
+    uncovered
+        The share of the policy's visits in states where the held-out part has no step of it.
+    p_value
+        One-sided: small where the steps were worse than expected. None without any.
+    """
+
+    statistic: float
+    error: float
+    uncovered: float
+    p_value: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtest:
+    """The policy chosen without a part of the log, looked at on that part: two tests.
+
+    A failed one speaks against the promise; a passed one is no proof.
+
+    Examples
+    --------
+    >>> few = NewSuccessors(seen=9, expected=2.0, tried=100, p_value=0.001)
+    >>> Backtest(new_successors=few, advantage=None).failed
+    True
+    """
+
+    new_successors: NewSuccessors | None
+    advantage: Advantage | None
+    level: float = BACKTEST_LEVEL
+
+    @property
+    def p_value(self) -> float | None:
+        """The smaller p-value times the number of tests (Bonferroni); None where neither ran."""
+        ran = [test.p_value for test in (self.new_successors, self.advantage) if test is not None]
+        values = [p for p in ran if p is not None]
+        return min(1.0, len(values) * min(values)) if values else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the held-out part contradicts the model."""
+        return self.p_value is not None and self.p_value < self.level
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One cause of doubt: its share of it, and what could be promised without it."""
+
+    share: float
+    promise_without: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubt:
+    """Where the distance between the promise and the posterior mean comes from, by cause."""
+
+    transitions: Cause | None = None
+    unseen: Cause | None = None
+    rewards: Cause | None = None
+
+    def mirrored(self) -> "Doubt":
+        """Return the same about costs, or about rewards."""
+        return Doubt(
+            transitions=_turned(self.transitions),
+            unseen=_turned(self.unseen),
+            rewards=_turned(self.rewards),
+        )
+
+
+def _turned(cause: Cause | None) -> Cause | None:
+    return None if cause is None else replace(cause, promise_without=0.0 - cause.promise_without)
+
+
+def minus(value: float | None) -> float | None:
+    """Return a number with the other sign, where there is one.
+
+    Examples
+    --------
+    >>> minus(2.0), minus(0.0), minus(None)
+    (-2.0, 0.0, None)
+    """
+    return None if value is None else 0.0 - value

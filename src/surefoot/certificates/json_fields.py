@@ -1,0 +1,93 @@
+"""Frozen dataclasses as plain JSON values, and back with every field checked."""
+
+import math
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from surefoot._findings import Finding
+
+INFINITIES = ("inf", "-inf")
+"""JSON has no infinities: they are texts there."""
+NOT_KEPT = {"kept": False}
+"""The metadata of a field that files do not hold."""
+
+
+def to_plain(value: Any) -> Any:
+    """Return what JSON holds of a value.
+
+    Examples
+    --------
+    >>> from surefoot.certificates.evidence import Interval
+    >>> to_plain(Interval(mean=1.0, lower=0.5, upper=float("inf")))
+    {'mean': 1.0, 'lower': 0.5, 'upper': 'inf'}
+    """
+    if isinstance(value, Finding):
+        return value.to_mapping()
+    if is_dataclass(value):
+        kept = [field.name for field in fields(value) if field.metadata.get("kept", True)]
+        return {name: to_plain(getattr(value, name)) for name in kept}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (tuple, list)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, float) and math.isinf(value):
+        return str(float(value))
+    return value
+
+
+def from_plain(wanted: Any, value: Any) -> Any:
+    """Return a value of a type from what JSON kept of it; ValueError where it cannot be one.
+
+    Examples
+    --------
+    >>> from surefoot.certificates.evidence import Behaviour
+    >>> from_plain(Behaviour | None, {"log": None, "model": {"mean": 1, "lower": 0, "upper": 2}})
+    Behaviour(log=None, model=Interval(mean=1, lower=0, upper=2))
+    """
+    if isinstance(wanted, UnionType):
+        kinds = [kind for kind in get_args(wanted) if kind is not NoneType]
+        return None if value is None else from_plain(kinds[0], value)
+    origin = get_origin(wanted)
+    if origin is np.ndarray:
+        return _array(value)
+    if origin is tuple and isinstance(value, list):
+        return tuple(from_plain(get_args(wanted)[0], item) for item in value)
+    if wanted is Finding and isinstance(value, dict):
+        return Finding.from_mapping(value)
+    if is_dataclass(wanted) and isinstance(value, dict) and value:
+        return _object(wanted, value)
+    if wanted is float and value in INFINITIES and isinstance(value, str):
+        return float(value)
+    if not _is_of(value, wanted):
+        raise ValueError(f"{value!r} is of another kind.")
+    return value
+
+
+def _object(wanted: Any, content: dict[str, Any]) -> Any:
+    hints = get_type_hints(wanted)
+    try:
+        return wanted(**{name: from_plain(hints[name], value) for name, value in content.items()})
+    except (KeyError, TypeError) as problem:
+        raise ValueError(f"not the fields of {wanted.__name__}: {problem}.") from None
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, list) and value:
+        try:
+            made = np.array(value)
+        except (ValueError, TypeError, OverflowError):
+            made = np.array("")
+        if made.dtype.kind in "iuf":
+            return made
+    raise ValueError(f"{value!r} is no array of numbers.")
+
+
+def _is_of(value: Any, wanted: Any) -> bool:
+    if wanted in (str, int, bool):
+        return type(value) is wanted
+    if get_origin(wanted) is dict:
+        return isinstance(value, dict)
+    return wanted is float and isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,127 @@
+"""Promises in words: the only place that says how sure they are.
+
+Lower bounds are rounded down, upper bounds up. Words for rewards (``objective="max"``) or costs
+(``"min"``) are chosen here.
+"""
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+
+from surefoot import _finding_texts as texts
+from surefoot._findings import Finding
+from surefoot._rounding import bracket_text, chance_text, lower_text, near_text
+
+GIVEN = {
+    "bayesian": "given this prior and data",
+    "frequentist": "whatever the true model among those of the stated support",
+}
+"""What a promise is conditional on, by its basis."""
+HOLDS = "promise holds with probability at least"
+"""How a table names the confidence."""
+
+
+def percent(failure: float) -> str:
+    """Return ``1 - failure`` in percent, exactly: 0.05 is "95%", 0.001 is "99.9%".
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.001), percent(0.2)
+    ('95%', '99.9%', '80%')
+    """
+    share = 100 * (1 - Decimal(repr(float(failure))))
+    return f"{share.normalize():f}%"
+
+
+def conditions(basis: str, findings: Iterable[Finding]) -> str:
+    """Return what a promise is given and what it assumes, as the middle of a sentence.
+
+    Examples
+    --------
+    >>> found = [Finding.of("unseen_no_worse"), Finding.of("rewards_within_seen")]
+    >>> conditions("bayesian", found).split(", ")[2]
+    'and that no step brings more or less than was ever seen'
+    """
+    said, before = [GIVEN[basis]], ""
+    for found in findings:
+        if found.level == "assumption":
+            lead, clause = texts.parts(found.code, found.values)
+            again = lead == before == "assuming that"
+            said.append(f"and that {clause}" if again else f"{lead} {clause}".lstrip())
+            before = lead
+    return ", ".join(said)
+
+
+def surely(delta: float, basis: str, findings: Iterable[Finding], claim: str) -> str:
+    """Return a claim with its confidence and its conditions.
+
+    Examples
+    --------
+    >>> surely(0.05, "bayesian", [], "it rains")
+    'With 95% confidence, given this prior and data, it rains.'
+    """
+    return f"With {percent(delta)} confidence, {conditions(basis, findings)}, {claim}."
+
+
+def promise(
+    lower: float, upper: float, *, scope: str, objective: str, unit: str | None = None,
+    horizon: int | None = None,
+) -> str:  # fmt: skip
+    """Return what a policy is promised, and what could at best be promised.
+
+    Examples
+    --------
+    >>> promise(1.25, 2.5, scope="no policy", objective="max", unit="EUR").split(" is ")[1]
+    'at least 1.2500 EUR; no policy can be promised more than 2.5000 EUR'
+    """
+    low, high = (_amount(end, unit) for end in bracket_text(lower, upper))
+    word, safe, best, more = (
+        ("return", f"at least {low}", high, "more")
+        if objective == "max"
+        else ("cost", f"at most {high}", low, "less")
+    )
+    steps = "" if horizon is None else f" over at most {horizon:,} steps"
+    claim = (
+        f"the policy's expected discounted {word}{steps} from the stated initial distribution "
+        f"is {safe}"
+    )
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        return claim
+    return f"{claim}; {scope} can be promised {more} than {best}"
+
+
+def difference(
+    lower: float, *, a: str, b: str, objective: str, unit: str | None = None,
+    mean: float | None = None, chance: float | None = None,
+) -> str:  # fmt: skip
+    """Return how much better a is than b, at least; for costs: cheaper.
+
+    Examples
+    --------
+    >>> difference(7.02942, a="policy a", b="policy b", objective="max")
+    'policy a earns at least 7.029 more than policy b'
+    >>> difference(-0.5, a="it", b="that", objective="min", unit="EUR")
+    'it costs at most 0.5000 EUR more than that, and perhaps less'
+    """
+    verb, gain, loss = (
+        ("earns", "more", "less") if objective == "max" else ("costs", "less", "more")
+    )
+    bound = _amount(lower_text(lower, 4).removeprefix("-"), unit)
+    if lower >= 0:
+        claim = f"{a} {verb} at least {bound} {gain} than {b}"
+    else:
+        claim = f"{a} {verb} at most {bound} {loss} than {b}, and perhaps {gain}"
+    if mean is None or chance is None:
+        return claim
+    way = gain if mean >= 0 else loss
+    average = f"on average {_amount(near_text(abs(mean), 4), unit)} {way}"
+    return f"{claim} ({average}, better with probability {chance_text(chance)})"
+
+
+def no_difference(a: str, b: str) -> str:
+    """Return that two policies are the same, for which no confidence is needed."""
+    return f"There is no difference: {a} does the same as {b}."
+
+
+def _amount(number: str, unit: str | None) -> str:
+    return number if unit is None else f"{number} {unit}"

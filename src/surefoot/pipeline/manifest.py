@@ -1,0 +1,187 @@
+"""``manifest.json``: what determines the answer of a run, and a hash of every file it left.
+
+The hashes find accidents, not intent: whoever changes a file on purpose can write its new hash too.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from surefoot._atomic import replacing
+from surefoot._version import __version__
+from surefoot.pipeline.setting import declared
+from surefoot.pipeline.settings import Settings, log_files
+
+FORMAT = 1
+"""Version of the layout of manifest.json."""
+NAME, CONFIG, COUNTS, INPUTS = "manifest.json", "config.toml", "counts.npz", "inputs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a run was made from and what it consists of.
+
+    Attributes
+    ----------
+    identity
+        Everything that determines the answer: version, settings, contents of all files read.
+    inputs
+        Where those files were, by setting, and the copies of them in the folder.
+    files
+        The hash of each file of the folder.
+    """
+
+    identity: dict[str, Any]
+    inputs: dict[str, Any]
+    files: dict[str, str]
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest of a folder."""
+        content = {"format": FORMAT, **asdict(self)}
+        content["digest"] = _digest(content)
+        with replacing(folder / NAME, "w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+    def with_files(self, folder: Path, names: Iterable[str]) -> "Manifest":
+        """Return the manifest with the files of these names as they are now."""
+        return replace(self, files=self.files | {name: sha256(folder / name) for name in names})
+
+    def damaged(self, folder: Path) -> list[str]:
+        """Return the files of the folder that are missing or not as they were written."""
+        return [name for name, known in self.files.items() if not _is_intact(folder / name, known)]
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a folder, or say what is wrong with it."""
+    path = folder / NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kept = content.pop("digest")
+        if content["format"] != FORMAT:
+            raise ValueError(f"{path}: format {content['format']!r}, where {FORMAT} is known.")
+        if kept != _digest(content):
+            raise ValueError(f"{path} was changed after it was written.")
+        return Manifest(
+            identity=dict(content["identity"]),
+            inputs=dict(content["inputs"]),
+            files={str(name): str(known) for name, known in dict(content["files"]).items()},
+        )
+    except (KeyError, TypeError, AttributeError, RecursionError, UnicodeDecodeError) as problem:
+        raise ValueError(f"{path}: not a manifest ({type(problem).__name__}).") from None
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"{path}: not a manifest ({problem}).") from None
+
+
+def take_stock(settings: Settings) -> Manifest:
+    """Return the manifest of a run that is about to begin; reads every input once."""
+    log = [_stamp(path) for path in log_files(settings)]
+    side = {name: _stamp(path) for name, path in settings.side_files().items()}
+    inputs: dict[str, Any] = {"log": log}
+    for name, stamp in side.items():
+        inputs[name] = stamp | {"file": f"{INPUTS}/{name}{''.join(Path(stamp['name']).suffixes)}"}
+    contents: dict[str, Any] = {"log": [stamp["sha256"] for stamp in log]}
+    contents |= {name: stamp["sha256"] for name, stamp in side.items()}
+    if settings.add is not None:
+        inputs["add"] = _stamp(Path(settings.add) / COUNTS) | {"name": settings.add}
+        contents["add"] = inputs["add"]["sha256"]
+    values = {
+        name: value
+        for name, (one, _) in declared(settings).items()
+        if one.matters and name not in contents and (value := getattr(settings, name)) is not None
+    }
+    identity = {"surefoot": __version__, "settings": values, "contents": contents}
+    return Manifest(identity=json.loads(json.dumps(identity)), inputs=inputs, files={})
+
+
+def check_unchanged(manifest: Manifest) -> None:
+    """Refuse a run whose inputs changed while it went on: nobody can tell which it read."""
+    for name, stamps in manifest.inputs.items():
+        for stamp in stamps if name == "log" else [stamps]:
+            path = Path(stamp["name"]) / COUNTS if name == "add" else Path(stamp["name"])
+            if path.is_file() and not _looks_like(path, stamp) and sha256(path) != stamp["sha256"]:
+                raise ValueError(
+                    f"{path} changed while the run was going on. Run the same command again."
+                )
+
+
+def copy_inputs(manifest: Manifest, folder: Path) -> Manifest:
+    """Copy the side files into the folder and return the manifest that lists them."""
+    copies = [stamp for name, stamp in manifest.inputs.items() if name not in ("log", "add")]
+    if copies:
+        (folder / INPUTS).mkdir(exist_ok=True)
+    for stamp in copies:
+        with Path(stamp["name"]).open("rb") as source, replacing(folder / stamp["file"]) as copy:
+            shutil.copyfileobj(source, copy)
+    return manifest.with_files(folder, [stamp["file"] for stamp in copies])
+
+
+def settings_of(folder: Path) -> Settings:
+    """Return the settings of a run folder; files that were copied into it are read from there."""
+    return with_copies(Settings.from_toml(folder / CONFIG), folder / CONFIG)
+
+
+def with_copies(settings: Settings, config: Path) -> Settings:
+    """Return settings read from a file; beside a run's manifest they name the run's copies."""
+    folder = config.parent
+    if config.name != CONFIG or not (folder / NAME).is_file():  # or written by version 0.1
+        return settings
+    inputs = read_manifest(folder).inputs
+    copies: dict[str, Any] = {
+        name: str(folder / stamp["file"])
+        for name, stamp in inputs.items()
+        if name not in ("log", "add")
+    }
+    return replace(settings, **copies)
+
+
+def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the first thing in which two identities differ, in words; "" where they agree.
+
+    Examples
+    --------
+    >>> old = {"surefoot": "1", "settings": {"seed": 0}, "contents": {"log": ["a"]}}
+    >>> difference(old, old | {"settings": {"seed": 1}})
+    'another seed'
+    >>> difference(old, old | {"contents": {"log": ["b"]}})
+    'another log'
+    """
+    if old.get("surefoot") != new["surefoot"]:
+        return "another version of surefoot"
+    for part in ("settings", "contents"):
+        before, after = old.get(part, {}), new[part]
+        for name in (*after, *before):
+            if before.get(name) != after.get(name):
+                return f"another {name}"
+    return ""
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's contents."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _stamp(path: Path) -> dict[str, Any]:
+    known = sha256(path)
+    about = path.stat()
+    stamp = {"name": str(path), "bytes": about.st_size, "modified": about.st_mtime_ns}
+    return stamp | {"sha256": known}
+
+
+def _looks_like(path: Path, stamp: dict[str, Any]) -> bool:
+    about = path.stat()
+    return (about.st_size, about.st_mtime_ns) == (stamp["bytes"], stamp["modified"])
+
+
+def _is_intact(path: Path, known: str) -> bool:
+    return path.is_file() and not path.is_symlink() and sha256(path) == known
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
