@@ -136,6 +136,92 @@ def _unseen_no_worse(state: str | None = None, objective: str = "max") -> str:
     )
 
 
+@_says("assumption", lead="assuming that")
+def _unseen_learned(state: str | None = None, objective: str = "max") -> str:
+    worst = worst_words(objective)
+    then = "" if state is None else f" and leads to no state worse than {state}"
+    return (
+        "what was never observed follows the patterns of the log, or else is no worse than the "
+        f"{worst} seen{then}"
+    )
+
+
+@_says("assumption", lead="assuming that")
+def _returns_within_log() -> str:
+    return "no episode brings more than the best path through the transitions of the log"
+
+
+@_says("note", amounts=("promise",))
+def _curse_taken_off(mean: float, spread: float, promise: float, objective: str = "max") -> str:
+    at = "at least" if objective == "max" else "at most"
+    return (
+        f"Choosing the policy on the data that value it is worth {mean:.4g} of luck (standard "
+        f"error {spread:.2g}), as halves of the log show; both were taken off. Without that the "
+        f"promise would read {at} {promise:.6g}."
+    )
+
+
+@_says("note")
+def _first_state_unsure(starts: int, amount: float) -> str:
+    return (
+        f"The first state is known from {number_of(starts, 'episode')} only: {amount:.4g} was "
+        "taken off for that."
+    )
+
+
+@_says("note")
+def _curse_not_measured() -> str:
+    return (
+        "What choosing the policy on the same data is worth was not measured: the log cannot be "
+        "divided."
+    )
+
+
+@_says("warning", amounts=("log", "model"))
+def _behaviour_mismatch(log: float, model: float, objective: str = "max") -> str:
+    verb = "earned" if objective == "max" else "cost"
+    return (
+        f"What was done {verb} {log:.4g} an episode in the log, but {model:.4g} by the model: "
+        "prior or unseen rule do not fit this log, and the promise is as doubtful as that."
+    )
+
+
+@_says("failed")
+def _past_matters(p_value: float, episodes: int) -> str:
+    return (
+        "The early part of an episode predicts its late part, given state and action "
+        f"(p = {p_value:.2g}, {number_of(episodes, 'episode')}): the state lacks something that "
+        "matters, such as a type of case. No promise of this model can be relied on; add what is "
+        "missing to the state."
+    )
+
+
+@_says("failed")
+def _not_markov(p_value: float) -> str:
+    return (
+        "The next state depends on more than state and action "
+        f"(p = {p_value:.2g}): no promise of this model can be relied on. Add what is missing to "
+        "the state, for instance the previous state."
+    )
+
+
+@_says("failed")
+def _backtest_new_successors(p_value: float, seen: int, expected: float) -> str:
+    return (
+        f"The part of the log that was held out went to {seen:,} new successors where "
+        f"{expected:.4g} were expected (p = {p_value:.2g}): the model leaves too little to the "
+        "unseen, and its promise cannot be relied on."
+    )
+
+
+@_says("failed")
+def _backtest_steps_worse(p_value: float, short: float) -> str:
+    return (
+        f"In the part of the log that was held out the chosen steps came out {short:.4g} worse "
+        f"than the model expects (p = {p_value:.2g}): its promise cannot be relied on."
+    )
+
+
 @_says("assumption", lead="taking")
 def _unseen_taken(state: str | None = None, objective: str = "max") -> str:
     then = "" if state is None else f", and then to {state}"

@@ -18,6 +18,8 @@ from surefoot.certificates.json_fields import from_plain, to_plain
 
 FORMAT = 2
 """Version of the JSON layout; format 1, of version 0.1, is still read."""
+OF_THE_GAIN = "returns_within_log"
+"""The assumption that the gain over the log makes and the promise does not."""
 EARLY_IN_FORMAT_1 = (
     "the time budget ended the search; the promise holds, and a longer search may find more."
 )
@@ -175,12 +177,24 @@ class Certificate(Shown):
             self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
             unit=self.unit, horizon=self.horizon,
         )  # fmt: skip
-        return sentences.surely(self.delta, self.basis, self.findings, claim)
+        own = [found for found in self.findings if found.code != OF_THE_GAIN]
+        said = sentences.surely(self.delta, self.basis, own, claim)
+        return sentences.not_certified(self.failures, said) if self.withheld else said
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The checks that failed, in sentences."""
+        return texts_of(self.findings, "failed")
+
+    @property
+    def withheld(self) -> bool:
+        """Whether a check failed, so that the promise is not stated as one."""
+        return bool(self.failures)
 
     @property
     def gain_sentence(self) -> str:
         """The gain over the log in one sentence; "" where none is certified."""
-        if self.gain is None or self.gain.lower_bound is None:
+        if self.withheld or self.gain is None or self.gain.lower_bound is None:
             return ""
         claim = sentences.difference(
             self.gain.lower_bound, a="the policy", b="what was done in the log",

@@ -14,6 +14,7 @@ from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_fac
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior, check_posterior
 from surefoot.solvers.unseen import landing_of
 
@@ -55,7 +56,7 @@ def posterior_fingerprint_1(posterior: Posterior) -> str:
 
 def posterior_words(posterior: Posterior) -> str:
     """Return what the promise is conditional on."""
-    if isinstance(posterior, DirichletPosterior):
+    if isinstance(posterior, DirichletPosterior | LearnedPosterior):
         seen = float(posterior.counts.count.sum())
         return f"Dirichlet rows, {seen:,.10g} transitions; prior {posterior.prior_words}"
     return repr(posterior)
@@ -68,6 +69,7 @@ ASSUMED = {
     "action": "support_action",
     "listed": "support_listed",
     "unseen": "unseen_no_worse",
+    "learned": "unseen_learned",
 }
 """What a promise assumes, by the support of the counts."""
 REWARDS = {"normal": "rewards_normal", "seen": "rewards_within_seen"}
@@ -86,11 +88,11 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
         return (Finding.of("posterior_without_counts"),)
     support = "" if counts.report is None else counts.report.support
     found = assumed(support)
-    if support == "unseen" and counts.unseen is not None:
+    if support in ("unseen", "learned") and counts.unseen is not None:
         target = landing_of(mdp, counts.unseen)
         if target != counts.unseen:
             name = str(name_of(target, mdp.state_labels))
-            found = (Finding.of("unseen_no_worse", state=name),)
+            found = (Finding.of(ASSUMED[support], state=name),)
     return (*found, *_about_rewards(counts, mdp), *counts.findings)
 
 

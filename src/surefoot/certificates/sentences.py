@@ -63,6 +63,17 @@ def surely(delta: float, basis: str, findings: Iterable[Finding], claim: str) ->
     return f"With {percent(delta)} confidence, {conditions(basis, findings)}, {claim}."
 
 
+def not_certified(failures: Iterable[str], said: str) -> str:
+    """Return a promise that a failed check took back: the failure first, the number as an if.
+
+    Examples
+    --------
+    >>> not_certified(["It snowed."], "With 95% confidence, it rains.")
+    'NOT CERTIFIED. It snowed. If that were not so: with 95% confidence, it rains.'
+    """
+    return f"NOT CERTIFIED. {' '.join(failures)} If that were not so: {said[0].lower()}{said[1:]}"
+
+
 def promise(
     lower: float, upper: float, *, scope: str, objective: str, unit: str | None = None,
     horizon: int | None = None,

@@ -139,6 +139,7 @@ def _support(counts: "Counts", costs: bool) -> list[str]:
         "action": "those observed anywhere under the action",
         "all": "all states",
         "unseen": "those observed in the row, and one unseen state",
+        "learned": "those observed in the row, and those that patterns of the log suggest",
         "listed": "as listed",
     }
     lines = [f"successors of a row: {names[report.support]}"]

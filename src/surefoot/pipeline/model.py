@@ -16,11 +16,14 @@ from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.policies import behaviour_policy, read_lines
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import negated
+from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings, read_twice
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.solvers.unseen import lead_to_worst
 
 Floats = NDArray[np.float64]
 
@@ -40,26 +43,13 @@ def read_log(settings: Settings) -> Counts:
     if not settings.log:
         raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
 
-    def one(names: tuple[str, ...]) -> Any:
-        return names[0] if len(names) == 1 else list(names)
-
-    columns: dict[str, Any] = {
-        name: one(getattr(settings, name))
-        for name in ("state", "action", "next_state")
-        if getattr(settings, name)
-    }
     total: Counts | None = None
     for path in settings.log:
         counts = read_transitions(
             path,
-            **columns,
-            reward=None if settings.reward_table else settings.reward,
-            episode=settings.episode,
-            step=settings.step,
-            terminal=settings.terminal,
+            **column_roles(settings),
             count=settings.count,
             labels=settings.labels,  # type: ignore[arg-type]
-            missing=settings.missing,  # type: ignore[arg-type]
             rewards=settings.rewards,  # type: ignore[arg-type]
             reward_range=settings.reward_range or None,  # type: ignore[arg-type]
         )
@@ -73,6 +63,26 @@ def read_log(settings: Settings) -> Counts:
         found = Finding.of("read_twice", file=str(twice[0]), more=len(twice) - 1)
         total = replace(total, log=replace(total.log, findings=(*total.log.findings, found)))
     return total
+
+
+def column_roles(settings: Settings) -> dict[str, Any]:
+    """Return which columns of the log play which role, as readers take them."""
+
+    def one(names: tuple[str, ...]) -> Any:
+        return names[0] if len(names) == 1 else list(names)
+
+    columns: dict[str, Any] = {
+        name: one(getattr(settings, name))
+        for name in ("state", "action", "next_state")
+        if getattr(settings, name)
+    }
+    return columns | {
+        "reward": None if settings.reward_table else settings.reward,
+        "episode": settings.episode,
+        "step": settings.step,
+        "terminal": settings.terminal,
+        "missing": settings.missing,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,8 +116,10 @@ class Model:
         return self.settings.basis == "bayesian"
 
     @cached_property
-    def posterior(self) -> DirichletPosterior:
+    def posterior(self) -> DirichletPosterior | LearnedPosterior:
         """What prior and data say."""
+        if self.settings.prior is None:
+            return LearnedPosterior(self.placed)
         return DirichletPosterior(self.placed, prior=self.settings.prior)
 
     @cached_property
@@ -143,7 +155,16 @@ def place(settings: Settings, counts: Counts) -> Counts:
     out. What a log never showed is given its lowest reward, so that costs must be turned first.
     """
     signed = negated(counts) if settings.costs and counts.has_rewards else counts
-    return signed.on_support(settings.support, settings.unvisited, settings.min_visits)
+    support = settings.support
+    learned = settings.prior is None and settings.basis == "bayesian"
+    if support is None and learned:
+        support = LEARNED
+    elif support == LEARNED and not learned:
+        raise ValueError(
+            "support='learned' goes with a learned prior. Leave out prior= and basis=, or choose "
+            "another support."
+        )
+    return signed.on_support(support, settings.unvisited, settings.min_visits)
 
 
 def build_model(settings: Settings, counts: Counts) -> Model:
@@ -157,10 +178,15 @@ def build_model(settings: Settings, counts: Counts) -> Model:
     initial: Any = settings.initial
     if initial is not None and initial not in ("episodes", "uniform"):
         initial = read_initial(initial, placed)
-    prior = settings.prior if settings.basis == "bayesian" else None
-    mdp = placed.to_mdp(
-        discount=settings.discounted, initial=initial, prior=prior, unseen=_unseen(settings)
-    )
+    options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
+    if settings.basis == "bayesian" and settings.prior is None:
+        mdp = placed.to_mdp(**options, unseen="absorbing")
+        mdp = replace(mdp, probability=LearnedPosterior(placed).mean())
+        if settings.unseen != "absorbing":
+            mdp = lead_to_worst(mdp, placed)
+    else:
+        prior = settings.prior if settings.basis == "bayesian" else None
+        mdp = placed.to_mdp(**options, prior=prior, unseen=_unseen(settings))
     return Model(settings=settings, counts=counts, placed=placed, mdp=mdp)
 
 

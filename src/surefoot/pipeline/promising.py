@@ -18,7 +18,9 @@ from surefoot.certificates.verification import Verification, verify
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model, frequentist
+from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
+from surefoot.pipeline.weighing import weigh
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 
@@ -37,12 +39,15 @@ Told = Callable[[int, str], None]
 
 
 def streams(seed: int) -> list[np.random.Generator]:
-    """Return independent generators: search and certificate, robust set, comparison, report."""
-    return np.random.default_rng(seed).spawn(4)
+    """Return independent generators: search, robust set, comparison, report, the log's own word."""
+    return np.random.default_rng(seed).spawn(5)
 
 
-def find(model: Model, told: Told) -> Result:
-    """Find a policy and certify it; the result is in costs where costs were given."""
+def find(model: Model, parts: LogParts, told: Told) -> Result:
+    """Find a policy and certify it; the result is in costs where costs were given.
+
+    What the log itself says against the promise (``parts``) is taken off or said.
+    """
     if not model.bayesian:
         return _shown(model, _find_frequentist(model))
     settings = model.settings
@@ -59,7 +64,8 @@ def find(model: Model, told: Told) -> Result:
         time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
         draws=settings.draws, progress=progress,
     )  # fmt: skip
-    return _shown(model, result)
+    weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+    return _shown(model, replace(result, certificate=weighed))
 
 
 def _shown(model: Model, result: Result) -> Result:

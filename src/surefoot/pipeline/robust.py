@@ -11,13 +11,11 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.models import restricted
-from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
-from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.protocol import stream_key
-from surefoot.posterior.rows import RowLayout
+from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
 
@@ -42,11 +40,9 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     parts = 2 if rewards.uncertain.any() else 1
     delta, eta = settings.delta / parts, settings.eta / parts
     own = restricted(mdp, rows, mdp.probability[entries], rewards.fixed)
-    counts = Counts.on_rows_of(own, model.placed.count[entries])
-    prior = model.posterior.shape[entries] - counts.count
     set_rng, reward_rng = rng.spawn(2)
     ambiguity = credible_set(
-        DirichletPosterior(counts, prior=prior), own, delta=delta, norm=settings.norm,
+        SomeRows(model.posterior, RowLayout.of(mdp), rows), own, delta=delta, norm=settings.norm,
         weights=settings.weights, union="joint", rule="strict", eta=eta, rng=set_rng,
     )  # fmt: skip
     if parts == 1:

@@ -22,6 +22,7 @@ from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, 
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
+from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
@@ -209,7 +210,9 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     hurried = budget.applied(model)
-    found = _found(hurried, work, journal)
+    with journal.stage("Dividing the log"):
+        parts = divide_log(settings, counts)
+    found = _found(hurried, parts, work, journal)
     if budget.is_used and model.bayesian:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
@@ -258,7 +261,7 @@ def earlier_counts(folder: str | Path) -> Counts:
     return Counts.load(place / COUNTS)
 
 
-def _found(model: Model, work: Path, journal: Journal) -> Result:
+def _found(model: Model, parts: LogParts, work: Path, journal: Journal) -> Result:
     certificate, candidates = work / FOUND, work / "candidates.csv"
     if {certificate.name, candidates.name} <= kept(work):
         journal.note("The policy was found and certified already.")
@@ -270,7 +273,7 @@ def _found(model: Model, work: Path, journal: Journal) -> Result:
             holdout=model.posterior if model.bayesian else None,
         )
     with journal.stage(FINDING, promising.STEPS) as stage:
-        found = promising.find(model, stage.update)
+        found = promising.find(model, parts, stage.update)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
     keep(work, certificate.name, candidates.name)

@@ -121,8 +121,8 @@ class Settings(Shown):
     )
     support: str | None = setting(
         None, MODEL,
-        "Successors of a pair: observed, action, all, unseen, or a file that lists them.",
-        metavar="RULE", names="word or file", otherwise="unseen",
+        "Successors of a pair: learned, observed, action, all, unseen, or a file that lists them.",
+        metavar="RULE", names="word or file", otherwise="learned, or unseen with --prior",
     )  # fmt: skip
     unseen: str | None = setting(
         None, MODEL, "What was never observed leads to the worst state of the log, or is absorbing "
@@ -141,9 +141,10 @@ class Settings(Shown):
         None, MODEL, "First state: episodes, uniform, or a CSV (state, probability).",
         metavar="RULE", names="word or file", otherwise="by the log",
     )  # fmt: skip
-    prior: float = setting(
-        1.0, MODEL, "Dirichlet parameter of every successor.", metavar=NUMBER,
+    prior: float | None = setting(
+        None, MODEL, "Dirichlet parameter of every successor.", metavar=NUMBER,
         holds=lambda value: 0 < value < math.inf, rule="a finite number above 0",
+        otherwise="learned from the log",
     )  # fmt: skip
     allowed: str | None = setting(
         None, SEARCH, "CSV of the pairs (state, action) the policy may use.", metavar=FILE,

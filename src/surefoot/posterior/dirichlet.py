@@ -97,6 +97,11 @@ class DirichletPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self.shape / self.layout.sum_rows(self.shape)[self.layout.entry_row]
 
+    def mean_given(self, count: ArrayLike) -> Floats:
+        """Return the mean with other counts on the same entries and the same prior."""
+        shape = self.shape - self.counts.count + np.asarray(count)
+        return np.asarray(shape / self.layout.sum_rows(shape)[self.layout.entry_row])
+
     def variance(self) -> Floats:
         """Return the exact posterior variance of each entry, ``(E,)``."""
         total = self.layout.sum_rows(self.shape)[self.layout.entry_row]

@@ -1,0 +1,141 @@
+"""A log in two halves, on the entries of one model: what each half alone says of it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
+from surefoot.data.counts import Counts
+from surefoot.data.rewards import RewardStatistics, pool
+from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.solvers.solver import solve
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Conjugate = DirichletPosterior | LearnedPosterior
+
+CAUTION = 1.0
+"""How many standard deviations of its row are taken off an action when a half chooses."""
+ROUNDS = 2
+"""How often the deviations are computed again with the values that they led to."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Half:
+    """What some of the buckets say of a model.
+
+    Attributes
+    ----------
+    mdp
+        The model with the posterior mean of the half, and its mean rewards where rewards vary.
+    count
+        ``(E,)``: its transitions.
+    visits
+        ``(R,)``: its tries of each row.
+    """
+
+    mdp: MDP
+    count: Ints
+    visits: Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Log:
+    """A log in buckets, on the entries of a model.
+
+    Attributes
+    ----------
+    posterior, mdp
+        What the whole log says.
+    entry
+        ``(M,)``: the model's entry of each bucket count.
+    parts
+        The bucket counts.
+    sign
+        -1 where the model counts costs as negative rewards.
+    """
+
+    posterior: Conjugate
+    mdp: MDP
+    entry: Ints
+    parts: BucketCounts
+    sign: float
+
+    @classmethod
+    def of(
+        cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool
+    ) -> "Log":
+        """Place bucket counts of a log on the model made from it; rows left out are left out."""
+        placed = posterior.counts
+        states, actions = placed.num_states, placed.num_actions
+        key = (placed.entry_state * actions + placed.entry_action) * states + placed.successor
+        own = (counts.entry_state * actions + counts.entry_action) * states + counts.successor
+        at = np.minimum(np.searchsorted(key, own[parts.entry]), len(key) - 1)
+        kept = (key[at] == own[parts.entry]) & (placed.count[at] > 0)
+        some = replace(
+            parts,
+            **{
+                name: getattr(parts, name)[kept]
+                for name in ("entry", "bucket", "count", "reward_mean", "reward_var")
+            },
+        )
+        return cls(
+            posterior=posterior, mdp=mdp, entry=at[kept], parts=some, sign=-1.0 if costs else 1.0
+        )
+
+    def half(self, buckets: Ints) -> Half:
+        """Return what some buckets say, the laws of rows as learned from all."""
+        wanted = np.zeros(NUM_BUCKETS, dtype=np.bool_)
+        wanted[buckets] = True
+        here = wanted[self.parts.bucket]
+        entry, number = self.entry[here], self.parts.count[here]
+        size = self.mdp.num_entries
+        count = np.bincount(entry, number, size).astype(np.int64)
+        mdp = replace(self.mdp, probability=self.posterior.mean_given(count))
+        if self.posterior.counts.rewards_vary:
+            statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
+            mean = self.sign * pool(entry, number, statistics, size).mean
+            reward = np.where(np.isnan(mean), self.mdp.entry_reward, mean)
+            mdp = replace(mdp, reward=reward, reward_per_entry=True)
+        visits = np.add.reduceat(count, self.mdp.row_start[:-1])
+        return Half(mdp=mdp, count=count, visits=visits)
+
+    def choose(self, half: Half) -> Ints:
+        """Return a cautious policy by a half: its mean, less a deviation of each row's value.
+
+        Only rows that the half has tried are chosen, in states where there are any.
+        """
+        mdp, start = half.mdp, half.mdp.row_start[:-1]
+        tried = np.maximum.reduceat(half.visits > 0, mdp.state_start[:-1])[mdp.row_state]
+        low, high = float(mdp.reward.min()), float(mdp.reward.max())
+        floor = (high - low + 1.0) / (1.0 - mdp.discount)
+        missing = np.where(tried & (half.visits == 0), floor, 0.0)
+        scale = max(abs(low), abs(high)) / (1.0 - mdp.discount)
+        tolerance = max(1e-6 * scale, 1e-300)
+        value = solve(self.mdp, tolerance=tolerance).value
+        policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
+        for _ in range(ROUNDS):
+            z = mdp.entry_reward + mdp.discount * value[mdp.successor]
+            mean = np.add.reduceat(mdp.probability * z, start)
+            square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
+            off = missing + CAUTION * np.sqrt(square / (half.visits + 1.0))
+            found = solve(
+                replace(mdp, reward=mdp.entry_reward - off[mdp.entry_row], reward_per_entry=True),
+                tolerance=tolerance,
+            )
+            policy, value = found.policy.astype(np.int64), found.value
+        return policy
+
+
+def with_rows_of(other: Half, own: Half) -> MDP:
+    """Return the model of one half, with rows it has never tried taken from the other."""
+    lacks = (other.visits == 0)[own.mdp.entry_row]
+    return replace(
+        other.mdp,
+        probability=np.where(lacks, own.mdp.probability, other.mdp.probability),
+        reward=np.where(lacks, own.mdp.entry_reward, other.mdp.entry_reward),
+        reward_per_entry=True,
+    )

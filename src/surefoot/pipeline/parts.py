@@ -1,0 +1,96 @@
+"""The log once more, episode by episode: what each earned, and the log in parts."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from surefoot.certificates.memory import Memory, early_and_late
+from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
+from surefoot.data.counts import Counts
+from surefoot.data.episodes import Episodes, read_episodes
+from surefoot.pipeline.model import Model, column_roles
+from surefoot.pipeline.settings import Settings
+from surefoot.solvers.solver import solve
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogParts:
+    """A log in sixteen parts, and its episodes where it tells them apart.
+
+    Attributes
+    ----------
+    buckets
+        How often each transition happened in each part; None where counts are not whole numbers.
+    episodes
+        What the episodes of each file showed; none without the columns for it.
+    """
+
+    buckets: BucketCounts | None
+    episodes: tuple[Episodes, ...] = ()
+
+    @property
+    def followed(self) -> "Followed | None":
+        """All episodes together, as far as returns go."""
+        return Followed.of(self.episodes) if self.episodes else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Followed:
+    """What the episodes of all files earned."""
+
+    discount: float
+    earned: Any
+    steps: Any
+    ended: Any
+    time_limit: int | None
+
+    @classmethod
+    def of(cls, found: tuple[Episodes, ...]) -> "Followed":
+        """Put the episodes of several files together."""
+        joined = {
+            name: np.concatenate([getattr(one, name) for one in found])
+            for name in ("earned", "steps", "ended")
+        }
+        limits = {one.time_limit for one in found}
+        limit = limits.pop() if len(limits) == 1 else None
+        return cls(discount=found[0].discount, time_limit=limit, **joined)
+
+
+def divide_log(settings: Settings, counts: Counts) -> LogParts:
+    """Divide a log: by whole episodes where it has them, else transition by transition."""
+    whole = np.array_equal(np.floor(counts.count), counts.count)
+    if not whole:
+        return LogParts(buckets=None)
+    episodes: list[Episodes] = []
+    if settings.episode is not None and settings.step is not None and settings.count is None:
+        roles = column_roles(settings)
+        episodes = [
+            read_episodes(path, counts, discount=settings.discounted, seed=settings.seed, **roles)
+            for path in settings.log
+        ]
+    buckets: BucketCounts | None = None
+    for one in episodes:
+        buckets = one.parts if buckets is None else buckets + one.parts
+    if buckets is None:
+        return LogParts(buckets=deal(counts, settings.seed))
+    rest = counts.count - np.bincount(buckets.entry, buckets.count, counts.num_entries)
+    if rest.any():  # counts that were added from an earlier run, without their episodes
+        buckets = buckets + deal(replace(counts, count=rest.astype(np.int64)), settings.seed)
+    return LogParts(buckets=buckets, episodes=tuple(episodes))
+
+
+def memory_of(model: Model, parts: LogParts) -> Memory | None:
+    """Ask whether the early part of an episode predicts its late part, given state and action."""
+    paths = [one.paths for one in parts.episodes if len(one.paths.entry)]
+    if not paths:
+        return None
+    path = max(paths, key=lambda one: len(one.entry))
+    counts = model.counts
+    scale = float(np.abs(model.mdp.reward).max()) / (1.0 - model.mdp.discount)
+    value = solve(model.mdp, tolerance=max(1e-6 * scale, 1e-300)).value
+    successor = counts.successor[path.entry]
+    sign = -1.0 if model.settings.costs else 1.0
+    z = sign * path.reward + model.mdp.discount * value[successor]
+    half = path.bucket < NUM_BUCKETS // 2
+    return early_and_late(path.start, counts.entry_row[path.entry].astype(np.int64), z, half)

@@ -1,0 +1,137 @@
+"""What was done in the log: what it earned, and how much better the policy is."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._findings import Finding
+from surefoot.certificates.behaviour import earned, gain, share_delta
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.certifying import certify
+from surefoot.certificates.evidence import Behaviour, Curse, Earned, Gain, Interval
+from surefoot.model.policies import check_policy
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.parts import LogParts
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
+
+MODEL_DRAWS = 400
+"""Draws that say what behaviour earns by the model."""
+PATH_SWEEPS = 100_000
+
+Floats = NDArray[np.float64]
+
+
+def return_limits(model: Model) -> tuple[float, float]:
+    """Return the least and the most that a path of transitions of the log can earn.
+
+    With a declared range every transition may pay its ends; without one it pays what was seen at
+    the least and at the most under its action.
+    """
+    mdp, placed = model.mdp, model.placed
+    low, high = _reward_ends(model)
+    known = np.ones(mdp.num_entries, dtype=np.bool_)
+    if placed.unseen is not None:
+        known = (mdp.successor != placed.unseen) & (mdp.entry_state != placed.unseen)
+    worst = -_best_path(-low, known, mdp, mdp.discount)
+    best = _best_path(high, known, mdp, mdp.discount)
+    return worst, best
+
+
+def _reward_ends(model: Model) -> tuple[Floats, Floats]:
+    """Return ``(E,)`` lowest and highest rewards of single steps; those of ends are 0."""
+    mdp, placed = model.mdp, model.placed
+    reward = mdp.entry_reward
+    ending = placed.is_terminal[mdp.entry_state]
+    if placed.reward_range is not None:
+        low, high = placed.reward_range
+        return np.where(ending, reward, low), np.where(ending, reward, high)
+    if not placed.rewards_vary or placed.reward_low is None or placed.reward_high is None:
+        return reward, reward
+    action = mdp.row_action[mdp.entry_row]
+    least = np.fmin(placed.reward_low[action], reward)
+    most = np.fmax(placed.reward_high[action], reward)
+    return np.where(ending, reward, least), np.where(ending, reward, most)
+
+
+def _best_path(reward: Floats, known: NDArray[np.bool_], mdp: Any, discount: float) -> float:
+    """Return the most that a path can earn from any state, rounded up."""
+    scale = float(np.abs(reward).max())
+    value = np.zeros(mdp.num_states)
+    own = np.flatnonzero(known)
+    state = mdp.entry_state[own]
+    change = scale
+    for _ in range(PATH_SWEEPS):
+        reached = np.full(mdp.num_states, -np.inf)
+        np.maximum.at(reached, state, reward[own] + discount * value[mdp.successor[own]])
+        reached = np.where(np.isinf(reached), 0.0, reached)
+        change = float(np.abs(reached - value).max())
+        value = reached
+        if change <= 1e-9 * scale:
+            break
+    acting = np.isin(np.arange(mdp.num_states), state)
+    return float(value[acting].max()) + discount * change / (1.0 - discount) + 1e-12 * scale
+
+
+def practice(
+    model: Model, parts: LogParts, certificate: Certificate, curse: Curse | None,
+    rng: np.random.Generator,
+) -> Certificate:  # fmt: skip
+    """Add what behaviour earned and, where it can be certified, the gain over it.
+
+    All in the rewards of the model: the caller turns costs around.
+    """
+    delta_policy, delta_behaviour = share_delta(model.settings.delta)
+    lowest, highest = return_limits(model)
+    signed = _signed(parts, model)
+    shown = earned(signed, lowest=lowest, highest=highest, delta=delta_behaviour)
+    by_model = _by_model(model, rng)
+    told = replace(certificate, behaviour=Behaviour(log=shown, model=by_model))
+    if signed is None or model.settings.initial not in (None, "episodes"):
+        return told
+    bound = _policy_bound(model, certificate, curse, delta_policy, rng)
+    made: Gain = gain(bound, shown, delta_policy=delta_policy)
+    told = replace(told, gain=made)
+    if model.placed.reward_range is None and made.lower_bound is not None:
+        told = told.adding(Finding.of("returns_within_log"))
+    return told.adding(*_mismatch(shown, by_model))
+
+
+def _signed(parts: LogParts, model: Model) -> Any:
+    followed = parts.followed
+    if followed is None or not model.settings.costs:
+        return followed
+    return replace(followed, earned=0.0 - followed.earned)
+
+
+def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
+    rewards = rewards_of(model.mdp, model.posterior, objective="max")
+    rows = check_policy(model.mdp, model.behaviour)
+    drawn = policy_returns(
+        model.posterior, model.mdp, rows, MODEL_DRAWS, rng.spawn(1)[0], rewards=rewards
+    )
+    low, high = np.quantile(drawn.lower, [0.025, 0.975])
+    return Interval(mean=float(drawn.lower.mean()), lower=float(low), upper=float(high))
+
+
+def _policy_bound(
+    model: Model, certificate: Certificate, curse: Curse | None, delta: float,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
+    again = certify(
+        certificate.policy, model.posterior, model.mdp, delta=delta, eta=model.settings.eta,
+        draws=None if model.settings.draws is None else certificate.draws, rng=rng.spawn(1)[0],
+        upper=False,
+    )  # fmt: skip
+    return again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
+
+
+def _mismatch(shown: Earned, by_model: Interval | None) -> tuple[Finding, ...]:
+    """Return what to say where the model and the log disagree about what was done."""
+    if by_model is None or shown.lower is None or shown.upper is None or shown.mean is None:
+        return ()
+    if by_model.lower <= shown.upper and shown.lower <= by_model.upper:
+        return ()
+    return (Finding.of("behaviour_mismatch", log=shown.mean, model=by_model.mean),)

@@ -1,0 +1,120 @@
+"""A certificate weighed against the log: luck of the choice, held-out part, past, practice."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import norm
+
+from surefoot._findings import Finding
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.curse import curse_of_choosing
+from surefoot.certificates.evidence import Backtest, Curse
+from surefoot.certificates.halves import Log
+from surefoot.certificates.held_out import backtest
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.parts import LogParts, memory_of
+from surefoot.pipeline.practice import practice
+from surefoot.solvers.solver import evaluate
+
+FAILS = 0.001
+"""A check of the log that falls below this takes the promise back; .01 is a warning."""
+
+
+def weigh(
+    model: Model, parts: LogParts, certificate: Certificate, rng: np.random.Generator, *,
+    chosen_here: bool = True,
+) -> Certificate:  # fmt: skip
+    """Return a Bayesian certificate with all that the log itself says of it, in rewards.
+
+    ``chosen_here``: the policy was chosen on the data that certify it, so that what the choice owes
+    to luck is measured and taken off.
+    """
+    test_rng, practice_rng = rng.spawn(2)
+    curse: Curse | None = None
+    made = certificate
+    if parts.buckets is None:
+        made = made.adding(Finding.of("curse_not_measured"))
+    else:
+        log = Log.of(
+            model.posterior, model.mdp, model.counts, parts.buckets, costs=model.settings.costs
+        )
+        measured = curse_of_choosing(log, seed=model.settings.seed)
+        curse = measured if chosen_here else None
+        held = backtest(
+            log, model.counts, parts.buckets, measured, test_rng, seed=model.settings.seed
+        )
+        made = replace(made, backtest=held).adding(*_failures(held))
+    made = _first_state(model, _lowered(made, curse))
+    return practice(model, parts, made.adding(*_past(model, parts)), curse, practice_rng)
+
+
+def _lowered(certificate: Certificate, curse: Curse | None) -> Certificate:
+    """Take the curse of choosing off the promise."""
+    if curse is None:
+        return certificate
+    less = curse.mean + curse.spread
+    promise = certificate.lower_bound
+    made = _less(replace(certificate, curse=curse), less)
+    told = Finding.of("curse_taken_off", mean=curse.mean, spread=curse.spread, promise=promise)
+    return made.adding(told)
+
+
+def _less(certificate: Certificate, amount: float) -> Certificate:
+    marginal = certificate.marginal_bound
+    return replace(
+        certificate,
+        lower_bound=certificate.lower_bound - amount,
+        marginal_bound=None if marginal is None else marginal - amount,
+    )
+
+
+def _first_state(model: Model, certificate: Certificate) -> Certificate:
+    """Take off what is not known about the first state: its law comes from some episodes only.
+
+    The doubt of transitions and that of the first state are independent: their deviations add as
+    squares. ``reach`` is what the promise already lies below the mean.
+    """
+    starts = model.placed.starts
+    if starts is None or not starts.any() or model.settings.initial not in (None, "episodes"):
+        return certificate
+    value = evaluate(model.mdp, certificate.policy).value
+    share = starts / starts.sum()
+    mean = float(share @ value)
+    deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
+    reach = max(certificate.nominal_return - certificate.lower_bound, 0.0)
+    amount = math.hypot(reach, float(norm.isf(certificate.delta)) * deviation) - reach
+    if amount <= 0:
+        return certificate
+    told = Finding.of("first_state_unsure", starts=int(starts.sum()), amount=amount)
+    return _less(certificate, amount).adding(told)
+
+
+def _failures(held: Backtest) -> list[Finding]:
+    """Return which tests of the held-out part failed, each at its part of the level."""
+    found = []
+    tests = [t for t in (held.new_successors, held.advantage) if t is not None]
+    level = held.level / max(1, len(tests))
+    new, steps = held.new_successors, held.advantage
+    if new is not None and new.p_value < level:
+        values = {"p_value": new.p_value, "seen": new.seen, "expected": new.expected}
+        found.append(Finding.of("backtest_new_successors", **values))
+    if steps is not None and steps.p_value is not None and steps.p_value < level:
+        found.append(
+            Finding.of("backtest_steps_worse", p_value=steps.p_value, short=abs(steps.statistic))
+        )
+    return found
+
+
+def _past(model: Model, parts: LogParts) -> list[Finding]:
+    """Return whether the log shows that its states lack something."""
+    found = []
+    memory = memory_of(model, parts)
+    if memory is not None and memory.p_value is not None and memory.p_value < FAILS:
+        found.append(
+            Finding.of("past_matters", p_value=memory.p_value, episodes=memory.informative)
+        )
+    for check in model.counts.checks:
+        if check.name == "memory" and check.p_value is not None and check.p_value < FAILS:
+            found.append(Finding.of("not_markov", p_value=check.p_value))
+    return found
