@@ -146,6 +146,14 @@ def _unseen_learned(state: str | None = None, objective: str = "max") -> str:
     )
 
 
+@_says("assumption", lead="taking")
+def _unseen_both_ways() -> str:
+    return (
+        "what follows no pattern of the log at its worst for the first policy and at its best for "
+        "the second"
+    )
+
+
 @_says("assumption", lead="assuming that")
 def _returns_within_log() -> str:
     return "no episode brings more than the best path through the transitions of the log"

@@ -138,8 +138,15 @@ def compare(
     draws: int = 20_000,
     rng: np.random.Generator,
     objective: str = "max",
+    mdp_b: MDP | None = None,
+    luck: float = 0.0,
 ) -> Comparison:
     """Compare two fixed policies on the same posterior draws.
+
+    Where the unseen is taken at its worst, one policy may meet it more often than the other, and
+    the punishment of the one would count as an advantage of the other. ``mdp_b`` is the same model
+    with the unseen at its best, for the second policy. ``luck`` is taken off the bound: what the
+    first policy owes to having been chosen on the same data.
 
     Examples
     --------
@@ -163,8 +170,11 @@ def compare(
     # Equal generators give equal draws of every row, so the two policies meet the same models.
     twin = deepcopy(rng)
     a = policy_returns(posterior, mdp, check_policy(mdp, policy_a), n, rng, rewards=rewards)
-    b = policy_returns(posterior, mdp, check_policy(mdp, policy_b), n, twin, rewards=rewards)
-    at_least = np.sort(a.lower - b.upper)
+    kind = mdp if mdp_b is None else mdp_b
+    if mdp_b is not None:
+        rewards = rewards_of(mdp_b, posterior, objective=objective)
+    b = policy_returns(posterior, kind, check_policy(kind, policy_b), n, twin, rewards=rewards)
+    at_least = np.sort(a.lower - b.upper) - luck
     better = int(np.count_nonzero(at_least > 0))
     made = Comparison(
         probability_a_better=better / n,
@@ -175,7 +185,9 @@ def compare(
         eta=eta,
         draws=n,
         seed=provenance.seed_of(rng),
-        findings=provenance.of_difference(provenance.findings_of(posterior, mdp)),
+        findings=provenance.of_difference(
+            provenance.findings_of(posterior, mdp), both_ways=mdp_b is not None
+        ),
     )
     return made if objective == "max" else made.mirrored()
 

@@ -16,8 +16,10 @@ from surefoot.certificates.halves import Log, with_rows_of
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.solvers.solver import evaluate
 
-DEFAULT_HALVES = 4
+DEFAULT_HALVES = 6
 """Pairs of halves; each gives two differences."""
+WHOLE = 0.5**0.5
+"""Luck shrinks with the root of the data, and a half has half of them."""
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +59,7 @@ def curse_of_choosing(log: Log, *, halves: int = DEFAULT_HALVES, seed: int) -> C
 
 
 def summarize(differences: Floats) -> Curse:
-    """Return mean and spread of the differences between halves.
+    """Return what choosing on the whole log costs, and its standard error.
 
     The two differences of one pair depend on each other; the standard error is therefore that of
     as many differences as there are pairs.
@@ -66,9 +68,9 @@ def summarize(differences: Floats) -> Curse:
     --------
     >>> curse = summarize(np.array([0.1, 0.3, 0.3, 0.5]))
     >>> round(curse.mean, 3), round(curse.spread, 3)
-    (0.3, 0.1)
+    (0.212, 0.071)
     """
     pairs = differences.reshape(-1, 2).mean(axis=1)
     error = float(pairs.std(ddof=1)) / np.sqrt(len(pairs)) if len(pairs) > 1 else 0.0
     mean = max(0.0, float(differences.mean()))
-    return Curse(mean=mean, spread=error, differences=differences)
+    return Curse(mean=WHOLE * mean, spread=WHOLE * error, differences=differences)

@@ -115,17 +115,25 @@ def assumed(support: str) -> tuple[Finding, ...]:
     return (Finding.of(ASSUMED[support]),) if support in ASSUMED else ()
 
 
-def of_difference(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def of_difference(findings: Iterable[Finding], *, both_ways: bool = False) -> tuple[Finding, ...]:
     """Return what the difference of two policies assumes, from what a promise about one does.
 
     One policy may meet what was never observed more often than the other. That it leads to nothing
     worse than the lowest reward would not do here: better things might favour the other policy.
+    With ``both_ways`` it is taken at its worst for the one and at its best for the other.
     """
-    return tuple(
-        replace(found, code="unseen_taken") if found.code == "unseen_no_worse" else found
-        for found in findings
-        if found.level == "assumption"
-    )
+    unseen = ("unseen_no_worse", "unseen_learned")
+    made = []
+    for found in findings:
+        if found.level != "assumption":
+            continue
+        if found.code in unseen and both_ways:
+            made.append(Finding.of("unseen_both_ways"))
+        elif found.code in unseen:
+            made.append(replace(found, code="unseen_taken"))
+        else:
+            made.append(found)
+    return tuple(made)
 
 
 def check_objective(posterior: Posterior, objective: str) -> None:

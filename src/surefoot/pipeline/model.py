@@ -157,7 +157,7 @@ def place(settings: Settings, counts: Counts) -> Counts:
     signed = negated(counts) if settings.costs and counts.has_rewards else counts
     support = settings.support
     learned = settings.prior is None and settings.basis == "bayesian"
-    if support is None and learned:
+    if support is None and learned and not counts.declared:
         support = LEARNED
     elif support == LEARNED and not learned:
         raise ValueError(
@@ -167,16 +167,19 @@ def place(settings: Settings, counts: Counts) -> Counts:
     return signed.on_support(support, settings.unvisited, settings.min_visits)
 
 
-def build_model(settings: Settings, counts: Counts) -> Model:
-    """Choose the successors, and make the model of them."""
+def build_model(settings: Settings, counts: Counts, first: Floats | None = None) -> Model:
+    """Choose the successors, and make the model of them.
+
+    ``first`` is the distribution of the first state where no file or rule gives it.
+    """
     if not counts.has_rewards:
         raise ValueError(
             "the log has no rewards. Name their column with --reward, or give a file of rewards "
             "with --reward-table."
         )
     placed = place(settings, counts)
-    initial: Any = settings.initial
-    if initial is not None and initial not in ("episodes", "uniform"):
+    initial: Any = settings.initial if first is None else first
+    if isinstance(initial, str) and initial not in ("episodes", "uniform"):
         initial = read_initial(initial, placed)
     options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
     if settings.basis == "bayesian" and settings.prior is None:

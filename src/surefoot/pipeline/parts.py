@@ -57,8 +57,13 @@ class Followed:
         return cls(discount=found[0].discount, time_limit=limit, **joined)
 
 
-def divide_log(settings: Settings, counts: Counts) -> LogParts:
-    """Divide a log: by whole episodes where it has them, else transition by transition."""
+def divide_log(
+    settings: Settings, counts: Counts, sources: tuple[Any, ...] | None = None
+) -> LogParts:
+    """Divide a log: by whole episodes where it has them, else transition by transition.
+
+    ``sources`` are tables in memory where the log is not in files.
+    """
     whole = np.array_equal(np.floor(counts.count), counts.count)
     if not whole:
         return LogParts(buckets=None)
@@ -67,7 +72,7 @@ def divide_log(settings: Settings, counts: Counts) -> LogParts:
         roles = column_roles(settings)
         episodes = [
             read_episodes(path, counts, discount=settings.discounted, seed=settings.seed, **roles)
-            for path in settings.log
+            for path in (settings.log if sources is None else sources)
         ]
     buckets: BucketCounts | None = None
     for one in episodes:

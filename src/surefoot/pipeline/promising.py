@@ -12,6 +12,7 @@ from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LE
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare, compare_frequentist
+from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
 from surefoot.certificates.verification import Verification, verify
@@ -23,6 +24,7 @@ from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.weighing import weigh
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
+from surefoot.solvers.unseen import lead_to_best
 
 WEIGHTS = {"coordinate ascent": 3, "local search": 4}
 """Roughly how long these searches take, counted in robust solves."""
@@ -114,8 +116,13 @@ def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
     return with_robust(model, shown, streams(settings.seed)[1]) if policy.ndim == 1 else shown
 
 
-def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Comparison:
-    """Bound from below how much better a policy is than another one."""
+def difference(
+    model: Model, policy: NDArray[Any], other: NDArray[Any], curse: Curse | None = None
+) -> Comparison:
+    """Bound from below how much better a policy is than another one.
+
+    ``curse``: what choosing on this log costs, taken off, since policies mostly were chosen on it.
+    """
     settings = model.settings
     if not model.bayesian:
         center, ambiguity = frequentist(model)
@@ -124,6 +131,8 @@ def difference(model: Model, policy: NDArray[Any], other: NDArray[Any]) -> Compa
     made = compare(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
+        mdp_b=lead_to_best(model.mdp, model.placed),
+        luck=0.0 if curse is None else curse.mean + curse.spread,
     )  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
 

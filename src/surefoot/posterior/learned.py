@@ -197,7 +197,8 @@ class LearnedPosterior(OnRows):
         share = np.divide(given_seen, total, out=np.zeros_like(total), where=total > 0)
         seen = self._count > 0
         mean = np.where(seen, self._count * share.sum(axis=1)[row] + (share @ ALPHA)[row], 0.0)
-        self._add_unseen(mean, 1.0 - np.add.reduceat(mean, self.row_start[:-1]))
+        left = 1.0 - np.add.reduceat(mean, self.row_start[:-1])
+        self._add_unseen(mean, np.maximum(left, 0.0))  # a rounding below 0 is none
         return np.asarray(mean / np.add.reduceat(mean, self.row_start[:-1])[row])
 
     def _add_unseen(self, mean: Floats, missing: Floats) -> None:

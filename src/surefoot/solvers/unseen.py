@@ -44,6 +44,25 @@ def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
     return mdp
 
 
+def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
+    """Let the unseen state pay the highest reward of the model and lead to its best state.
+
+    For bounds from above: whatever was never observed, it is taken to be no better.
+    """
+    known = known_states(counts)
+    if counts.unseen is None or len(known) == 0:
+        return mdp
+    highest = float(mdp.reward.max())
+    meets = (mdp.successor == counts.unseen) | (mdp.entry_state == counts.unseen)
+    reward = np.where(meets, highest, mdp.entry_reward)
+    best = replace(mdp, reward=reward, reward_per_entry=True)
+    largest = float(np.abs(reward).max()) / (1 - mdp.discount)
+    value = solve(best, tolerance=max(PRECISION * largest, 1e-300)).value
+    successor = best.successor.copy()
+    successor[mdp.row_start[mdp.state_start[counts.unseen]]] = known[np.argmax(value[known])]
+    return replace(best, successor=successor)
+
+
 def known_states(counts: Counts) -> NDArray[np.int64]:
     """Return the states of which the log says something: left at least once, or terminal."""
     left = np.zeros(counts.num_states, dtype=np.bool_)

@@ -5,13 +5,14 @@ function and one line in :data:`METHODS`; nothing else here depends on how promi
 """
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.calibration.frequentist import frequentist_set
+from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.comparison import compare
 from surefoot.certificates.frequentist import certify_frequentist
 from surefoot.certificates.optimize import optimize
@@ -19,6 +20,10 @@ from surefoot.certificates.policies import behaviour_policy
 from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
+from surefoot.pipeline.model import Model, build_model, column_roles
+from surefoot.pipeline.parts import divide_log
+from surefoot.pipeline.promising import difference, find
+from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
 from surefoot.studies.zoo.claims import Claim, Facts, Method
@@ -123,7 +128,52 @@ def frequentist_0_1(
     ]  # fmt: skip
 
 
-METHODS: dict[str, Method] = {"0.1": version_0_1, "0.1-frequentist": frequentist_0_1}
+def default(columns: Columns, facts: Facts, delta: float, rng: np.random.Generator) -> list[Claim]:
+    """Return the sentences of a run with today's defaults, through the pipeline itself."""
+    has_episodes = "episode" in columns
+    settings = Settings(
+        discount=facts.discount, delta=delta, seed=int(rng.integers(2**31)), terminal="terminal",
+        episode="episode" if has_episodes else None, step="step" if has_episodes else None,
+        reward_range=facts.reward_range or (),
+    )  # fmt: skip
+    counts = read_transitions(columns, **column_roles(settings), reward_range=facts.reward_range)
+    if facts.support is not None:
+        counts = counts.on_support(facts.support)
+    model = build_model(settings, counts, _initial(counts, facts))
+    draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
+    model = replace(model, settings=replace(settings, draws=draws))
+    found = find(model, divide_log(settings, counts, (columns,)), lambda *_: None)
+    return _claims(model, found.certificate)
+
+
+def _claims(model: Model, certificate: Certificate) -> list[Claim]:
+    read = Read(counts=model.placed, mdp=model.mdp)
+    delta, policy = certificate.delta, read.choice(certificate.policy)
+    usual = np.argmax(np.where(model.mdp.available, model.behaviour, -1.0), axis=1)
+    made = difference(model, certificate.policy, usual, certificate.curse)
+    better = made.difference_lower_bound
+    gained = None if certificate.gain is None else certificate.gain.lower_bound
+    common: dict[str, Any] = {
+        "delta": delta, "subject": policy, "exempt": read.within_range_seen,
+    }  # fmt: skip
+
+    def stated(value: float | None) -> float | None:
+        return None if certificate.withheld else value
+
+    return [
+        Claim(kind="promise", value=stated(certificate.lower_bound), **common),
+        Claim(kind="upper", value=stated(certificate.upper_bound), at_most=True, level=1 - delta,
+              **common),
+        Claim(kind="gain", value=stated(gained), against="behaviour", **common),
+        Claim(kind="difference", value=stated(better), against=read.choice(usual), **common),
+    ]  # fmt: skip
+
+
+METHODS: dict[str, Method] = {
+    "default": default,
+    "0.1": version_0_1,
+    "0.1-frequentist": frequentist_0_1,
+}
 
 
 def find_method(name: str) -> Method:
