@@ -18,6 +18,8 @@ from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
 """Pairs of halves; each gives two differences."""
+FEW_HALVES, MANY_ROWS = 2, 5000
+"""Larger models have fewer, which cost as much; their luck averages over more rows."""
 WHOLE = 0.5**0.5
 """Luck shrinks with the root of the data, and a half has half of them."""
 
@@ -41,11 +43,13 @@ def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
     return [(0, *every[i]) for i in chosen]
 
 
-def curse_of_choosing(log: Log, *, halves: int = DEFAULT_HALVES, seed: int) -> Curse:
+def curse_of_choosing(log: Log, *, halves: int | None = None, seed: int) -> Curse:
     """Choose on one half of a log, value on both, and return the difference.
 
     A half values rows that it never tried as the other does: of those it can say nothing.
     """
+    if halves is None:
+        halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
     found: list[float] = []
     for chosen in balanced_halves(halves, seed):
         rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)

@@ -117,7 +117,7 @@ def compare(
     second = model.behaviour if other is None else _policy(other, model)
     announce_compiling(output)
     with output.stage("Comparing"), processors(model.settings):
-        made = promising.difference(model, first, second)
+        made = promising.difference(model, first, second, promising.measured_curse(model))
     made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
     output.result(made.to_mapping(), made.sentence)
 

@@ -9,10 +9,12 @@ from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import FILES
+from surefoot.pipeline.honest import PARTS, certifying_model, load_parts
 from surefoot.pipeline.manifest import NAME, Manifest, read_manifest, settings_of
-from surefoot.pipeline.model import build_model
+from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import Run, earlier_counts, processors
+from surefoot.pipeline.settings import Settings
 
 NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
 """What reading a run back takes; version 0.1 wrote these too."""
@@ -37,10 +39,17 @@ def load_run(folder: str | Path) -> Run:
     settings = settings_of(place)
     return Run(
         folder=place,
-        model=build_model(settings, earlier_counts(place)),
+        model=_model(settings, place),
         certificate=writing.read_certificate(place / "certificate.json"),
         candidates=writing.read_candidates(place / "candidates.csv"),
     )
+
+
+def _model(settings: Settings, place: Path) -> Model:
+    counts = earlier_counts(place)
+    if not settings.honest:
+        return build_model(settings, counts)
+    return certifying_model(settings, counts, load_parts(place / PARTS))
 
 
 def _checked(folder: str | Path, needed: Iterable[str]) -> Path:

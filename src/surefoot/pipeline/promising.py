@@ -12,15 +12,21 @@ from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LE
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare, compare_frequentist
+from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
+from surefoot.certificates.halves import Log
 from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
 from surefoot.certificates.verification import Verification, verify
+from surefoot.data.buckets import deal
+from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
+from surefoot.pipeline.honest import find_honestly
 from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
+from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.weighing import weigh
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
@@ -45,14 +51,35 @@ def streams(seed: int) -> list[np.random.Generator]:
     return np.random.default_rng(seed).spawn(5)
 
 
-def find(model: Model, parts: LogParts, told: Told) -> Result:
+def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None) -> Result:
     """Find a policy and certify it; the result is in costs where costs were given.
 
-    What the log itself says against the promise (``parts``) is taken off or said.
+    What the log itself says against the promise (``parts``) is taken off or said. With the setting
+    ``honest``, ``model`` is that of the certifying part and ``counts`` the whole log.
     """
     if not model.bayesian:
         return _shown(model, _find_frequentist(model))
     settings = model.settings
+    progress = _progress(settings, told)
+    if settings.honest:
+        if parts.buckets is None or counts is None:
+            raise ValueError("honest=True needs a log of whole transitions, to divide it.")
+        result = find_honestly(
+            model, counts, parts, parts.buckets, progress, streams(settings.seed)
+        )
+        own = LogParts(buckets=None)
+        weighed = weigh(model, own, result.certificate, streams(settings.seed)[4])
+    else:
+        result = optimize(
+            model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+            time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
+            draws=settings.draws, progress=progress,
+        )  # fmt: skip
+        weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+    return _shown(model, replace(result, certificate=weighed))
+
+
+def _progress(settings: Settings, told: Told) -> Callable[[str, float], None]:
     done = 0
 
     def progress(name: str, best: float) -> None:
@@ -61,13 +88,7 @@ def find(model: Model, parts: LogParts, told: Told) -> Result:
         sign = -1.0 if settings.costs else 1.0
         told(min(done, SEARCH_STEPS), f"best so far {sign * best:.6g} ({name})")
 
-    result = optimize(
-        model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
-        time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-        draws=settings.draws, progress=progress,
-    )  # fmt: skip
-    weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
-    return _shown(model, replace(result, certificate=weighed))
+    return progress
 
 
 def _shown(model: Model, result: Result) -> Result:
@@ -135,6 +156,15 @@ def difference(
         luck=0.0 if curse is None else curse.mean + curse.spread,
     )  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
+
+
+def measured_curse(model: Model) -> Curse | None:
+    """Return what choosing on the log of a model costs; transitions are dealt into parts."""
+    if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
+        return None
+    parts = deal(model.counts, model.settings.seed)
+    log = Log.of(model.posterior, model.mdp, model.counts, parts, costs=model.settings.costs)
+    return curse_of_choosing(log, seed=model.settings.seed)
 
 
 def _compared(model: Model, *policies: NDArray[Any]) -> int:

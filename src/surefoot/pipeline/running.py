@@ -19,6 +19,7 @@ from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, keep, kept
+from surefoot.pipeline.honest import PARTS, certifying_model, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
@@ -204,15 +205,15 @@ def _compile_first(settings: Settings) -> None:
 
 def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
     counts = _counts(settings, work, journal)
+    with journal.stage("Dividing the log"):
+        parts = divide_log(settings, counts)
     with journal.stage("Building the model"):
-        model = build_model(settings, counts)
+        model = _model(settings, counts, parts, work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     hurried = budget.applied(model)
-    with journal.stage("Dividing the log"):
-        parts = divide_log(settings, counts)
-    found = _found(hurried, parts, work, journal)
+    found = _found(hurried, counts, parts, work, journal)
     if budget.is_used and model.bayesian:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
@@ -261,7 +262,17 @@ def earlier_counts(folder: str | Path) -> Counts:
     return Counts.load(place / COUNTS)
 
 
-def _found(model: Model, parts: LogParts, work: Path, journal: Journal) -> Result:
+def _model(settings: Settings, counts: Counts, parts: LogParts, work: Path) -> Model:
+    """Return the model that promises rest on: of the whole log, or of its certifying part."""
+    if not settings.honest:
+        return build_model(settings, counts)
+    if parts.buckets is None:
+        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
+    save_parts(work / PARTS, parts.buckets)
+    return certifying_model(settings, counts, parts.buckets)
+
+
+def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
     certificate, candidates = work / FOUND, work / "candidates.csv"
     if {certificate.name, candidates.name} <= kept(work):
         journal.note("The policy was found and certified already.")
@@ -273,7 +284,7 @@ def _found(model: Model, parts: LogParts, work: Path, journal: Journal) -> Resul
             holdout=model.posterior if model.bayesian else None,
         )
     with journal.stage(FINDING, promising.STEPS) as stage:
-        found = promising.find(model, parts, stage.update)
+        found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
     keep(work, certificate.name, candidates.name)

@@ -210,10 +210,10 @@ class Settings(Shown):
         _ = self.discounted
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
-        if self.honest:
+        if self.honest and self.basis != "bayesian":
             raise ValueError(
-                "honest=True is not available yet: policies are chosen and certified on the same "
-                "log, on different draws. Leave it out."
+                "honest=True goes with basis='bayesian': frequentist sets hold for every policy, "
+                "however it was chosen."
             )
         if self.basis == "bayesian":
             self._check_draws()

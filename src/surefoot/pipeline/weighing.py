@@ -34,7 +34,8 @@ def weigh(
     curse: Curse | None = None
     made = certificate
     if parts.buckets is None:
-        made = made.adding(Finding.of("curse_not_measured"))
+        if certificate.split is None:
+            made = made.adding(Finding.of("curse_not_measured"))
     else:
         log = Log.of(
             model.posterior, model.mdp, model.counts, parts.buckets, costs=model.settings.costs

@@ -118,12 +118,11 @@ class LearnedPosterior(OnRows):
     def mean_given(self, count: ArrayLike) -> Floats:
         """Return the mean with other counts on the same entries, the laws as learned here.
 
-        For parts of a log: what they alone would say of the rows, given what all rows are like.
+        For parts of a log: what they alone would say of the rows, and of where the unseen leads,
+        given what all rows are like.
         """
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
-        other.__dict__.update(
-            {name: getattr(self, name) for name in ("destinations", "_places", "open_rows")}
-        )
+        other.__dict__["open_rows"] = self.open_rows
         other.__dict__["laws"] = other._learned(like=self.laws)
         return other.mean()
 
