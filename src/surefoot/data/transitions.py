@@ -148,7 +148,8 @@ def _with_model(
     """Record how sure the mean rewards are, and check a given range."""
     if not counts.has_rewards:
         return counts
-    chosen = model or (DEFAULT_REWARD_MODEL if counts.rewards_vary else "fixed")
+    doubtful = counts.rewards_vary or reward_range is not None
+    chosen = model or (DEFAULT_REWARD_MODEL if doubtful else "fixed")
     if reward_range is not None and counts.reward_low is not None:
         low, high = float(np.nanmin(counts.reward_low)), float(np.nanmax(counts.reward_high))  # type: ignore[arg-type]
         if low < reward_range[0] or high > reward_range[1]:
