@@ -201,7 +201,9 @@ def bounded_law(counts: Counts) -> BoundedLaw:
     spread = np.where(np.isnan(_variance(counts)), widest, _variance(counts))
     spread = np.where(size > 1, spread * (size - 1) / np.maximum(size, 1.0), 0.0)
     some = above > 0
-    width = above + np.divide(np.minimum(spread, widest), above, out=np.zeros_like(above), where=some)
+    width = above + np.divide(
+        np.minimum(spread, widest), above, out=np.zeros_like(above), where=some
+    )
     share = np.divide(above, width, out=np.zeros_like(above), where=some)
     return BoundedLaw(low, width, size * share, size * (1.0 - share) + 1.0)
 

@@ -106,18 +106,20 @@ class MeanRewards:
     def _normal(
         self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
     ) -> None:
-        """Pull each mean towards the drawn level of its action, and add what is left of doubt."""
+        """Pull each mean towards the drawn mean of its row, and add what is left of doubt."""
+        rows, row = np.unique(self.counts.entry_row[entries], return_inverse=True)
         action = self.counts.entry_action[entries]
         size = self.counts.count[entries].astype(np.float64)
-        level, deviation, ratio = self._pooled.draws(key, begin, last)
+        common = self._pooled.common(key, begin, last)
+        row_mean = self._pooled.rows(key, begin, last, common, rows)
 
         def fill(part: Ints) -> None:
             normal = np.empty((last - begin, len(part)))
             normal_columns(entries[part], np.arange(len(part)), *key, begin, last, normal)
-            of, seen = action[part], self.mean[entries[part]]
-            pull = 1.0 / (1.0 + size[part] * ratio[:, of])
-            spread = deviation[:, of] * np.sqrt(ratio[:, of] * pull)
-            out[:, columns[part]] = seen + pull * (level[:, of] - seen) + spread * normal
+            seen, within = self.mean[entries[part]], common.within[:, action[part]]
+            pull = 1.0 / (1.0 + size[part] * within)
+            spread = common.sigma[:, action[part]] * np.sqrt(within * pull)
+            out[:, columns[part]] = seen + pull * (row_mean[:, row[part]] - seen) + spread * normal
 
         _on_threads(fill, len(columns), (last - begin) * len(columns))
 
