@@ -70,9 +70,10 @@ def read_transitions(
         ``"error"``, or ``"drop"``: rows that lack a value are left out, counted and shown.
     rewards
         How sure mean rewards are: ``"fixed"``, ``"normal"`` or ``"bounded"``. None: fixed where no
-        transition shows two different rewards, else bounded.
+        transition shows two different rewards and no range is given, else bounded.
     reward_range
-        The lowest and highest reward possible, for ``"bounded"``; None: the range seen.
+        The lowest and highest reward possible, for ``"bounded"``: every mean reward is uncertain
+        within it. None: the range seen, for transitions of actions whose rewards varied.
     labels
         ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
         gives integers, any other exact text. ``"text"``: always text.
