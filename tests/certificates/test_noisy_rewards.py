@@ -281,7 +281,7 @@ def true_return(model, policy, discount):
 
 
 def test_a_policy_chosen_on_normal_rewards_is_not_promised_its_luck():
-    """Without pooling, the means of lucky rows are believed: most of these promises break."""
+    """Without pooling, the means of lucky rows are believed: half of these promises break."""
     delta, trials, broken = 0.2, 40, 0
     for seed in range(trials):
         random = rng(seed)
