@@ -323,10 +323,11 @@ def _fill_additive(
 ) -> None:
     """Give unseen entries the rewards that the log's own pattern names, where it has one.
 
-    Only rewards that never varied within a transition can follow a pattern exactly.
+    Only rewards that never varied within a transition can follow a pattern exactly, and only where
+    no range is declared that makes them uncertain.
     """
     seen = ~np.isnan(mean) & possible
-    if not np.all(np.nan_to_num(variance[seen]) == 0.0):
+    if rewards.range_declared(counts) or not np.all(np.nan_to_num(variance[seen]) == 0.0):
         return
     key = listed.state * counts.num_actions + listed.action
     rows, row = np.unique(key, return_inverse=True)
