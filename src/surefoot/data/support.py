@@ -313,6 +313,8 @@ def _rewards(
     _fill_additive(counts, listed, mean, variance, ~loop & ~foreign)
     empty = np.isnan(mean) & ~loop
     lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
+    if counts.reward_range is not None:  # what was never seen may bring the least there is
+        lowest = np.full_like(lowest, min(counts.reward_range[0], floor))
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
     return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
