@@ -40,33 +40,38 @@ def first_at_least(values: Floats | Ints, goal: float) -> int:
 
 
 @kernel()
-def moved_pool(
-    origin: int, step: Ints, rows: Floats, state_of: Ints, state: Ints, running: Floats
+def steps_to_states(
+    origin: int, step: Ints, running: Floats, state_of: Ints, kept: Ints, kept_running: Floats
 ) -> int:
-    """Write the states that steps lead to, and running totals of their rows; return how many.
+    """Write the steps that lead to a state, and running totals of their rows; return how many.
 
-    ``state_of[number]`` is the state of that number, -1 for none. O(steps that stay within).
+    ``state_of[number]`` is the state of that number, -1 for none. O(steps).
     """
-    begin = first_at_least(step, -origin)
-    end = first_at_least(step, len(state_of) - origin)
     size = 0
-    running[0] = 0.0
-    for j in range(begin, end):
-        target = state_of[origin + step[j]]
-        if target >= 0:
-            state[size] = target
-            running[size + 1] = running[size] + rows[j]
+    kept_running[0] = 0.0
+    for j in range(len(step)):
+        if state_of[origin + step[j]] >= 0:
+            kept[size] = step[j]
+            kept_running[size + 1] = kept_running[size] + running[j + 1] - running[j]
             size += 1
     return size
 
 
 @kernel()
-def find_shown(pool: Ints, key: Ints, shown: Ints, at: Ints) -> None:
-    """Write where a row's own successors lie in a pool sorted by key, -1 for those outside it."""
+def find_shown(pool: Ints, shown: Ints, number: Ints, origin: int, at: Ints) -> None:
+    """Write where a row's own successors lie in a sorted pool, -1 for those outside it.
+
+    A pool of steps is searched for their ``number`` less the origin's; without an origin (-1) for
+    the successors themselves.
+    """
     for j in range(len(shown)):
-        wanted = key[shown[j]]
+        at[j] = -1
+        if origin >= 0 and number[shown[j]] < 0:
+            continue
+        wanted = shown[j] if origin < 0 else number[shown[j]] - origin
         found = first_at_least(pool, wanted)
-        at[j] = found if found < len(pool) and pool[found] == wanted else -1
+        if found < len(pool) and pool[found] == wanted:
+            at[j] = found
 
 
 @kernel()
@@ -109,7 +114,7 @@ def list_candidates(
 @kernel()
 def row_candidates(
     row_start: Ints, row_state: Ints, row_action: Ints, successor: Ints, once: NDArray[np.bool_],
-    number: Ints, state_of: Ints, step_start: Ints, step: Ints, step_rows: Floats,
+    number: Ints, state_of: Ints, whole: bool, step_start: Ints, step: Ints, step_running: Floats,
     state_start: Ints, by_state: Ints, state_running: Floats,
     action_start: Ints, by_action: Ints, action_running: Floats,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
@@ -117,21 +122,20 @@ def row_candidates(
     """Write the candidates of every row and part, and what would have named each singleton.
 
     Entries are those shown; ``once`` marks the singletons to leave out. ``step`` (displacements)
-    runs by action, ``by_state`` by state, ``by_action`` by action, each with the rows that show it.
+    runs by action, ``by_state`` by state, ``by_action`` by action, each with running totals of the
+    rows that show it. ``whole``: every number has a state.
     ``others`` is the number of states in all. ``named[i, part]``: how likely each part, and the
     rest, would have named singleton ``i``. Returns how many there are.
-    O(row + steps of the action) a row; O(pools) more where no pattern names a singleton.
+    O(row log pools) a row; O(pools) where no pattern names a singleton or numbers have gaps.
     """
     parts = len(fewest)
     states = len(number)
-    same = np.arange(states)
     longest = 0
     for r in range(len(row_state)):
         longest = max(longest, row_start[r + 1] - row_start[r])
     at = np.empty((parts, longest), np.int64)
     own = np.empty(longest, np.int64)
-    moved, moved_running = np.empty(states, np.int64), np.empty(states + 1)
-    moved_number = np.empty(states, np.int64)
+    kept, kept_running = np.empty(states, np.int64), np.empty(states + 1)
     mark = np.full(states, -1)
     size, left_out = 0, 0
     for r in range(len(row_state)):
@@ -141,20 +145,25 @@ def row_candidates(
         near, near_running = by_state[b:e], state_running[b : e + 1]
         b, e = action_start[a], action_start[a + 1]
         entered, entered_running = by_action[b:e], action_running[b : e + 1]
-        count = 0
-        if number[s] >= 0:
-            b, e = step_start[a], step_start[a + 1]
-            count = moved_pool(number[s], step[b:e], step_rows[b:e], state_of, moved, moved_running)
-        for j in range(count):
-            moved_number[j] = number[moved[j]]
-        find_shown(near, same, shown, at[0])
-        find_shown(moved_number[:count], number, shown, at[1])
-        find_shown(entered, same, shown, at[2])
+        origin = number[s]
+        b, e = step_start[a], step_start[a + 1]
+        if origin >= 0:
+            e = b + first_at_least(step[b:e], len(state_of) - origin)
+            b += first_at_least(step[b:e], -origin)
+        else:
+            e = b
+        moved, moved_running = step[b:e], step_running[b : e + 1]
+        if not whole:
+            count = steps_to_states(origin, moved, moved_running, state_of, kept, kept_running)
+            moved, moved_running = kept[:count], kept_running[: count + 1]
+        find_shown(near, shown, number, -1, at[0])
+        find_shown(moved, shown, number, origin, at[1])
+        find_shown(entered, shown, number, -1, at[2])
         for part in range(parts):
             if part == 0:
                 pool, running = near, near_running
             elif part == 1:
-                pool, running = moved[:count], moved_running[: count + 1]
+                pool, running = moved, moved_running
             else:
                 pool, running = entered, entered_running
             known = 0
@@ -171,6 +180,9 @@ def row_candidates(
                 pool, running, own[:known], most[r], start_of_steps(s, a, part),
                 state[size:], weight[size:],
             )  # fmt: skip
+            if part == 1:
+                for j in range(size, size + listed):
+                    state[j] = state_of[origin + state[j]]
             size += listed
             free = running[len(pool)] - running[0]
             for p in own[:known]:
@@ -192,8 +204,11 @@ def row_candidates(
                         mark[target] = r
                     pointed = len(shown) - 1
                     for part in range(parts):
-                        pool = near if part == 0 else (moved[:count] if part == 1 else entered)
-                        for target in pool:
+                        pool = near if part == 0 else (moved if part == 1 else entered)
+                        for k in range(len(pool)):
+                            target = pool[k]
+                            if part == 1:
+                                target = state_of[origin + target]
                             if mark[target] != r:
                                 mark[target] = r
                                 pointed += 1

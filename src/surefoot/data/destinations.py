@@ -101,7 +101,7 @@ def learn_destinations(counts: Any) -> Destinations:
     known = (number[state] >= 0) & (number[successor] >= 0)
     steps = (number[successor] - number[state])[known]
     pools = (
-        *_pool(action[known], steps, counts.num_actions, FEWEST_ROWS),
+        *_running(_pool(action[known], steps, counts.num_actions, FEWEST_ROWS)),
         *_running(_pool(state, successor, counts.num_states, 1)),
         *_running(_pool(action, successor, counts.num_actions, FEWEST_ROWS)),
     )
@@ -113,7 +113,8 @@ def learn_destinations(counts: Any) -> Destinations:
     named = np.empty((np.count_nonzero(once), len(PARTS) + 1))
     kernels.row_candidates(
         row_start, counts.row_state.astype(np.int64), counts.row_action.astype(np.int64),
-        successor, once, number, state_of, *pools, most, np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
+        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, most,
+        np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
         counts.num_states - (counts.unseen is not None), start, states, weight, named,
     )  # fmt: skip
     return Destinations(
