@@ -105,7 +105,7 @@ def learn_destinations(counts: Any) -> Destinations:
         *_running(_pool(state, successor, counts.num_states, 1)),
         *_running(_pool(action, successor, counts.num_actions, FEWEST_ROWS)),
     )
-    usual = min(MOST_EACH, CANDIDATES // max(1, np.count_nonzero(visits)))
+    usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(visits))))
     most = np.maximum(max(1, usual), seen // 3)
     start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)
     room = len(PARTS) * int(most.sum())

@@ -124,7 +124,7 @@ class RowLaws:
         distinct = np.add.reduceat((count > 0).astype(np.int64), row_start[:-1])
         visits = np.add.reduceat(count, row_start[:-1])
         kinds, kind = np.unique(np.column_stack((cap, declared)), axis=0, return_inverse=True)
-        prior = _log_prior(kinds[:, 0], kinds[:, 1])
+        prior = _log_prior(*kinds.T.astype(np.int64))
         alike, fine = _alike(visits, distinct, kind.ravel())
         marginal = np.empty((len(alike[0]), prior.shape[1], len(ALPHA)))
         kernels.size_marginals(*alike, prior, ALPHA, marginal)
@@ -246,8 +246,8 @@ def _structure(evidence: Floats) -> Floats:
             logsumexp(evidence.sum(axis=0) + prior) - flat,
         ]
     )
-    probable: Floats = np.exp(logs - logsumexp(logs))
-    return probable / probable.sum()
+    probable = np.exp(logs - logsumexp(logs))
+    return np.asarray(probable / probable.sum())
 
 
 def _marginal_laws(evidence: Floats) -> Floats:
