@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
+from surefoot.data.conversions import ABSORBING, WORST, lead_on
 from surefoot.data.counts import Counts
 from surefoot.data.destinations import Destinations, learn_destinations, on_entries
 from surefoot.data.support import LEARNED
+from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
@@ -124,6 +127,25 @@ class LearnedPosterior(OnRows):
         places = replace(other.destinations, shares=self.destinations.shares)
         other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
         return other.mean()
+
+    def to_mdp(self, *, discount: float, initial: Any = None, unseen: str | None = None) -> MDP:
+        """Return the model of the mean.
+
+        ``initial`` and ``unseen`` are those of ``counts.to_mdp``; None leads the unseen to the
+        state of the log with the smallest value.
+
+        Examples
+        --------
+        >>> from surefoot import machine_replacement, read_transitions
+        >>> log = machine_replacement().log(episodes=50, rng=np.random.default_rng(0))
+        >>> posterior = LearnedPosterior(read_transitions(log, episode="episode", step="step"))
+        >>> mdp = posterior.to_mdp(discount=0.95)
+        >>> np.array_equal(mdp.probability, posterior.mean()), mdp.state_labels[-1]
+        (True, 'unseen')
+        """
+        observed = self.counts.to_mdp(discount=discount, initial=initial, unseen=ABSORBING)
+        mdp = replace(observed, probability=self.mean())
+        return lead_on(mdp, self.counts, unseen or WORST)
 
     def sample(self, n: int, rng: np.random.Generator, *, threads: int | None = None) -> Floats:
         """Return ``n`` independent draws, ``(n, E)``; the same bits as :meth:`stream` gives."""
