@@ -187,9 +187,9 @@ def test_the_version_of_the_code_follows_source_and_tables(tmp_path):
 
 
 def test_withheld_sentences_are_no_trials(tmp_path, fake):
-    fake(1.0, withheld=0.9)
+    fake(1.0, withheld=0.7)
     lines = tabulate(count(JOBS, tmp_path))
-    assert all(line.broken == line.trials == 60 - line.withheld < 20 for line in lines)
+    assert all(line.broken == line.trials == 60 - line.withheld < 30 for line in lines)
     assert all(line.claimed == 10.0 for line in lines)
     assert not any(line.holds for line in lines)
     fake(1.0, withheld=1.0)
