@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import surefoot as sf
 from surefoot.certificates.models import split_draws
@@ -252,3 +253,71 @@ def test_small_rewards_are_promised_as_exactly_as_large_ones():
             [made.lower_bound / unit, made.upper_bound / unit, made.nominal_return / unit]
         )
     assert np.allclose(bounds[0], bounds[1], rtol=1e-6, atol=0)
+
+
+def garnet_log(random, tries, noise, states=8, actions=3):
+    """Return a random model (rows from Dirichlet(3)) and a log of fixed tries of every row.
+
+    Rewards are means of every transition, normal with variance 1, plus noise.
+    """
+    rows = random.dirichlet(np.full(3, 3.0), (states, actions))
+    after = np.array([random.permutation(states)[:3] for _ in range(states * actions)])
+    after = after.reshape(states, actions, 3)
+    means = random.normal(size=(states, actions, 3))
+    state, action, _ = (i.ravel() for i in np.indices((states, actions, tries)))
+    which = (random.random(len(state))[:, None] > rows[state, action].cumsum(1)[:, :2]).sum(1)
+    log = {"state": state, "action": action, "next_state": after[state, action, which],
+           "reward": noise(means[state, action, which])}  # fmt: skip
+    return (rows, after, means), log
+
+
+def true_return(model, policy, discount):
+    rows, after, means = model
+    states = np.arange(len(rows))
+    moves = np.zeros((len(rows), len(rows)))
+    np.add.at(moves, (states[:, None], after[states, policy]), rows[states, policy])
+    gain = np.sum(rows[states, policy] * means[states, policy], axis=1)
+    return np.linalg.solve(np.eye(len(rows)) - discount * moves, gain).mean()
+
+
+def test_a_policy_chosen_on_normal_rewards_is_not_promised_its_luck():
+    """Without pooling, the means of lucky rows are believed: half of these promises break."""
+    delta, trials, broken = 0.2, 40, 0
+    for seed in range(trials):
+        random = rng(seed)
+        model, log = garnet_log(random, 20, lambda mean, g=random: g.normal(mean, 2.0))
+        counts = sf.read_transitions(log, rewards="normal").on_support("observed")
+        mdp = counts.to_mdp(discount=0.8, prior=3.0)
+        posterior = sf.DirichletPosterior(counts, prior=3.0)
+        result = sf.optimize(posterior, mdp, delta=delta, draws=500, rng=random)
+        broken += result.certificate.lower_bound > true_return(model, result.policy, 0.8)
+    assert broken <= stats.binom.isf(0.01, trials, delta)
+
+
+def test_rare_catastrophes_in_a_declared_range_never_break_a_promise():
+    """A loss of 200 in one of 200 steps, which most transitions of the log never showed."""
+    trials, broken = 20, 0
+    for seed in range(trials):
+        random = rng(seed)
+        model, log = garnet_log(
+            random, 20, lambda mean, g=random: np.where(g.random(len(mean)) < 0.005, -200.0, 1.0)
+        )
+        model = (*model[:2], np.full_like(model[2], 0.995 - 200 * 0.005))
+        counts = sf.read_transitions(log, reward_range=(-200.0, 1.0)).on_support("observed")
+        mdp = counts.to_mdp(discount=0.8, prior=3.0)
+        posterior = sf.DirichletPosterior(counts, prior=3.0)
+        result = sf.optimize(posterior, mdp, delta=0.05, draws=200, rng=random)
+        broken += result.certificate.lower_bound > true_return(model, result.policy, 0.8)
+    assert broken <= stats.binom.isf(0.01, trials, 0.05)
+
+
+def test_a_declared_range_leaves_no_reward_to_a_pattern():
+    """Rewards that are uncertain follow no pattern exactly: unseen ones are not filled by it."""
+    state, after = (i.ravel() for i in np.indices((6, 6)))
+    log = {"state": state, "action": np.zeros(36, int), "next_state": after,
+           "reward": 2.0 * state + 3.0 * after}  # fmt: skip
+    log = {name: column[:-1] for name, column in log.items()}  # the best transition is not seen
+    filled = sf.read_transitions(log).on_support("all")
+    assert filled.reward_mean[-1] == 25.0
+    declared = sf.read_transitions(log, reward_range=(-50.0, 25.0)).on_support("all")
+    assert declared.reward_mean[-1] == 0.0

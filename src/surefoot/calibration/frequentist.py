@@ -103,6 +103,12 @@ def frequentist_set(
         raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
+    if counts.unseen is not None and kind != "clopper_pearson":
+        raise ValueError(
+            f"kind={kind!r} needs the successors of every row: what was never seen is a set chosen "
+            "by the data. Declare them (support=FILE), or use kind='clopper_pearson', which bounds "
+            "their mass."
+        )
     _check_counts(counts, mdp, centred=kind != "clopper_pearson")
     known = mdp.uncertain_rows & (counts.visits > 0)
     promised = mdp.uncertain_rows if policy is None else mdp.uncertain_rows & _played(mdp, policy)
@@ -278,10 +284,35 @@ def _box(mdp: MDP, counts: Counts, samples: Floats, level: Floats) -> AmbiguityS
     tried = samples[rows] > 0
     hits = np.where(tried, counts.count, 0)
     sides = np.exp(level - np.log(2.0 * np.diff(mdp.row_start)))
+    if counts.unseen is not None:
+        # Which successors a row lists was read off these data: any state might have been one.
+        sides = np.exp(level - np.log(4.0 * mdp.num_states))
     low, high = clopper_pearson(hits, samples[rows], sides[rows])
+    if counts.unseen is not None:
+        new = (counts.successor == counts.unseen) & tried
+        once = np.add.reduceat(counts.count == 1, mdp.row_start[:-1])
+        high[new] = missing_mass(once, samples, level - np.log(2.0))[rows][new]
     single = ~mdp.uncertain_rows[rows]
     low[single] = high[single] = 1.0
     return AmbiguitySet(mdp=mdp, norm="box", lower=low, upper=high)
+
+
+def missing_mass(once: Any, samples: Any, log_level: Any) -> Floats:
+    """Return how much probability successors never seen have at most.
+
+    With probability ``1 - level`` the missing mass of ``n`` independent samples is at most
+    ``n_1/n + (2 sqrt 2 + sqrt 3) sqrt(log(3/level)/n)``, ``n_1`` the number of successors seen once
+    (McAllester and Schapire 2000). A set of unseen successors is chosen by the data, so that no
+    interval for a fixed set will do.
+
+    Examples
+    --------
+    >>> missing_mass(np.array([2, 2]), np.array([20.0, 1e6]), np.log(0.01)).round(4).tolist()
+    [1.0, 0.0109]
+    """
+    n = np.maximum(np.asarray(samples, dtype=np.float64), 1.0)
+    off = (2 * np.sqrt(2.0) + np.sqrt(3.0)) * np.sqrt((np.log(3.0) - log_level) / n)
+    return np.asarray(np.minimum(1.0, np.asarray(once) / n + off))
 
 
 def _findings(

@@ -176,6 +176,7 @@ class Certificate(Shown):
         claim = sentences.promise(
             self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
             unit=self.unit, horizon=self.horizon,
+            unseen=self.has("unseen_learned") or self.has("unseen_no_worse"),
         )  # fmt: skip
         own = [found for found in self.findings if found.code != OF_THE_GAIN]
         said = sentences.surely(self.delta, self.basis, own, claim)

@@ -76,9 +76,12 @@ def not_certified(failures: Iterable[str], said: str) -> str:
 
 def promise(
     lower: float, upper: float, *, scope: str, objective: str, unit: str | None = None,
-    horizon: int | None = None,
+    horizon: int | None = None, unseen: bool = False,
 ) -> str:  # fmt: skip
     """Return what a policy is promised, and what could at best be promised.
+
+    ``unseen``: part of the model stands for what was never observed. That it is no worse supports
+    the promise alone; the limit takes it as the model does, and says so.
 
     Examples
     --------
@@ -98,7 +101,8 @@ def promise(
     )
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return claim
-    return f"{claim}; {scope} can be promised {more} than {best}"
+    as_modelled = "taking the unseen as the model does, " if unseen else ""
+    return f"{claim}; {as_modelled}{scope} can be promised {more} than {best}"
 
 
 def difference(

@@ -1,26 +1,27 @@
 """How sure a mean reward is: laws for a Bayesian, intervals for a frequentist.
 
-Only entries that were seen, whose reward was not given, and whose action showed different rewards
-for one and the same transition are uncertain; all others are taken as they are.
+Only entries that were seen and whose reward was not given are uncertain. Where a range of rewards
+is declared, all of them are, because one reward seen n times is no proof that there is no other.
+Without one, they are where their action showed different rewards for one and the same transition;
+all others are taken as they are.
 
 ``"normal"``: rewards of one action scatter normally around the mean of their transition, all with
-the same variance. With the prior 1/variance the variance has a scaled inverse chi-square posterior
-and each mean a normal one around what was seen (Gelman et al., Bayesian Data Analysis, 3.2).
+the same variance. Draws pool the means of an action (`surefoot.posterior.pooled_rewards`);
+intervals are Student's.
 
-``"bounded"``: rewards lie in a known range. Draws come from the Beta law whose quantiles are the
-Clopper-Pearson lower bounds of a success rate, each reward counted as that part of a success that
-it has of the range: never higher than with a uniform prior. Intervals are Hoeffding's.
+``"bounded"``: rewards lie in a known range. Draws come from `bounded_law`, a law with one more
+reward than was seen, at the low end of the range; intervals are Hoeffding's.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot.data.counts import Counts
-from surefoot.data.rewards import GivenRewards
+from surefoot.data.rewards import GivenRewards, range_declared
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
@@ -36,11 +37,13 @@ def uncertain_rewards(counts: Counts) -> NDArray[np.bool_]:
     ...        "reward": [1.0, 2.0, 5.0]}
     >>> uncertain_rewards(read_transitions(log)).tolist()
     [True, False]
+    >>> uncertain_rewards(read_transitions(log, reward_range=(0.0, 10.0))).tolist()
+    [True, True]
     """
     if counts.reward_model == "fixed" or counts.reward_var is None:
         return np.zeros(counts.num_entries, dtype=np.bool_)
     action = counts.entry_action
-    noisy = np.zeros(counts.num_actions, dtype=np.bool_)
+    noisy = np.full(counts.num_actions, range_declared(counts))
     noisy[action[counts.reward_var > 0]] = True
     uncertain: NDArray[np.bool_] = noisy[action] & (counts.count > 0)
     if counts.given is not None:
@@ -86,7 +89,7 @@ def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
     >>> counts = read_transitions(log, reward_range=(0.0, 10.0))
     >>> low, high = mean_reward_interval(counts, 0.05)
     >>> low.tolist(), high.tolist()
-    ([0.0, 5.0], [10.0, 5.0])
+    ([0.0, 0.0], [10.0, 10.0])
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
@@ -162,9 +165,52 @@ def reward_bounds(counts: Counts) -> tuple[float, float]:
     return float(np.nanmin(counts.reward_low)), float(np.nanmax(counts.reward_high))
 
 
+class BoundedLaw(NamedTuple):
+    """``lowest + width Beta(successes, failures)`` for every entry; no success means the lowest."""
+
+    lowest: float
+    width: Floats
+    successes: Floats
+    failures: Floats
+
+
+def bounded_law(counts: Counts) -> BoundedLaw:
+    """Return the law of every uncertain mean reward in a range.
+
+    Gaffke (2005) gives the n rewards seen, and one more at the low end, random weights from
+    Dirichlet(1, ..., 1): a lower quantile of the weighted mean is a lower confidence bound. Counts
+    keep mean and variance only. Of all rewards with these two, those that are either the lowest or
+    ``width`` above it reach furthest down (the third moment is least), and their law is a Beta,
+    with the very mean and variance of Gaffke's. No upper end of the range is needed.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0, 0, 1], "action": [0, 0, 1], "next_state": [1, 1, 0],
+    ...        "reward": [0.0, 4.0, 3.0]}
+    >>> law = bounded_law(read_transitions(log, reward_range=(0.0, 10.0)))
+    >>> law.width.tolist(), law.successes.tolist(), law.failures.tolist()
+    ([4.0, 3.0], [1.0, 1.0], [2.0, 1.0])
+    """
+    low, high = reward_bounds(counts)
+    which = uncertain_rewards(counts)
+    size = np.where(which, counts.count, 0).astype(np.float64)
+    # A mean may leave the range by a rounding.
+    above = np.clip(np.where(which, mean_rewards(counts), low) - low, 0.0, high - low)
+    widest = above * (high - low - above)
+    spread = np.where(np.isnan(_variance(counts)), widest, _variance(counts))
+    spread = np.where(size > 1, spread * (size - 1) / np.maximum(size, 1.0), 0.0)
+    some = above > 0
+    width = above + np.divide(
+        np.minimum(spread, widest), above, out=np.zeros_like(above), where=some
+    )
+    share = np.divide(above, width, out=np.zeros_like(above), where=some)
+    return BoundedLaw(low, width, size * share, size * (1.0 - share) + 1.0)
+
+
 def pooled_variance(counts: Counts) -> tuple[Floats, Floats]:
     """Return, per action, the variance within transitions and its degrees of freedom."""
-    counted = (counts.count > 1) & ~np.isnan(_variance(counts))
+    counted = uncertain_rewards(counts) & (counts.count > 1) & ~np.isnan(_variance(counts))
     freedom = np.zeros(counts.num_actions)
     square = np.zeros(counts.num_actions)
     action = counts.entry_action[counted]

@@ -222,3 +222,8 @@ def lowest(counts: Any) -> float | None:
     if len(values) == 0:
         return None
     return float(min(values.min(), 0.0) if counts.is_terminal.any() else values.min())
+
+
+def range_declared(counts: Any) -> bool:
+    """Tell whether a declared range makes every mean reward uncertain that was not given."""
+    return counts.reward_model == "bounded" and counts.reward_range is not None

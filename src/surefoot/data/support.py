@@ -313,6 +313,8 @@ def _rewards(
     _fill_additive(counts, listed, mean, variance, ~loop & ~foreign)
     empty = np.isnan(mean) & ~loop
     lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
+    if counts.reward_range is not None:  # what was never seen may bring the least there is
+        lowest = np.full_like(lowest, min(counts.reward_range[0], floor))
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
     return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
@@ -323,10 +325,11 @@ def _fill_additive(
 ) -> None:
     """Give unseen entries the rewards that the log's own pattern names, where it has one.
 
-    Only rewards that never varied within a transition can follow a pattern exactly.
+    Only rewards that never varied within a transition can follow a pattern exactly, and only where
+    no range is declared that makes them uncertain.
     """
     seen = ~np.isnan(mean) & possible
-    if not np.all(np.nan_to_num(variance[seen]) == 0.0):
+    if rewards.range_declared(counts) or not np.all(np.nan_to_num(variance[seen]) == 0.0):
         return
     key = listed.state * counts.num_actions + listed.action
     rows, row = np.unique(key, return_inverse=True)

@@ -70,9 +70,10 @@ def read_transitions(
         ``"error"``, or ``"drop"``: rows that lack a value are left out, counted and shown.
     rewards
         How sure mean rewards are: ``"fixed"``, ``"normal"`` or ``"bounded"``. None: fixed where no
-        transition shows two different rewards, else bounded.
+        transition shows two different rewards and no range is given, else bounded.
     reward_range
-        The lowest and highest reward possible, for ``"bounded"``; None: the range seen.
+        The lowest and highest reward possible, for ``"bounded"``: every mean reward is uncertain
+        within it. None: the range seen, for transitions of actions whose rewards varied.
     labels
         ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
         gives integers, any other exact text. ``"text"``: always text.
@@ -148,7 +149,8 @@ def _with_model(
     """Record how sure the mean rewards are, and check a given range."""
     if not counts.has_rewards:
         return counts
-    chosen = model or (DEFAULT_REWARD_MODEL if counts.rewards_vary else "fixed")
+    doubtful = counts.rewards_vary or reward_range is not None
+    chosen = model or (DEFAULT_REWARD_MODEL if doubtful else "fixed")
     if reward_range is not None and counts.reward_low is not None:
         low, high = float(np.nanmin(counts.reward_low)), float(np.nanmax(counts.reward_high))  # type: ignore[arg-type]
         if low < reward_range[0] or high > reward_range[1]:

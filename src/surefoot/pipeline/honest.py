@@ -21,8 +21,6 @@ from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.settings import Settings
 
-PARTS = "parts.npz"
-"""The file of a run folder that keeps the parts of its log: counts and sums."""
 CHOOSING = np.arange(NUM_BUCKETS // 2)
 CERTIFYING = np.arange(NUM_BUCKETS // 2, NUM_BUCKETS)
 

@@ -8,8 +8,8 @@ import numpy as np
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.folder import FILES
-from surefoot.pipeline.honest import PARTS, certifying_model, load_parts
+from surefoot.pipeline.folder import FILES, PARTS
+from surefoot.pipeline.honest import certifying_model, load_parts
 from surefoot.pipeline.manifest import NAME, Manifest, read_manifest, settings_of
 from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.reporting import write_report

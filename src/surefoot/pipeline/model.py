@@ -159,6 +159,12 @@ def place(settings: Settings, counts: Counts) -> Counts:
     learned = settings.prior is None and settings.basis == "bayesian"
     if support is None and learned and not counts.declared:
         support = LEARNED
+    elif settings.basis == "frequentist" and support in ("observed", "action"):
+        raise ValueError(
+            f"support={support!r} is read off the log, and no frequentist bound holds for it. Name "
+            "a file that lists the successors, or leave it out: then the mass of what was never "
+            "seen is bounded too."
+        )
     elif support == LEARNED and not learned:
         raise ValueError(
             "support='learned' goes with a learned prior. Leave out prior= and basis=, or choose "

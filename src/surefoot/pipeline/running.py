@@ -18,8 +18,8 @@ from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
-from surefoot.pipeline.folder import FOUND, building, check_free, check_is_run, keep, kept
-from surefoot.pipeline.honest import PARTS, certifying_model, save_parts
+from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
+from surefoot.pipeline.honest import certifying_model, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log

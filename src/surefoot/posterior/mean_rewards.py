@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import (
+    BoundedLaw,
+    bounded_law,
     mean_rewards,
-    pooled_variance,
-    reward_bounds,
     uncertain_rewards,
 )
 from surefoot.posterior.dirichlet import WORTH_A_THREAD, Key
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS, dirichlet_rows, prepare
 from surefoot.posterior.normal_kernels import normal_columns
+from surefoot.posterior.pooled_rewards import PooledRewards, pool_rewards
 from surefoot.posterior.protocol import check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints
 
@@ -73,8 +74,8 @@ class MeanRewards:
     def _bounded(
         self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
     ) -> None:
-        """Write ``low + (high - low) Beta(S, F + 1)``; S = 0 means the lowest reward."""
-        low, high = reward_bounds(self.counts)
+        """Write ``lowest + width Beta(successes, failures)``; no success means the lowest."""
+        law = self._law
         shape, d, c, start, logarithmic = self._gammas
 
         def fill(part: Ints) -> None:
@@ -85,48 +86,46 @@ class MeanRewards:
             )  # fmt: skip
             share = pair[:, ::2]
             share[:, shape[2 * entries[part]] == 0.0] = 0.0
-            out[:, columns[part]] = low + (high - low) * share
+            out[:, columns[part]] = law.lowest + law.width[entries[part]] * share
 
         _on_threads(fill, len(columns), 2 * (last - begin) * len(columns))
 
     @cached_property
+    def _law(self) -> BoundedLaw:
+        return bounded_law(self.counts)
+
+    @cached_property
     def _gammas(self) -> tuple[Floats, Floats, Floats, Ints, NDArray[np.bool_]]:
         """Successes and failures of every entry, as rows of two for the Dirichlet kernel."""
-        low, high = reward_bounds(self.counts)
-        size = np.where(self.uncertain, self.counts.count, 0).astype(np.float64)
-        # A mean may leave the range by a rounding.
-        share = np.where(self.uncertain, (self.mean - low) / (high - low), 0.0)
-        success = np.clip(size * share, 0.0, size)
-        shape = np.column_stack((success, size - success + 1.0)).ravel()
+        shape = np.column_stack((self._law.successes, self._law.failures)).ravel()
         d, c = np.empty_like(shape), np.empty_like(shape)
         prepare(shape, d, c, len(shape))
-        return shape, d, c, 2 * np.arange(len(size) + 1), np.zeros(len(size), dtype=np.bool_)
+        size = len(self.mean)
+        return shape, d, c, 2 * np.arange(size + 1), np.zeros(size, dtype=np.bool_)
 
     def _normal(
         self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
     ) -> None:
-        """Add the spread of each action's drawn variance times a normal variate."""
+        """Pull each mean towards the drawn mean of its row, and add what is left of doubt."""
+        rows, row = np.unique(self.counts.entry_row[entries], return_inverse=True)
         action = self.counts.entry_action[entries]
-        size = np.sqrt(self.counts.count[entries].astype(np.float64))
-        deviation = self._deviations(key, begin, last)
+        size = self.counts.count[entries].astype(np.float64)
+        common = self._pooled.common(key, begin, last)
+        row_mean = self._pooled.rows(key, begin, last, common, rows)
 
         def fill(part: Ints) -> None:
             normal = np.empty((last - begin, len(part)))
             normal_columns(entries[part], np.arange(len(part)), *key, begin, last, normal)
-            out[:, columns[part]] += deviation[:, action[part]] / size[part] * normal
+            seen, within = self.mean[entries[part]], common.within[:, action[part]]
+            pull = 1.0 / (1.0 + size[part] * within)
+            spread = common.sigma[:, action[part]] * np.sqrt(within * pull)
+            out[:, columns[part]] = seen + pull * (row_mean[:, row[part]] - seen) + spread * normal
 
         _on_threads(fill, len(columns), (last - begin) * len(columns))
 
-    def _deviations(self, key: Key, begin: int, last: int) -> Floats:
-        """Return ``(n, A)`` draws of the standard deviation of an action's rewards."""
-        variance, freedom = pooled_variance(self.counts)
-        chi = np.empty((last - begin, len(freedom)))
-        for start in range(begin, last, BLOCK_DRAWS):
-            rng = np.random.default_rng([*map(int, key), start // BLOCK_DRAWS])
-            block = rng.chisquare(freedom, size=(BLOCK_DRAWS, len(freedom)))
-            part = chi[start - begin : start - begin + BLOCK_DRAWS]
-            part[:] = block[: len(part)]
-        return np.sqrt(freedom * variance / chi)
+    @cached_property
+    def _pooled(self) -> PooledRewards:
+        return pool_rewards(self.counts)
 
 
 def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Floats:

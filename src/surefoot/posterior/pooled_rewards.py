@@ -1,0 +1,200 @@
+"""Normal mean rewards that know of each other: rows of one action are alike, and so are entries.
+
+A search prefers rows that were lucky. Where the means of an action scatter little, one far from
+the others is mostly luck, and its law must say so. For entry ``e`` of row ``r`` of one action, seen
+``n_e`` times with mean ``x_e``::
+
+    x_e ~ N(mean_e, sigma^2 / n_e)
+    mean_e ~ N(row_r, within sigma^2)
+    row_r ~ N(level, between sigma^2)
+
+with flat priors of level, log sigma and, on a grid, the logarithms of the two ratios. Given the
+ratios all else is conjugate. So a draw takes a pair of ratios by its exact weight, then sigma,
+level, rows and means: draws are independent, there is no chain.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.data.counts import Counts
+from surefoot.data.reward_uncertainty import mean_rewards, pooled_variance, uncertain_rewards
+from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
+from surefoot.posterior.normal_kernels import normal_columns
+from surefoot.posterior.rows import Floats, Ints
+
+GRID = 27
+"""Values tried of each ratio, evenly spaced in their logarithm."""
+LEAST_RATIO = 1e-4
+MOST_RATIO = 1e4
+"""Where the grid ends, unless the means seen scatter more than that."""
+
+
+class Common(NamedTuple):
+    """Draws ``(n, A)`` of what the entries of an action share; ``place`` is that of ``within``."""
+
+    place: Ints
+    within: Floats
+    between: Floats
+    sigma: Floats
+    level: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PooledRewards:
+    """What the entries of each row and each action say together.
+
+    Attributes
+    ----------
+    row_action, num_entries
+        The action of each row; how many streams the entries take.
+    ratio
+        ``(A, G)``; the grid of both ratios.
+    row_mean, row_precision
+        ``(G, R)``; a row's mean and its precision times sigma^2, for each ``within``.
+    cumulative
+        ``(A, G^2)``; posterior probabilities of pairs of ratios, summed up.
+    level, precision, square
+        ``(A, G^2)``; given a pair, ``level ~ N(level, sigma^2 / precision)`` and
+        ``sigma^2 = square / chi-square(freedom)``.
+    freedom
+        ``(A,)``.
+    """
+
+    row_action: Ints
+    num_entries: int
+    ratio: Floats
+    row_mean: Floats
+    row_precision: Floats
+    cumulative: Floats
+    level: Floats
+    precision: Floats
+    square: Floats
+    freedom: Floats
+
+    def common(self, key: Key, begin: int, last: int) -> Common:
+        """Draw what entries share, draws ``begin`` to ``last - 1``; ``begin`` starts a block."""
+        blocks = range(begin // BLOCK_DRAWS, -(-last // BLOCK_DRAWS))
+        uniform, chi, normal = (
+            np.concatenate(part)[: last - begin]
+            for part in zip(*(self._variates(key, block) for block in blocks), strict=True)
+        )
+        actions = np.arange(len(self.freedom))
+        pair = np.stack(
+            [np.searchsorted(self.cumulative[a, :-1], uniform[:, a]) for a in actions], 1
+        )
+        sigma = np.sqrt(self.square[actions, pair] / chi)
+        level = self.level[actions, pair] + sigma / np.sqrt(self.precision[actions, pair]) * normal
+        place = pair // GRID
+        return Common(
+            place, self.ratio[actions, place], self.ratio[actions, pair % GRID], sigma, level
+        )
+
+    def rows(self, key: Key, begin: int, last: int, common: Common, rows: Ints) -> Floats:
+        """Draw the means of some rows; their streams come after those of all entries."""
+        normal = np.empty((last - begin, len(rows)))
+        normal_columns(self.num_entries + rows, np.arange(len(rows)), *key, begin, last, normal)
+        action = self.row_action[rows]
+        place, between = common.place[:, action], common.between[:, action]
+        mean = self.row_mean[place, rows]
+        pull = 1.0 / (1.0 + between * self.row_precision[place, rows])
+        spread = common.sigma[:, action] * np.sqrt(between * pull)
+        return np.asarray(mean + pull * (common.level[:, action] - mean) + spread * normal)
+
+    def _variates(self, key: Key, block: int) -> tuple[Floats, Floats, Floats]:
+        rng = np.random.default_rng([*map(int, key), block])
+        size = (BLOCK_DRAWS, len(self.freedom))
+        return rng.random(size), rng.chisquare(self.freedom, size), rng.standard_normal(size)
+
+
+class _Rows(NamedTuple):
+    """Rows that have uncertain entries, for one ``within``: what is left when means are summed out.
+
+    ``apart`` is the weighted square of entries around their row, ``log_weight`` the logarithm of
+    the normalising constants, sigma aside.
+    """
+
+    mean: Floats
+    precision: Floats
+    apart: Floats
+    log_weight: Floats
+
+
+class _Actions(NamedTuple):
+    """The same for actions, when rows are summed out too: ``(A, G)``, one column a ``between``."""
+
+    level: Floats
+    precision: Floats
+    apart: Floats
+    log_weight: Floats
+
+
+def pool_rewards(counts: Counts) -> PooledRewards:
+    """Return what the uncertain entries say together. O(GRID entries + GRID^2 rows)."""
+    which = np.flatnonzero(uncertain_rewards(counts))
+    used, row = np.unique(counts.entry_row[which], return_inverse=True)
+    action = counts.row_action[used]
+    size, means = counts.count[which].astype(np.float64), mean_rewards(counts)[which]
+    variance, freedom = pooled_variance(counts)
+    ratio = _grid(action[row], means, variance)
+    rows = [_sum_out_entries(row, size, means, ratio[action, j][row]) for j in range(GRID)]
+    pairs = [_sum_out_rows(action, part, ratio) for part in rows]
+    level, precision, apart, log_weight = (
+        np.concatenate(part, axis=1) for part in zip(*pairs, strict=True)
+    )
+    square = (freedom * variance)[:, None] + apart
+    # An action without uncertain entries takes part in no draw; 1 keeps its arithmetic harmless.
+    square[square <= 0] = 1.0
+    number = np.bincount(action[row], minlength=counts.num_actions)
+    freedom = freedom + np.maximum(number - 1, 0)
+    log_weight -= 0.5 * freedom[:, None] * np.log(square)
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    cumulative = np.cumsum(weight, axis=1)
+    row_mean, row_precision = np.zeros((2, GRID, counts.num_rows))
+    row_mean[:, used] = [part.mean for part in rows]
+    row_precision[:, used] = [part.precision for part in rows]
+    return PooledRewards(
+        row_action=counts.row_action, num_entries=counts.num_entries, ratio=ratio,
+        row_mean=row_mean, row_precision=row_precision,
+        cumulative=cumulative / cumulative[:, -1:], level=level, precision=precision,
+        square=square, freedom=freedom,
+    )  # fmt: skip
+
+
+def _sum_out_entries(row: Ints, size: Floats, means: Floats, within: Floats) -> _Rows:
+    def sums(values: Floats) -> Floats:
+        return np.bincount(row, values).astype(np.float64)
+
+    share = 1.0 / (within + 1.0 / size)
+    precision = sums(share)
+    mean = sums(share * means) / precision
+    apart = sums(share * (means - mean[row]) ** 2)
+    return _Rows(mean, precision, apart, 0.5 * (sums(np.log(share)) - np.log(precision)))
+
+
+def _sum_out_rows(action: Ints, rows: _Rows, between: Floats) -> _Actions:
+    def sums(values: Floats) -> Floats:
+        out = np.zeros(between.shape)
+        np.add.at(out, action, values)
+        return out
+
+    share = 1.0 / (between[action] + 1.0 / rows.precision[:, None])
+    precision = sums(share)
+    precision[precision <= 0] = 1.0
+    mean = rows.mean[:, None]
+    level = sums(share * mean) / precision
+    apart = sums(share * (mean - level[action]) ** 2 + rows.apart[:, None])
+    log_weight = sums(0.5 * np.log(share) + rows.log_weight[:, None]) - 0.5 * np.log(precision)
+    return _Actions(level, precision, apart, log_weight)
+
+
+def _grid(action: Ints, means: Floats, variance: Floats) -> Floats:
+    """Return ``(A, G)`` ratios, far enough up for means that scatter as those seen."""
+    low, high = np.full((2, len(variance)), np.nan)
+    np.fmin.at(low, action, means)
+    np.fmax.at(high, action, means)
+    reach = np.nan_to_num(high - low) ** 2
+    most = np.divide(reach, variance, out=np.zeros_like(reach), where=variance > 0)
+    return np.geomspace(LEAST_RATIO, np.maximum(MOST_RATIO, 100.0 * most), GRID, axis=1)
