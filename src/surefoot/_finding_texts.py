@@ -10,7 +10,8 @@ from typing import Any
 
 from surefoot import _log_texts  # noqa: F401  (registers the words about logs)
 from surefoot._display import number_of
-from surefoot._finding_codes import TEXTS, says, worst_words
+from surefoot._finding_codes import TEXTS as TEXTS
+from surefoot._finding_codes import says, worst_words
 
 
 def render(code: str, values: Mapping[str, Any]) -> str:

@@ -4,12 +4,21 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from surefoot.studies.zoo import methods
-from surefoot.studies.zoo.__main__ import main
+from surefoot.studies.zoo import counting, methods
 from surefoot.studies.zoo.catalogue import DEVELOPMENT, TEST, make_world
 from surefoot.studies.zoo.cells import CELLS, Cell, find_cells, make_log
 from surefoot.studies.zoo.claims import Claim, Sentence, facts_of, judge
-from surefoot.studies.zoo.counting import FILE, Job, Record, count, jobs_of, read_records
+from surefoot.studies.zoo.code_version import code_version, source_hash
+from surefoot.studies.zoo.counting import (
+    Job,
+    Record,
+    count,
+    jobs_of,
+    other_files,
+    play,
+    read_records,
+    records_file,
+)
 from surefoot.studies.zoo.logs import greedy_shares, random_shares, trajectories
 from surefoot.studies.zoo.table import SURE, Line, holm, markdown, tabulate
 from surefoot.studies.zoo.truth import Choice, earned, earned_in, optimum
@@ -97,12 +106,15 @@ class Fake:
     def __init__(self, rate, withheld=0.0):
         self.rate, self.withheld, self.calls = rate, withheld, 0
 
-    def __call__(self, columns, facts, delta, rng):
+    def __call__(self, columns, facts, deltas, rng):
         self.calls += 1
-        false, silent = rng.random(2) < (self.rate, self.withheld)
         subject = Choice(states=(), actions=(), policy=np.zeros((0, 0)))
-        value = None if silent else 10.0 if false else -10.0
-        return [Claim(kind="promise", value=value, delta=delta, subject=subject)]
+        claims = []
+        for delta in deltas:
+            false, silent = rng.random(2) < (self.rate, self.withheld)
+            value = None if silent else 10.0 if false else -10.0
+            claims.append(Claim(kind="promise", value=value, delta=delta, subject=subject))
+        return claims
 
 
 @pytest.fixture
@@ -121,18 +133,20 @@ JOBS = jobs_of(find_cells(None, ["survival-greedy"]), ["fake"], 60, seed=0)
 def test_counting_resumes_where_it_was_interrupted(tmp_path, fake):
     method = fake(0.5)
     whole = count(JOBS[:6], tmp_path)
-    assert method.calls == 2 * 6
-    file = tmp_path / FILE
+    assert method.calls == 6
+    file = records_file(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
+    assert [r.job for r in read_records(tmp_path)] == JOBS[:5]
     again = count(JOBS[:8], tmp_path)
-    assert method.calls == 2 * (6 + 3)
+    assert method.calls == 6 + 3
     assert [r.sentences for r in again[:6]] == [r.sentences for r in whole]
     assert {r.job for r in read_records(tmp_path)} == set(JOBS[:8])
 
 
 def test_records_survive_the_file():
     record = Record(
-        job=Job("lake4-tries", 3, "0.1", 0), optimum=1.5, behaviour=-np.inf, seconds=0.1,
+        job=Job("lake4-tries", 3, "0.1", 0), code="1a2b", optimum=1.5, behaviour=-np.inf,
+        seconds=0.1,
         sentences=(judge(claim(None), WORLD, LOG), judge(claim(0.1), WORLD, LOG)),
     )  # fmt: skip
     assert Record.from_json(record.to_json()) == record
@@ -145,35 +159,89 @@ def test_processes_find_the_same(tmp_path):
     assert [r.sentences for r in alone] == [r.sentences for r in together]
 
 
-@pytest.mark.parametrize(("rate", "code"), [(0.0, 0), (0.5, 3)])
-def test_the_command_says_whether_sentences_hold(tmp_path, fake, capsys, rate, code):
-    fake(rate)
-    options = ["--cells", "survival-greedy", "--methods", "fake", "--replications", "60"]
-    assert main([*options, "--out", str(tmp_path)]) == code
-    shown = capsys.readouterr().out
-    assert ("**NO**" in shown) == (code == 3)
-    assert "600 episodes, greedy 0.2" in shown
-    assert (tmp_path / "table.md").read_text(encoding="utf-8") == shown
+def test_numbers_of_other_code_are_never_counted(tmp_path, fake, monkeypatch):
+    method = fake(0.5)
+    count(JOBS[:3], tmp_path)
+    old = records_file(tmp_path)
+    monkeypatch.setattr(counting, "code_version", lambda: "0123456789ab")
+    assert read_records(tmp_path) == []
+    assert other_files(tmp_path) == [old]
+    again = count(JOBS[:3], tmp_path)
+    assert method.calls == 6
+    assert {record.code for record in again} == {"0123456789ab"}
+    records_file(tmp_path).write_bytes(old.read_bytes())
+    with pytest.raises(ValueError, match=f"made by code {code_version()}, and this is 0123456789"):
+        count(JOBS[:3], tmp_path)
 
 
-def test_the_command_refuses_cells_of_the_other_half(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        main(["--cells", "machine-tries", "--out", str(tmp_path)])
-    assert "there is no cell 'machine-tries'" in capsys.readouterr().err
+def test_the_version_of_the_code_follows_source_and_tables(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "commands").mkdir()
+    (tmp_path / "model" / "mdp.py").write_text("one = 1", encoding="utf-8")
+    found = [source_hash(tmp_path)]
+    for name in ("model/mdp.py", "model/table.npz", "commands/words.py", "model/notes.md"):
+        (tmp_path / name).write_text("two = 2", encoding="utf-8")
+        found.append(source_hash(tmp_path))
+    assert len(set(found)) == 3
+    assert found[2:] == [found[2]] * 3
 
 
-def test_withheld_sentences_count_among_the_trials(tmp_path, fake):
-    fake(1.0, withheld=0.9)
+def test_withheld_sentences_are_no_trials(tmp_path, fake):
+    fake(1.0, withheld=0.7)
     lines = tabulate(count(JOBS, tmp_path))
-    assert all(line.broken + line.withheld == line.trials == 60 for line in lines)
+    assert all(line.broken == line.trials == 60 - line.withheld < 30 for line in lines)
     assert all(line.claimed == 10.0 for line in lines)
+    assert not any(line.holds for line in lines)
+    fake(1.0, withheld=1.0)
+    lines = tabulate(count(JOBS, tmp_path / "silent"))
+    assert [line.row[-1] for line in lines] == ["not said"] * 2
+    assert all(line.holds and line.facts["claimed"] is None for line in lines)
 
 
-def line(broken, trials=400, level=0.05, exempt=False):
+def test_exempt_sentences_do_not_excuse_others():
+    def record(turn, exempt):
+        told = judge(claim(10.0, exempt=exempt), WORLD, LOG)
+        job = Job("survival-greedy", turn, "fake", 0)
+        return Record(job=job, code="", optimum=0, behaviour=0, seconds=0, sentences=(told,))
+
+    (mixed,) = tabulate([record(turn, turn >= 10) for turn in range(40)])
+    assert (mixed.trials, mixed.broken, mixed.exempt, mixed.holds) == (10, 10, 30, False)
+    assert mixed.row[-1] == "**NO** (30 exempt)"
+    (shown,) = tabulate([record(turn, True) for turn in range(40)])
+    assert (shown.trials, shown.broken, shown.row[-1], shown.holds) == (40, 40, "exempt", True)
+
+
+def test_methods_are_judged_apart():
+    def records(method, broken):
+        told = [judge(claim(10.0 if turn < broken else -10.0), WORLD, LOG) for turn in range(400)]
+        return [
+            Record(job=Job("survival-greedy", turn, method, 0), code="", optimum=0, behaviour=0,
+                   seconds=0, sentences=(one,))
+            for turn, one in enumerate(told)
+        ]  # fmt: skip
+
+    close = next(k for k in range(400) if SURE / 2 < binom.sf(k - 1, 400, 0.05) <= SURE)
+    lines = tabulate([*records("one", close), *records("other", 0)])
+    assert [line.holds for line in lines] == [False, True]
+
+
+def test_a_world_of_ones_own_is_judged(fake):
+    fake(0.0)
+    cell = Cell(name="mine", world="my survival", behaviour="random", size=5)
+    records = [play(Job(cell.name, turn, "fake", 0), cell, WORLD) for turn in range(2)]
+    lines = tabulate(records, [cell])
+    assert [(line.cell.world, line.trials, line.broken) for line in lines] == [
+        ("my survival", 2, 0)
+    ] * 2
+    with pytest.raises(ValueError, match="always the same world"):
+        Cell(name="mine", world="my survival", behaviour="random", size=5, fresh=True)
+
+
+def line(broken, trials=400, level=0.05, judged=True):
     return Line(
         cell=CELLS[0], method="m", kind="promise", delta=0.05, level=level, trials=trials,
-        broken=broken, withheld=0, claimed=0.0, truth=0.0, optimum=0.0, open_share=0.0,
-        exempt=exempt,
+        broken=broken, withheld=0, exempt=0, judged=judged, claimed=0.0, truth=0.0, optimum=0.0,
+        open_share=0.0,
     )  # fmt: skip
 
 
@@ -182,8 +250,8 @@ def test_holm_rejects_step_by_step():
     close = next(k for k in range(400) if SURE / 2 < binom.sf(k - 1, 400, 0.05) <= SURE)
     assert [made.holds for made in holm([line(close), line(0)])] == [True, True]
     assert [made.holds for made in holm([line(close), line(200)])] == [False, False]
-    assert [made.holds for made in holm([line(close), line(200, exempt=True)])] == [False, True]
-    assert all(made.holds for made in holm([line(300, exempt=True)]))
+    assert [made.holds for made in holm([line(close), line(200, judged=False)])] == [False, True]
+    assert all(made.holds for made in holm([line(300, judged=False)]))
     assert holm([]) == []
 
 
@@ -207,7 +275,7 @@ def test_version_0_1_says_all_its_sentences(name):
     world = make_world(cell.world)
     log = make_log(cell, world, np.random.default_rng(1))
     facts = facts_of(world, log, declared=cell.declared)
-    claims = methods.version_0_1(log.columns, facts, 0.2, np.random.default_rng(2))
+    claims = methods.version_0_1(log.columns, facts, [0.2], np.random.default_rng(2))
     assert [made.kind for made in claims] == ["promise", "upper", "gain", "difference"]
     told = [judge(made, world, log) for made in claims]
     assert all(isinstance(one, Sentence) and np.isfinite(one.truth) for one in told)

@@ -4,7 +4,7 @@ The split was made before any method was tuned on the zoo, by family and paramet
 in the test half is a reseeded copy of something in the development half. Each kind of trouble has a
 face in both halves, so that it can be worked on in the one and found again in the other: rows more
 even than a prior believes (Dirichlet 10; Dirichlet 1 with 40 successors), sparse rows, rare
-accidents (short road; long road, ten times rarer), patients (survival; clinic), hidden strata
+accidents (short road; long road with rarer ones), patients (survival; clinic), hidden strata
 (two patient types; mixed clinic), scattered rewards (Bernoulli, normal; log-normal, catastrophes).
 Domains are shared out so that each half has one that is easy and one that is hard from a log.
 """

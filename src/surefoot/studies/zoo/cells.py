@@ -32,7 +32,7 @@ class Cell:
     name
         Unique.
     world
-        A name in the catalogue.
+        Its name; those in the catalogue are made from it.
     behaviour, size, epsilon
         ``"tries"``: ``size`` per pair; else so many episodes of ``"random"``, ``"greedy"`` (any
         action with probability epsilon, else an optimal one) or ``"learning"`` behaviour.
@@ -57,7 +57,7 @@ class Cell:
         if self.behaviour not in BEHAVIOURS:
             listed = ", ".join(map(repr, BEHAVIOURS))
             raise ValueError(f"behaviour={self.behaviour!r}; choose one of {listed}.")
-        if self.fresh and not WORLDS[self.world].random:
+        if self.fresh and not (self.world in WORLDS and WORLDS[self.world].random):
             raise ValueError(f"fresh=True, but {self.world!r} is always the same world.")
 
     @property
@@ -153,6 +153,9 @@ CELLS = (
     _greedy("clinic-mixed", "clinic-mixed", 5000, 0.3, replications=SLOW),
 )
 """All cells, those that tuning may look at first."""
+SMOKE = ("riverswim-tries", "lake4-greedy", "survival-greedy", "machine-few", "garnet-.1-two")
+SMOKE_REPLICATIONS = 2
+"""Cells of both halves, and replications, that only show that all of it works."""
 
 
 def find_cells(split: str | None = None, names: Sequence[str] | None = None) -> tuple[Cell, ...]:

@@ -1,6 +1,6 @@
 """What a run claims about a world it does not know, and whether it is true."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -82,9 +82,9 @@ class Method(Protocol):
     """Anything that turns a log into claims."""
 
     def __call__(
-        self, columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+        self, columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
     ) -> list[Claim]:
-        """Return every sentence that a run on this log would print."""
+        """Return every sentence that runs on this log would print, one run for each delta."""
 
 
 @dataclass(frozen=True, kw_only=True)

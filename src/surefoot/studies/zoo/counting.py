@@ -1,8 +1,8 @@
 """Count broken sentences: one line of JSON per cell, replication and method, added as they come.
 
 Stop it at any time and start it again: what stands in the file is not computed twice. A record
-belongs to its cell, replication, method and seed, whatever the code was: take a new folder after a
-change of a method.
+belongs to its cell, replication, method and seed, and to the code that made it: every version of
+the code has a file of its own, named by a hash of the source, so that numbers are never mixed.
 """
 
 import json
@@ -22,11 +22,12 @@ import numpy as np
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.cells import DELTAS, Cell, find_cells, make_log
 from surefoot.studies.zoo.claims import Sentence, facts_of, judge
+from surefoot.studies.zoo.code_version import code_version
 from surefoot.studies.zoo.methods import find_method
 from surefoot.studies.zoo.truth import optimum
 from surefoot.studies.zoo.worlds import World
 
-FILE = "records.jsonl"
+FILES = "records-*.jsonl"
 
 Told = Callable[["Record"], None]
 
@@ -48,6 +49,8 @@ class Record:
     ----------
     job
         Which one.
+    code
+        The version of the code that found it.
     optimum
         What the best policy earns.
     behaviour
@@ -59,6 +62,7 @@ class Record:
     """
 
     job: Job
+    code: str
     optimum: float
     behaviour: float
     seconds: float
@@ -66,7 +70,7 @@ class Record:
 
     def to_json(self) -> str:
         """Return the record as one line."""
-        facts = {name: getattr(self, name) for name in ("optimum", "behaviour", "seconds")}
+        facts = {name: getattr(self, name) for name in ("code", "optimum", "behaviour", "seconds")}
         told = [asdict(sentence) for sentence in self.sentences]
         return json.dumps({**self.job._asdict(), **facts, "sentences": told}, allow_nan=True)
 
@@ -85,9 +89,7 @@ def _world(name: str, seed: int) -> World:
 
 
 def replicate(job: Job) -> Record:
-    """Draw a log, let the method speak about it at each delta, and hold it against the truth.
-
-    All methods of a replication meet the same log, so that they can be compared in pairs.
+    """Do a job of the catalogue.
 
     Examples
     --------
@@ -96,18 +98,26 @@ def replicate(job: Job) -> Record:
     [('frequentist promise', 0.05), ('frequentist promise', 0.2)]
     """
     (cell,) = find_cells(None, [job.cell])
+    return play(job, cell, _world(cell.world, job.replication + 1 if cell.fresh else 0))
+
+
+def play(job: Job, cell: Cell, world: World) -> Record:
+    """Draw a log, let the method speak about it at each delta, and hold it against the truth.
+
+    All methods of a replication meet the same log, so that they can be compared in pairs. The world
+    need not be in the catalogue.
+    """
     # Names, not places in the list: a new cell must not change the logs of the others.
     entropy = [job.seed, zlib.crc32(cell.name.encode()), job.replication]
     log_rng, method_rng = np.random.default_rng(entropy).spawn(2)
-    world = _world(cell.world, job.replication + 1 if cell.fresh else 0)
     log = make_log(cell, world, log_rng)
     facts, method = facts_of(world, log, declared=cell.declared), find_method(job.method)
     began = time.perf_counter()
-    claims = [claim for delta in DELTAS for claim in method(log.columns, facts, delta, method_rng)]
+    claims = method(log.columns, facts, DELTAS, method_rng)
     seconds = time.perf_counter() - began
     return Record(
-        job=job, optimum=optimum(world), behaviour=log.earned(world), seconds=seconds,
-        sentences=tuple(judge(claim, world, log) for claim in claims),
+        job=job, code=code_version(), optimum=optimum(world), behaviour=log.earned(world),
+        seconds=seconds, sentences=tuple(judge(claim, world, log) for claim in claims),
     )  # fmt: skip
 
 
@@ -123,12 +133,35 @@ def jobs_of(
     ]
 
 
+def records_file(folder: Path) -> Path:
+    """Return where the records of this code stand in a folder, or will."""
+    return folder / FILES.replace("*", code_version())
+
+
 def read_records(folder: Path) -> list[Record]:
-    """Return the records of a folder; none where there is no file."""
-    file = folder / FILE
+    """Return the records of this code in a folder; none where there is no file."""
+    file = records_file(folder)
     if not file.exists():
         return []
-    return [Record.from_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = file.read_text(encoding="utf-8").split("\n")[:-1]  # the last one was interrupted
+    records = [Record.from_json(line) for line in lines]
+    for record in records:
+        _check_code(record, str(file))
+    return records
+
+
+def other_files(folder: Path) -> list[Path]:
+    """Return the records of other code in a folder, which are left alone."""
+    return sorted(set(folder.glob(FILES)) - {records_file(folder)})
+
+
+def _check_code(record: Record, place: str) -> None:
+    if record.code != code_version():
+        raise ValueError(
+            f"{place}: replication {record.job.replication} of {record.job.cell} was made by code "
+            f"{record.code}, and this is {code_version()}. Numbers of different code are not "
+            "counted together: start again, with the source unchanged while it runs."
+        )
 
 
 def count(
@@ -148,13 +181,15 @@ def count(
         Called with every new record.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _mend(folder / FILE)
+    file = records_file(folder)
+    _mend(file)
     done = {record.job: record for record in read_records(folder)}
     missing = [job for job in jobs if job not in done]
-    with (folder / FILE).open("a", encoding="utf-8") as file:
+    with file.open("a", encoding="utf-8") as lines:
         for record in _work(missing, processes):
-            file.write(record.to_json() + "\n")
-            file.flush()
+            _check_code(record, "a process of its own")
+            lines.write(record.to_json() + "\n")
+            lines.flush()
             done[record.job] = record
             if told is not None:
                 told(record)

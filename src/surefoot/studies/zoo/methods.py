@@ -1,10 +1,11 @@
 """The methods that the zoo judges, by name.
 
-The first is what version 0.1 did by default, through the public functions. A new method is one
-function and one line in :data:`METHODS`; nothing else here depends on how promises are made.
+The first is what a run does today, through the pipeline; the others are version 0.1. A new method
+is one function and one line in :data:`METHODS`; nothing else here depends on how promises are made.
 """
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,7 +81,7 @@ def _initial(counts: Counts, facts: Facts) -> NDArray[np.float64] | None:
 
 
 def version_0_1(
-    columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the sentences of version 0.1 with its defaults: promise, limit, gain, difference.
 
@@ -89,6 +90,10 @@ def version_0_1(
     than ``1 - delta`` of all cases, so that is its level.
     """
     read = read_log(columns, facts, prior=PRIOR)
+    return [claim for delta in deltas for claim in _claims_0_1(read, delta, rng)]
+
+
+def _claims_0_1(read: Read, delta: float, rng: np.random.Generator) -> list[Claim]:
     posterior, mdp = DirichletPosterior(read.counts, prior=PRIOR), read.mdp
     draws = DRAWS if mdp.num_states <= LARGE else LARGE_DRAWS
     result = optimize(posterior, mdp, delta=delta, draws=draws, rng=rng)
@@ -114,25 +119,33 @@ def version_0_1(
 
 
 def frequentist_0_1(
-    columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the promise of version 0.1 without a prior: the worst model of a confidence set."""
     del rng
     read = read_log(columns, facts, prior=None)
-    ambiguity = frequentist_set(read.counts, read.mdp, delta=delta)
-    policy = solve(read.mdp, ambiguity).policy
-    certificate = certify_frequentist(policy, ambiguity, read.mdp)
-    return [
-        Claim(kind="frequentist promise", value=certificate.lower_bound, delta=delta,
-              subject=read.choice(policy), exempt=read.within_range_seen)
-    ]  # fmt: skip
+    claims = []
+    for delta in deltas:
+        ambiguity = frequentist_set(read.counts, read.mdp, delta=delta)
+        policy = solve(read.mdp, ambiguity).policy
+        certificate = certify_frequentist(policy, ambiguity, read.mdp)
+        claims.append(
+            Claim(kind="frequentist promise", value=certificate.lower_bound, delta=delta,
+                  subject=read.choice(policy), exempt=read.within_range_seen)
+        )  # fmt: skip
+    return claims
 
 
-def default(columns: Columns, facts: Facts, delta: float, rng: np.random.Generator) -> list[Claim]:
-    """Return the sentences of a run with today's defaults, through the pipeline itself."""
+def default(
+    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+) -> list[Claim]:
+    """Return the sentences of runs with today's defaults, through the pipeline itself.
+
+    All runs have one seed, so that they share the reading of the log and its parts.
+    """
     has_episodes = "episode" in columns
     settings = Settings(
-        discount=facts.discount, delta=delta, seed=int(rng.integers(2**31)), terminal="terminal",
+        discount=facts.discount, seed=int(rng.integers(2**31)), terminal="terminal",
         episode="episode" if has_episodes else None, step="step" if has_episodes else None,
         reward_range=facts.reward_range or (),
     )  # fmt: skip
@@ -140,10 +153,13 @@ def default(columns: Columns, facts: Facts, delta: float, rng: np.random.Generat
     if facts.support is not None:
         counts = counts.on_support(facts.support)
     model = build_model(settings, counts, _initial(counts, facts))
+    parts = divide_log(settings, counts, (columns,))
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
-    model = replace(model, settings=replace(settings, draws=draws))
-    found = find(model, divide_log(settings, counts, (columns,)), lambda *_: None)
-    return _claims(model, found.certificate)
+    claims = []
+    for delta in deltas:
+        asked = replace(model, settings=replace(settings, delta=delta, draws=draws))
+        claims += _claims(asked, find(asked, parts, lambda *_: None).certificate)
+    return claims
 
 
 def _claims(model: Model, certificate: Certificate) -> list[Claim]:

@@ -1,18 +1,20 @@
 """The table: every sentence of every cell, how often it was broken, and whether that is too often.
 
-One rule for all: exact binomial tests against the claimed level, Holm at .01 over the table. A
-sentence withheld is not broken, and it counts among the trials: the claim is that the run prints
-something false with probability delta at most. Sentences that restrict themselves to what the log
-cannot refute are shown and not judged.
+One rule for all: exact binomial tests against the claimed level, Holm at .01 over all lines of a
+method. Trials are the sentences that were stated: one withheld is shown, and excuses no other.
+Those that restrict themselves to what the log cannot refute are shown and not judged. A line
+without trials is no test, so it does not count in Holm's procedure either, nor do other methods: a
+verdict must not become milder by looking at more.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
-from surefoot.studies.zoo.cells import Cell, find_cells
+from surefoot.studies.zoo.cells import CELLS, Cell
 from surefoot.studies.zoo.claims import Sentence
 from surefoot.studies.zoo.counting import Record
 
@@ -32,8 +34,11 @@ class Line:
     ----------
     cell, method, kind, delta, level
         Which one; ``level`` is how often it may be false.
-    trials, broken, withheld
-        Replications, and in how many it was false or not said.
+    trials, broken
+        In how many replications it was stated, and false; exempt ones are left out where there are
+        others.
+    withheld, exempt
+        In how many it was not said, and in how many said "within the range seen".
     allowed
         The most that may be broken before the whole table fails.
     claimed, truth
@@ -42,8 +47,8 @@ class Line:
         The mean of what the best policy earns.
     open_share
         The largest share of time in states the policy says nothing about.
-    exempt
-        Whether it is only shown.
+    judged
+        Whether there is something to judge; else it is only shown.
     holds
         Whether Holm's procedure lets it stand.
     """
@@ -56,11 +61,12 @@ class Line:
     trials: int
     broken: int
     withheld: int
+    exempt: int
+    judged: bool
     claimed: float
     truth: float
     optimum: float
     open_share: float
-    exempt: bool
     allowed: int = 0
     holds: bool = True
 
@@ -70,43 +76,78 @@ class Line:
         return float(binom.sf(self.broken - 1, self.trials, self.level))
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """The line for a machine; numbers that do not exist are None."""
+        names = (
+            "method", "kind", "delta", "level", "trials", "broken", "allowed", "withheld", "exempt",
+            "judged", "claimed", "truth", "optimum", "open_share", "holds",
+        )  # fmt: skip
+        told = {name: getattr(self, name) for name in names}
+        finite = {
+            name: None if isinstance(value, float) and not np.isfinite(value) else value
+            for name, value in told.items()
+        }
+        return {
+            "cell": self.cell.name,
+            "world": self.cell.world,
+            "log": self.cell.log_text,
+        } | finite
+
+    @property
     def row(self) -> tuple[str, ...]:
         """The line of the table."""
-        verdict = "exempt" if self.exempt else "yes" if self.holds else "**NO**"
         numbers = (f"{number:.4g}" for number in (self.claimed, self.truth, self.optimum))
         return (
             self.cell.world, self.cell.log_text, self.method, self.kind, f"{self.delta:g}",
             f"{self.broken} of {self.trials}", f"{self.allowed}", f"{self.withheld}", *numbers,
-            verdict,
+            self.verdict,
         )  # fmt: skip
 
+    @property
+    def verdict(self) -> str:
+        """Whether it holds, in a word or two."""
+        if not self.judged:
+            return "exempt" if self.exempt else "not said"
+        word = "yes" if self.holds else "**NO**"
+        return f"{word} ({self.exempt} exempt)" if self.exempt else word
 
-def tabulate(records: Iterable[Record]) -> list[Line]:
-    """Return a line for every sentence, judged together."""
+
+def tabulate(records: Iterable[Record], cells: Sequence[Cell] = CELLS) -> list[Line]:
+    """Return a line for every sentence; those of a method are judged together.
+
+    ``cells``: where the cells of the records are found.
+    """
+    cell_of = {cell.name: cell for cell in cells}
     groups: dict[tuple[str, str, str, float], list[tuple[Sentence, float]]] = {}
     for record in records:
         for sentence in record.sentences:
             key = (record.job.cell, record.job.method, sentence.kind, sentence.delta)
             groups.setdefault(key, []).append((sentence, record.optimum))
-    return holm([_line(*key, said) for key, said in groups.items()])
+    lines = [
+        _line(cell_of[cell], method, kind, delta, said)
+        for (cell, method, kind, delta), said in groups.items()
+    ]
+    methods = dict.fromkeys(line.method for line in lines)
+    judged = {name: iter(holm([one for one in lines if one.method == name])) for name in methods}
+    return [next(judged[line.method]) for line in lines]
 
 
 def _line(
-    cell: str, method: str, kind: str, delta: float, said: Sequence[tuple[Sentence, float]]
+    cell: Cell, method: str, kind: str, delta: float, said: Sequence[tuple[Sentence, float]]
 ) -> Line:
     sentences = [sentence for sentence, _ in said]
-    spoken = [sentence for sentence in sentences if sentence.claimed is not None]
-    claimed = [sentence.claimed for sentence in spoken if sentence.claimed is not None]
+    stated = [sentence for sentence in sentences if sentence.claimed is not None]
+    strict = [sentence for sentence in stated if not sentence.exempt]
+    counted = strict or stated
+    claimed = [sentence.claimed for sentence in counted if sentence.claimed is not None]
     return Line(
-        cell=find_cells(None, [cell])[0], method=method, kind=kind, delta=delta,
-        level=sentences[0].level, trials=len(sentences),
-        broken=sum(sentence.broken for sentence in sentences),
-        withheld=len(sentences) - len(spoken),
-        claimed=float(np.mean(claimed)) if claimed else np.nan,
-        truth=float(np.mean([sentence.truth for sentence in spoken])) if spoken else np.nan,
+        cell=cell, method=method, kind=kind, delta=delta, level=sentences[0].level,
+        trials=len(counted), broken=sum(sentence.broken for sentence in counted),
+        withheld=len(sentences) - len(stated), exempt=len(stated) - len(strict),
+        judged=bool(strict), claimed=float(np.mean(claimed)) if claimed else np.nan,
+        truth=float(np.mean([sentence.truth for sentence in counted])) if counted else np.nan,
         optimum=float(np.mean([best for _, best in said])),
         open_share=max(sentence.open_share for sentence in sentences),
-        exempt=any(sentence.exempt for sentence in sentences),
     )  # fmt: skip
 
 
@@ -116,7 +157,7 @@ def holm(lines: Sequence[Line], sure: float = SURE) -> list[Line]:
     The i-th smallest of m p-values is compared with ``sure / (m - i + 1)``. ``allowed`` is the most
     that may be broken at the first step: as long as no line has more, all stand.
     """
-    judged = [line for line in lines if not line.exempt]
+    judged = [line for line in lines if line.judged]
     size = max(1, len(judged))
     fallen: set[int] = set()
     for rank, line in enumerate(sorted(judged, key=lambda one: one.p_value)):
@@ -124,12 +165,13 @@ def holm(lines: Sequence[Line], sure: float = SURE) -> list[Line]:
             break
         fallen.add(id(line))
     return [
-        replace(
-            line, holds=id(line) not in fallen,
-            allowed=int(binom.isf(sure / size, line.trials, line.level)),
-        )
+        replace(line, holds=id(line) not in fallen, allowed=_most(line, sure / size))
         for line in lines
-    ]  # fmt: skip
+    ]
+
+
+def _most(line: Line, sure: float) -> int:
+    return int(binom.isf(sure, line.trials, line.level)) if line.trials else 0
 
 
 def markdown(lines: Sequence[Line]) -> str:
