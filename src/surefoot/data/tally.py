@@ -199,7 +199,7 @@ def _largest(connection: Connection, layout: Layout, first: float) -> float:
         ends = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # not a column of numbers
         return first
-    return max([first, *(abs(end) for end in ends if end is not None and np.isfinite(end))])
+    return max([first, *(abs(float(end)) for end in ends if end is not None and np.isfinite(end))])
 
 
 def _rewards_vary(connection: Connection) -> bool:
