@@ -36,7 +36,12 @@ def weigh(
             made = made.adding(Finding.of("curse_not_measured"))
     else:
         log = Log.of(
-            model.posterior, model.mdp, model.counts, parts.buckets, costs=model.settings.costs
+            model.posterior,
+            model.mdp,
+            model.counts,
+            parts.buckets,
+            costs=model.settings.costs,
+            delta=model.settings.delta,
         )
         measured = curse_of_choosing(log, seed=model.settings.seed)
         curse = measured if chosen_here else None
