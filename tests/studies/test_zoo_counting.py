@@ -282,3 +282,17 @@ def test_version_0_1_says_all_its_sentences(name):
     assert told[0].claimed < told[1].claimed
     assert told[1].level == pytest.approx(0.8)
     assert not any(one.exempt for one in told)
+
+
+def test_measuring_a_log_once_changes_nothing_of_a_run(monkeypatch):
+    def claims():
+        made = methods.default(LOG.columns, facts_of(WORLD, LOG), [0.05, 0.2], rng())
+        return [(one.kind, one.delta, one.value) for one in made]
+
+    def rng():
+        return np.random.default_rng(3)
+
+    once = claims()
+    assert len({kind for kind, *_ in once}) == 4
+    monkeypatch.setattr(methods, "measure_log", lambda *_: None)
+    assert claims() == once

@@ -27,7 +27,7 @@ from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import weigh
+from surefoot.pipeline.weighing import Measured, measure, weigh
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.unseen import lead_to_best
@@ -51,11 +51,15 @@ def streams(seed: int) -> list[np.random.Generator]:
     return np.random.default_rng(seed).spawn(5)
 
 
-def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None) -> Result:
+def find(
+    model: Model, parts: LogParts, told: Told, counts: Counts | None = None,
+    measured: Measured | None = None,
+) -> Result:  # fmt: skip
     """Find a policy and certify it; the result is in costs where costs were given.
 
     What the log itself says against the promise (``parts``) is taken off or said. With the setting
     ``honest``, ``model`` is that of the certifying part and ``counts`` the whole log.
+    ``measured`` is what :func:`measure_log` found, where a log is asked at several deltas.
     """
     if not model.bayesian:
         return _shown(model, _find_frequentist(model))
@@ -75,8 +79,15 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
             draws=settings.draws, progress=progress,
         )  # fmt: skip
-        weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+        weighed = weigh(
+            model, parts, result.certificate, streams(settings.seed)[4], measured=measured
+        )
     return _shown(model, replace(result, certificate=weighed))
+
+
+def measure_log(model: Model, parts: LogParts) -> Measured | None:
+    """Return what :func:`find` measures on a log: the same at every delta."""
+    return measure(model, parts, streams(model.settings.seed)[4].spawn(1)[0])
 
 
 def _progress(settings: Settings, told: Told) -> Callable[[str, float], None]:

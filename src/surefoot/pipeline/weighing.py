@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -21,31 +22,45 @@ FAILS = 0.001
 """A check of the log that falls below this takes the promise back; .01 is a warning."""
 
 
+class Measured(NamedTuple):
+    """What a log in parts says of policies chosen on it, whatever delta they are promised at."""
+
+    curse: Curse
+    backtest: Backtest
+
+
+def measure(model: Model, parts: LogParts, rng: np.random.Generator) -> Measured | None:
+    """Measure the luck of choosing and test a held-out part; None where the log has no parts."""
+    if parts.buckets is None:
+        return None
+    log = Log.of(
+        model.posterior, model.mdp, model.counts, parts.buckets, costs=model.settings.costs
+    )
+    seed = model.settings.seed
+    curse = curse_of_choosing(log, seed=seed)
+    held = backtest(log, model.counts, parts.buckets, curse, rng, seed=seed)
+    return Measured(curse=curse, backtest=held)
+
+
 def weigh(
     model: Model, parts: LogParts, certificate: Certificate, rng: np.random.Generator, *,
-    chosen_here: bool = True,
+    chosen_here: bool = True, measured: Measured | None = None,
 ) -> Certificate:  # fmt: skip
     """Return a Bayesian certificate with all that the log itself says of it, in rewards.
 
     ``chosen_here``: the policy was chosen on the data that certify it, so that what the choice owes
-    to luck is measured and taken off.
+    to luck is measured and taken off. ``measured`` saves measuring where that was done before, with
+    the first child of ``rng``.
     """
     test_rng, practice_rng = rng.spawn(2)
     curse: Curse | None = None
     made = certificate
-    if parts.buckets is None:
-        if certificate.split is None:
-            made = made.adding(Finding.of("curse_not_measured"))
-    else:
-        log = Log.of(
-            model.posterior, model.mdp, model.counts, parts.buckets, costs=model.settings.costs
-        )
-        measured = curse_of_choosing(log, seed=model.settings.seed)
-        curse = measured if chosen_here else None
-        held = backtest(
-            log, model.counts, parts.buckets, measured, test_rng, seed=model.settings.seed
-        )
-        made = replace(made, backtest=held).adding(*_failures(held))
+    found = measure(model, parts, test_rng) if measured is None else measured
+    if found is not None:
+        curse = found.curse if chosen_here else None
+        made = replace(made, backtest=found.backtest).adding(*_failures(found.backtest))
+    elif certificate.split is None:
+        made = made.adding(Finding.of("curse_not_measured"))
     made = _first_state(model, _lowered(made, curse))
     return practice(model, parts, made.adding(*_past(model, parts)), curse, practice_rng)
 

@@ -23,7 +23,7 @@ from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import divide_log
-from surefoot.pipeline.promising import difference, find
+from surefoot.pipeline.promising import difference, find, measure_log
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
@@ -141,7 +141,8 @@ def default(
 ) -> list[Claim]:
     """Return the sentences of runs with today's defaults, through the pipeline itself.
 
-    All runs have one seed, so that they share the reading of the log and its parts.
+    All runs have one seed, so that they share the reading of the log, its parts and what is
+    measured on them.
     """
     has_episodes = "episode" in columns
     settings = Settings(
@@ -154,11 +155,13 @@ def default(
         counts = counts.on_support(facts.support)
     model = build_model(settings, counts, _initial(counts, facts))
     parts = divide_log(settings, counts, (columns,))
+    measured = measure_log(model, parts)
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
     claims = []
     for delta in deltas:
         asked = replace(model, settings=replace(settings, delta=delta, draws=draws))
-        claims += _claims(asked, find(asked, parts, lambda *_: None).certificate)
+        found = find(asked, parts, lambda *_: None, measured=measured)
+        claims += _claims(asked, found.certificate)
     return claims
 
 
