@@ -12,6 +12,7 @@ from surefoot import (
     Counts,
     DirichletPosterior,
     Finding,
+    LearnedPosterior,
     PosteriorDraws,
     certify,
     certify_split,
@@ -61,6 +62,7 @@ def make_everything() -> dict[str, object]:
         "MDP": mdp,
         "Domain": domain,
         "DirichletPosterior": posterior,
+        "LearnedPosterior": LearnedPosterior(counts),
         "PosteriorDraws": PosteriorDraws.from_arrays(
             posterior.sample(50, rng()), mdp=mdp, independent=True
         ),

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from surefoot import Finding
-from surefoot._finding_texts import TEXTS, parts
+from surefoot._finding_codes import TEXTS
+from surefoot._finding_texts import parts
 from surefoot._findings import LEVELS, stated, texts_of
 
 SOURCE = Path(__file__).parents[1] / "src" / "surefoot"
-HOMES = {"_finding_texts.py", "sentences.py"}
+TEXT_FILES = ("_finding_texts.py", "_log_texts.py")
+HOMES = {*TEXT_FILES, "sentences.py"}
 """The only modules that have the words of findings and of promises."""
 
 VALUES = {
@@ -23,13 +25,23 @@ VALUES = {
     "choosing": 200,
     "column": "done",
     "draws": 500,
+    "episodes": 40,
     "example": "A7",
+    "expected": 2.5,
     "file": "log.csv",
     "files": 2,
     "limit": "500MB",
+    "log": -7.5,
+    "mean": 1.5,
+    "model": -6.25,
     "odd": 1,
     "p_value": 0.0004,
+    "promise": -8.75,
     "rows": 3,
+    "seen": 11,
+    "short": 0.75,
+    "spread": 0.25,
+    "starts": 40,
     "state": "'worn'",
     "states": 2,
     "text": "Something was said.",
@@ -140,7 +152,9 @@ def strings(path):
             yield " ".join(text.split())
 
 
-PHRASES = {text for text in strings(SOURCE / "_finding_texts.py") if len(text) > 24 and " " in text}
+PHRASES = {
+    text for name in TEXT_FILES for text in strings(SOURCE / name) if len(text) > 24 and " " in text
+}
 """Pieces of the sentences, long enough that nobody writes them twice by chance."""
 
 

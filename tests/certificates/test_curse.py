@@ -3,53 +3,49 @@
 import numpy as np
 import pytest
 
-from surefoot.certificates.curse import balanced_halves, curse_of_choosing, summarize
+from surefoot.certificates.curse import WHOLE, balanced_halves, curse_of_choosing, summarize
+from surefoot.certificates.evidence import Curse
+from surefoot.certificates.halves import Log
 from surefoot.data.buckets import deal
 from surefoot.data.counts import Counts
+from surefoot.posterior.dirichlet import DirichletPosterior
 
-ARMS = 30
-
-
-def bandit(rng: np.random.Generator, chances: np.ndarray, tries: int) -> Counts:
-    """From state 0, each arm leads to state 1 with its chance."""
-    wins = rng.binomial(tries, chances)
-    counts = np.zeros((2, len(chances), 2), dtype=int)
-    counts[0, :, 0], counts[0, :, 1] = tries - wins, wins
-    return Counts.from_arrays(counts)
+ARMS, TRIES = 30, 100
 
 
-def shares(counts: Counts) -> np.ndarray:
-    """The observed share of successes of each arm; 0 where it was not tried."""
-    wins, tries = np.zeros(ARMS), np.zeros(ARMS)
-    np.add.at(tries, counts.entry_action, counts.count)
-    np.add.at(wins, counts.entry_action, counts.count * (counts.successor == 1))
-    return wins / np.maximum(tries, 1)
+def bandit(seed: int, arms: int) -> Counts:
+    """From state 0 each arm wins (state 1, which pays 1) or loses (state 2), half and half."""
+    wins = np.random.default_rng(seed).binomial(TRIES, 0.5, size=arms)
+    counts = np.zeros((3, arms, 3), dtype=int)
+    counts[0, :, 1], counts[0, :, 2] = wins, TRIES - wins
+    support = counts > 0
+    support[1, 0, 1] = support[2, 0, 2] = True
+    rewards = np.zeros(counts.shape)
+    rewards[0, :, 1] = 1.0
+    return Counts.from_arrays(counts, support=support, rewards=rewards)
 
 
-def measured(counts: Counts, seed: int, *, fixed: bool = False) -> float:
-    return curse_of_choosing(
-        counts, deal(counts, seed), seed=seed,
-        choose=lambda half: 0 if fixed else int(np.argmax(shares(half))),
-        value=lambda arm, half: float(shares(half)[arm]),
-    ).differences.mean()  # fmt: skip
+def measured(seed: int, arms: int = ARMS) -> Curse:
+    counts = bandit(seed, arms)
+    mdp = counts.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
+    posterior = DirichletPosterior(counts)
+    log = Log.of(posterior, mdp, counts, deal(counts, seed), costs=False)
+    return curse_of_choosing(log, seed=seed)
 
 
 def test_equal_arms_show_the_luck_of_the_best() -> None:
     """Thirty equal arms, halves of 50 tries: the best of thirty is two deviations lucky."""
-    found = [
-        measured(bandit(np.random.default_rng(i), np.full(ARMS, 0.5), 100), i) for i in range(15)
-    ]
-    deviation = np.sqrt(0.25 / 50)
-    # Whole-log noise is shared by the halves, whose own luck is sqrt(1/50 - 1/100) each way.
-    assert 1.0 * deviation < np.mean(found) < 3.0 * deviation
+    found = np.mean([measured(seed).mean for seed in range(15)]) / WHOLE
+    deviation = np.sqrt(0.25 / (TRIES / 2))
+    assert 1.6 * deviation < found < 2.4 * deviation
 
 
 def test_no_choice_no_curse() -> None:
-    found = [
-        measured(bandit(np.random.default_rng(i), np.full(ARMS, 0.5), 100), i, fixed=True)
-        for i in range(15)
-    ]
-    assert abs(np.mean(found)) < 1e-12  # each pair is used both ways
+    curse = measured(0, arms=1)
+    assert len(curse.differences) == 12
+    assert abs(curse.differences).max() > 0.01  # the halves differ,
+    assert curse.mean == pytest.approx(0.0, abs=1e-9)  # but each pair is used both ways
+    assert curse.spread == pytest.approx(0.0, abs=1e-9)
 
 
 def test_halves_are_balanced_distinct_and_keyed() -> None:
@@ -62,9 +58,8 @@ def test_halves_are_balanced_distinct_and_keyed() -> None:
         balanced_halves(7000, seed=0)
 
 
-def test_negative_means_are_no_bonus_and_nonsense_is_refused() -> None:
-    curse = summarize(np.array([-1.0, -3.0]))
+def test_the_error_counts_pairs_and_negative_means_are_no_bonus() -> None:
+    """The two differences of a pair are one piece of evidence."""
+    curse = summarize(np.array([-1.0, -3.0, 0.0, -2.0, -2.0, 2.0]))
     assert curse.mean == 0.0
-    assert curse.spread == pytest.approx(np.sqrt(2 + 2))  # one pair: its error is not known better
-    with pytest.raises(ValueError, match="finite"):
-        summarize(np.array([1.0, np.nan]))
+    assert curse.spread == pytest.approx(WHOLE * np.std([-2.0, -1.0, 0.0], ddof=1) / np.sqrt(3))

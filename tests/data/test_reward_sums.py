@@ -134,6 +134,25 @@ def test_a_csv_whose_first_rows_mislead_is_read_like_any_other(tmp_path: Path) -
     same_bits(read_transitions(tmp_path / "log.csv"), read_transitions(log))
 
 
+def test_one_reward_per_transition_gives_the_same_sums_as_any_other_log(tmp_path: Path) -> None:
+    log = random_log(ROWS).with_columns(reward=(pl.col("state") - 2) / 7 + pl.col("next_state"))
+    equal = read_transitions(log)
+    assert not equal.rewards_vary
+    one = {"state": [9], "action": [0], "next_state": [9]}
+    odd = pl.concat([pl.DataFrame(one | {"reward": [reward]}) for reward in (1.0, 2.0)])
+    summed = read_transitions(pl.concat([odd.select(log.columns), log]))  # the first rows vary
+    late = read_transitions(pl.concat([log, odd.select(log.columns)]))  # only the last rows do
+    same_bits(late, summed)
+    mine, theirs = equal.reward_sums, summed.reward_sums
+    assert mine is not None
+    assert theirs is not None
+    assert mine.digits == theirs.digits
+    assert mine.total.tolist() == theirs.total[:-1].tolist()
+    assert mine.square.tolist() == theirs.square[:-1].tolist()
+    log.write_csv(tmp_path / "log.csv")
+    same_bits(read_transitions(tmp_path / "log.csv"), equal)
+
+
 def test_the_scale_follows_the_largest_reward() -> None:
     assert [digits_for(x) for x in (0.0, 0.11, 1.0, 100.0)] == [13] * 4
     assert digits_for(0.1) == 16

@@ -15,7 +15,7 @@ import pytest
 from surefoot import Finding
 from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.evidence import Gain
+from surefoot.certificates.evidence import Curse, Gain
 from surefoot.certificates.verification import verify
 from surefoot.data.counts import Counts
 from surefoot.pipeline import model, promising, running, writing
@@ -126,7 +126,7 @@ def test_the_certificate_stands_and_a_better_one_falls(finished, tmp_path):
     ("name", "old", "new", "said"),
     [
         ("config.toml", "discount = 0.95", "discount = 0.9", "other model"),
-        ("config.toml", "prior = 1.0", "prior = 2.0", "other data"),
+        ("config.toml", "delta = 0.05", "prior = 2.0\ndelta = 0.05", "other"),
         ("config.toml", "delta = 0.05", "delta = 0.01", "delta differ"),
         ("policy.csv", "wear 0,run", "wear 0,repair", "not the policy"),
         ("policy.json", '"wear 0": "run"', '"wear 0": "repair"', "not the policy"),
@@ -166,7 +166,12 @@ def test_two_policies_are_compared(finished):
     )
     assert found.difference_lower_bound < found.mean_difference
     assert found.sentence.startswith("With 95% confidence")
-    assert "taking what was never observed to lead to the lowest reward seen" in found.sentence
+    assert "taking what follows no pattern of the log at its worst" in found.sentence
+    luck = Curse(mean=1.5, spread=0.25)
+    unlucky = promising.difference(
+        finished.model, finished.certificate.policy, finished.model.behaviour, luck
+    )
+    assert unlucky.difference_lower_bound == pytest.approx(found.difference_lower_bound - 1.75)
 
 
 @pytest.mark.parametrize("basis", ["bayesian", "frequentist"])
@@ -180,7 +185,10 @@ def test_the_unit_is_said_with_every_number(small_log, tmp_path, basis):
 
 
 def test_a_gain_over_the_log_is_said_where_one_is_certified(finished, tmp_path):
-    assert finished.comparison == ""  # no run certifies one yet
+    made = finished.certificate.gain
+    assert made.lower_bound == made.promise - finished.behaviour.log.upper
+    assert made.promise < finished.certificate.nominal_return
+    assert "more than what was done in the log" in finished.comparison
     gain = Gain(
         lower_bound=1.23456, promise=None, behaviour=None, delta_policy=0.04, delta_behaviour=0.01
     )

@@ -103,6 +103,7 @@ def test_levels_that_no_machine_can_reach_are_refused_at_once():
     replace(FULL, draws=None).check_complete()
 
 
-def test_honest_is_refused_until_it_is_there():
-    with pytest.raises(ValueError, match="honest=True is not available yet"):
-        replace(FULL, honest=True, draws=None).check_complete()
+def test_honest_goes_with_a_prior():
+    replace(FULL, honest=True, draws=None).check_complete()
+    with pytest.raises(ValueError, match="honest=True goes with basis='bayesian'"):
+        replace(FULL, honest=True, basis="frequentist").check_complete()

@@ -8,6 +8,7 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.posterior.growth import PopulationRows
 from surefoot.posterior.hierarchical import HierarchicalPosterior
+from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.pooled import PooledRows
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
@@ -16,6 +17,11 @@ from surefoot.posterior.rows import RowLayout
 def dirichlet():
     domain = machine_replacement()
     return DirichletPosterior(domain.simulate(6, np.random.default_rng(0))), domain.mdp
+
+
+def learned():
+    domain = machine_replacement()
+    return LearnedPosterior(domain.simulate(6, np.random.default_rng(0))), domain.mdp
 
 
 def draws():
@@ -64,7 +70,7 @@ def population():
     return posterior, domain.mdp
 
 
-@pytest.fixture(scope="module", params=[dirichlet, draws, pooled, population])
+@pytest.fixture(scope="module", params=[dirichlet, learned, draws, pooled, population])
 def case(request):
     return request.param()
 

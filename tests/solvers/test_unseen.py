@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.solvers.unseen import known_states, landing_of
+from surefoot.solvers.unseen import known_states, landing_of, lead_to_best
 
 
 def as_logged(declared):
@@ -89,3 +89,30 @@ def test_only_the_loops_of_a_posterior_may_lead_elsewhere():
     successor = mdp.successor.copy()
     successor[at] -= 1
     assert not posterior.matches(replace(mdp, successor=successor))
+
+
+@pytest.mark.parametrize("domain", [sf.riverswim, sf.machine_replacement])
+def test_at_its_best_the_unseen_is_worth_no_less_for_any_policy(domain):
+    """Wherever else the unseen may lead, and whatever the model pays there."""
+    counts = logged(domain(), 5).on_support("unseen")
+    mdp = counts.to_mdp(discount=0.95, prior=1.0)
+    best = lead_to_best(mdp, counts)
+    unseen = counts.unseen
+    known = (mdp.successor != unseen) & (mdp.entry_state != unseen)
+    assert np.array_equal(best.entry_reward[known], mdp.entry_reward[known])
+    assert np.all(best.entry_reward[~known] == mdp.reward.max())
+    assert np.array_equal(best.probability, mdp.probability)
+    value = sf.solve(best, tolerance=1e-7).value
+    assert value[landing_of(best, unseen)] == pytest.approx(value[:unseen].max(), abs=1e-5)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        policy = rng.integers(mdp.num_actions, size=mdp.num_states)
+        policy = np.where(mdp.available[np.arange(mdp.num_states), policy], policy, 0)
+        lower = sf.evaluate(mdp, policy).value
+        assert np.all(sf.evaluate(best, policy).value >= lower - 1e-6)
+
+
+def test_without_an_unseen_state_nothing_leads_on():
+    counts = sf.riverswim().simulate(5, np.random.default_rng(0))
+    mdp = counts.to_mdp(discount=0.9, prior=1.0)
+    assert lead_to_best(mdp, counts) is mdp

@@ -42,9 +42,9 @@ class Curse:
     Attributes
     ----------
     mean
-        The mean difference between halves of the log, not below 0.
+        The mean difference between halves of the log, for the size of the whole; not below 0.
     spread
-        ``sqrt(sd^2 + se^2)`` of the differences: one difference's own scatter, and the mean's.
+        Its standard error.
     differences
         ``(2 H,)``: ``v_X(pi_X) - v_Y(pi_X)``, two for each pair of halves; files do not keep them.
     """

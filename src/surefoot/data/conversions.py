@@ -227,10 +227,10 @@ def to_mdp(
         action_labels=counts.action_labels,
     )
     # Without a prior the model is the centre of sets, whose promise must not rest on a guess.
-    return _lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
+    return lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
 
 
-def _lead_on(mdp: "MDP", counts: "Counts", unseen: str) -> "MDP":
+def lead_on(mdp: "MDP", counts: "Counts", unseen: str) -> "MDP":
     """Let the unseen state, which is absorbing so far, lead where ``unseen`` says."""
     if unseen not in (WORST, ABSORBING):
         raise ValueError(f"unseen={unseen!r}; choose {WORST!r} or {ABSORBING!r}.")

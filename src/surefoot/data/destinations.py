@@ -13,12 +13,14 @@ one at a time, and asking which part would have named them.
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from surefoot.data import destination_kernels as kernels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +35,8 @@ ROUNDS = 200
 CANDIDATES, MOST_EACH = 20_000, 64
 """About how many candidates a part lists over all rows, and at most in one row. Large models list
 a third of the number of successors a row has shown, so that no model doubles."""
+MOST_NUMBERS_EACH = 1000
+"""Numbers in labels that lie further apart on average name things; they do not order them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,39 +74,54 @@ def state_numbers(labels: tuple[Any, ...] | None, num_states: int) -> Floats | N
     if labels is None:
         return np.arange(num_states, dtype=np.float64)
     found = [re.fullmatch(r"(.*?)(-?\d{1,9})", str(label)) for label in labels]
-    heads = [match[1] for match in found if match]
-    common = max(set(heads), key=heads.count, default=None)
-    if common is None or heads.count(common) < max(3, len(labels) / 2):
+    heads = Counter(match[1] for match in found if match).most_common(1)
+    if not heads or heads[0][1] < max(3, len(labels) / 2):
         return None
+    common = heads[0][0]
     return np.array(
         [float(match[2]) if match and match[1] == common else np.nan for match in found]
     )
 
 
 def learn_destinations(counts: Any) -> Destinations:
-    """List the candidates of every row of the counts, and learn what each part deserves."""
-    patterns = _Patterns(counts)
-    start, states, weights = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
-    left_out: list[Floats] = []
-    usual = min(MOST_EACH, CANDIDATES // max(1, counts.num_rows))
-    for row in range(counts.num_rows):
-        seen, number = patterns.seen(row)
-        pools = patterns.pools(row, seen)
-        most = max(2, usual, len(seen) // 3)
-        for part, (state, rows) in enumerate(pools):
-            new = ~np.isin(state, seen)
-            kept, weight = _sampled(rows[new], most, (row, part))
-            states.append(state[new][kept])
-            weights.append(weight)
-            start.append(start[-1] + len(kept))
-        if number.sum() > 1:
-            for successor in seen[number == 1]:
-                left_out.append(_named_by(successor, seen, pools, counts.num_states))
+    """List the candidates of every row of the counts, and learn what each part deserves.
+
+    What a row gets depends on the log only, not on which rows there are besides: the same
+    candidates come out before and after a support is declared.
+    """
+    shown = counts.count > 0
+    if counts.unseen is not None:
+        shown &= counts.successor != counts.unseen
+    row_start = np.concatenate(([0], np.cumsum(shown)))[counts.row_start]
+    seen, visits = np.diff(row_start), counts.visits
+    row, successor = counts.entry_row[shown], counts.successor[shown].astype(np.int64)
+    state, action = counts.row_state[row], counts.row_action[row]
+    once = (counts.count[shown] == 1) & (visits[row] > 1)
+    number, state_of = _numbering(counts)
+    known = (number[state] >= 0) & (number[successor] >= 0)
+    steps = (number[successor] - number[state])[known]
+    pools = (
+        *_running(_pool(action[known], steps, counts.num_actions, FEWEST_ROWS)),
+        *_running(_pool(state, successor, counts.num_states, 1)),
+        *_running(_pool(action, successor, counts.num_actions, FEWEST_ROWS)),
+    )
+    usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(visits))))
+    most = np.maximum(max(1, usual), seen // 3)
+    start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)
+    room = len(PARTS) * int(most.sum())
+    states, weight = np.empty(room, dtype=np.int64), np.empty(room)
+    named = np.empty((np.count_nonzero(once), len(PARTS) + 1))
+    kernels.row_candidates(
+        row_start, counts.row_state.astype(np.int64), counts.row_action.astype(np.int64),
+        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, most,
+        np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
+        counts.num_states - (counts.unseen is not None), start, states, weight, named,
+    )  # fmt: skip
     return Destinations(
-        start=np.array(start, dtype=np.int64),
-        state=np.concatenate(states).astype(np.int64),
-        weight=np.concatenate(weights),
-        shares=_learned_shares(np.array(left_out).reshape(-1, len(PARTS) + 1)),
+        start=start,
+        state=states[: start[-1]].copy(),
+        weight=weight[: start[-1]].copy(),
+        shares=kernels.mixture_weights(named, np.array(PRIOR_SHARES), ROUNDS, 1e-9),
     )
 
 
@@ -135,111 +154,40 @@ def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -
     )  # fmt: skip
 
 
-class _Patterns:
-    """How many rows show each pattern, ready to be asked row by row."""
+def _numbering(counts: Any) -> tuple[Ints, Ints]:
+    """Return the number of every state, from 0 up and -1 for none, and the state of each number.
 
-    def __init__(self, counts: Any) -> None:
-        self.counts = counts
-        ours = np.zeros(counts.num_states, dtype=np.bool_)
-        if counts.unseen is not None:
-            ours[counts.unseen] = True
-        shown = (counts.count > 0) & ~ours[counts.successor]
-        self.shown = shown
-        state, action = counts.entry_state[shown], counts.entry_action[shown]
-        successor = counts.successor[shown].astype(np.int64)
-        self.by_state = _rows_showing(state, successor, counts.num_states)
-        self.by_action = _rows_showing(action, successor, counts.num_actions)
-        self.number = state_numbers(counts.state_labels, counts.num_states)
-        self.by_step: list[tuple[Ints, Floats]] = []
-        if self.number is not None:
-            step = self.number[successor] - self.number[state]
-            known = ~np.isnan(step)
-            self.by_step = _rows_showing(
-                action[known], step[known].astype(np.int64), counts.num_actions
-            )
-            numbered = np.flatnonzero(~np.isnan(self.number))
-            self.numbered = numbered[np.argsort(self.number[numbered])]
-
-    def seen(self, row: int) -> tuple[Ints, Ints]:
-        """Return the successors a row has shown, and how often."""
-        part = slice(self.counts.row_start[row], self.counts.row_start[row + 1])
-        shown = self.shown[part]
-        return (
-            self.counts.successor[part][shown].astype(np.int64),
-            self.counts.count[part][shown],
-        )
-
-    def pools(self, row: int, seen: Ints) -> list[tuple[Ints, Floats]]:
-        """Return states and how many *other* rows point to them, for each part."""
-        state, action = int(self.counts.row_state[row]), int(self.counts.row_action[row])
-        return [
-            _by_others(*self.by_state[state], seen, 1),
-            _by_others(*self._moved(state, action), seen, FEWEST_ROWS),
-            _by_others(*self.by_action[action], seen, FEWEST_ROWS),
-        ]
-
-    def _moved(self, state: int, action: int) -> tuple[Ints, Floats]:
-        if self.number is None or np.isnan(self.number[state]):
-            return np.zeros(0, np.int64), np.zeros(0)
-        step, rows = self.by_step[action]
-        wanted = self.number[state] + step
-        at = np.searchsorted(self.number[self.numbered], wanted)
-        at = np.minimum(at, len(self.numbered) - 1)
-        exists = self.number[self.numbered[at]] == wanted
-        return self.numbered[at[exists]], rows[exists]
+    Where two labels have one number ("s1" and "s01"), it names the first of them.
+    """
+    found = state_numbers(counts.state_labels, counts.num_states)
+    number = np.full(counts.num_states, -1, dtype=np.int64)
+    if found is None:
+        return number, np.full(1, -1)
+    if counts.unseen is not None:
+        found[counts.unseen] = np.nan
+    numbered = np.flatnonzero(~np.isnan(found))
+    if len(numbered) == 0:
+        return number, np.full(1, -1)
+    values, first = np.unique(found[numbered].astype(np.int64), return_index=True)
+    span = int(values[-1] - values[0]) + 1
+    if span > MOST_NUMBERS_EACH * len(values):
+        return number, np.full(1, -1)
+    number[numbered[first]] = values - values[0]
+    state_of = np.full(span, -1)
+    state_of[values - values[0]] = numbered[first]
+    return number, state_of
 
 
-def _rows_showing(group: Ints, what: Ints, size: int) -> list[tuple[Ints, Floats]]:
-    """Return, for each group, what its rows have shown, and how many of them did."""
+def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, Floats]:
+    """Return what at least so many rows of a group have shown: starts, what, how many rows did."""
     low = int(what.min(initial=0))
     span = int(what.max(initial=0)) - low + 1
     key, rows = np.unique(group.astype(np.int64) * span + (what - low), return_counts=True)
-    ends = np.searchsorted(key, np.arange(size + 1) * span)
-    return [(key[a:b] % span + low, rows[a:b].astype(np.float64)) for a, b in pairwise(ends)]
+    key, rows = key[rows >= fewest], rows[rows >= fewest]
+    start = np.searchsorted(key, np.arange(size + 1) * span)
+    return start, key % span + low, rows.astype(np.float64)
 
 
-def _by_others(state: Ints, rows: Floats, seen: Ints, fewest: int) -> tuple[Ints, Floats]:
-    others = rows - np.isin(state, seen)
-    return state[others >= fewest], others[others >= fewest]
-
-
-def _sampled(weight: Floats, most: int, place: tuple[int, int]) -> tuple[Ints, Floats]:
-    """Return which candidates are listed, and their shares: all, or a sample of equal steps.
-
-    Systematic sampling: a candidate is listed as often as its weight says on average over rows, so
-    that what is left out of one row is not left out of all.
-    """
-    if len(weight) <= most:
-        return np.arange(len(weight)), weight / max(weight.sum(), 1.0)
-    begin = np.random.default_rng([*place]).random()
-    steps = (begin + np.arange(most)) / most * weight.sum()
-    taken = np.minimum(np.searchsorted(np.cumsum(weight), steps), len(weight) - 1)
-    kept, times = np.unique(taken, return_counts=True)
-    return kept, times / most
-
-
-def _named_by(successor: int, seen: Ints, pools: list[tuple[Ints, Floats]], states: int) -> Floats:
-    """Return how likely each part, and the rest, would have named a successor not yet seen."""
-    named = np.zeros(len(PARTS) + 1)
-    pointed: set[int] = set()
-    for part, (state, rows) in enumerate(pools):
-        free = (state == successor) | ~np.isin(state, seen)
-        pointed |= set(state[free].tolist())
-        named[part] = rows[free & (state == successor)].sum() / max(rows[free].sum(), 1.0)
-    if successor not in pointed:
-        named[-1] = 1.0 / max(1, states - len(pointed) - len(seen) + 1)
-    return named
-
-
-def _learned_shares(named: Floats) -> Floats:
-    """Return Dirichlet parameters: the prior's, plus how many successors each part explains."""
-    prior = np.array(PRIOR_SHARES)
-    share, explained = prior / prior.sum(), named
-    for _ in range(ROUNDS if len(named) else 0):
-        weighted = named * share
-        explained = weighted / weighted.sum(axis=1, keepdims=True)
-        before, share = share, (prior + explained.sum(axis=0)) / (prior.sum() + len(named))
-        if np.abs(share - before).max() < 1e-9:
-            break
-    learned: Floats = prior + explained.sum(axis=0)
-    return learned
+def _running(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+    start, what, rows = pool
+    return start, what, np.concatenate(([0.0], np.cumsum(rows)))

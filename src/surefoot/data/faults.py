@@ -123,12 +123,14 @@ def _check_rewards(connection: Connection, layout: Layout) -> None:
     column = layout.columns.reward
     if column is None:
         return
-    lines, rewarded, scaled = connection.execute(
-        f"SELECT sum(lines), sum(rewarded), sum(scaled) FROM groups WHERE flag <> {CUT}"
+    lines, rewarded, finite = connection.execute(
+        "SELECT sum(lines), sum(rewarded), "
+        "coalesce(bool_and(isfinite(lowest) AND isfinite(highest)), true) "
+        f"FROM groups WHERE flag <> {CUT}"
     ).fetchall()[0]
     if rewarded < lines:
         _raise_missing(connection, layout, column, "r IS NULL", int(lines - rewarded))
-    if scaled < rewarded:
+    if not finite:
         raise_not_finite(connection, layout)
 
 

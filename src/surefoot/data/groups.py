@@ -88,9 +88,10 @@ def group_query(
 ) -> str:  # fmt: skip
     """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
 
-    ``digits`` is the scale to which rewards are rounded before they are summed. With ``split`` the
-    table also says how many lines are among the first so many rows (``early``). ``wide`` keeps
-    sums of squares in three parts, for weights and for very long logs.
+    ``digits`` is the scale to which rewards are rounded before they are summed; None: only their
+    range is wanted. With ``split`` the table also says how many lines are among the first so many
+    rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
+    logs.
     """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
@@ -110,31 +111,38 @@ def group_query(
             "count(n) AS counted",
         ]  # fmt: skip
     rows = transitions(layout, drop_missing=drop_missing, rows=split is not None)
+    if layout.columns.reward is not None:
+        measures += ["count(r) AS rewarded", "min(r) AS lowest", "max(r) AS highest"]
     if digits is not None:
-        rows = f"SELECT *, {_multiple(digits)} AS q FROM ({rows})"
-        measures += _reward_measures(layout.columns.count is not None, wide)
+        rows = f"SELECT *, {_multiple('r', digits)} AS q FROM ({rows})"
+        measures += _reward_sums(layout.columns.count is not None, wide)
     return (
         f"CREATE OR REPLACE TEMP TABLE groups AS SELECT {', '.join(grouped + measures)} "
         f"FROM ({rows}){where} GROUP BY {', '.join(grouped)}"
     )
 
 
-def _multiple(digits: int) -> str:
+def equal_query(digits: int) -> str:
+    """Return the SQL that adds the multiple of each group's reward: all its rewards are equal."""
+    return (
+        "CREATE OR REPLACE TEMP TABLE groups AS "
+        f"SELECT *, {_multiple('lowest', digits)} AS multiple FROM groups"
+    )
+
+
+def _multiple(reward: str, digits: int) -> str:
     """Return the SQL of a reward as a multiple of the scale; NULL where it is too large for it."""
-    scaled = f"r * 1e{digits}" if digits >= 0 else f"r / 1e{-digits}"
+    scaled = f"{reward} * 1e{digits}" if digits >= 0 else f"{reward} / 1e{-digits}"
     # The statistics of files know no NaN, so the condition alone would let it through.
-    return f"CASE WHEN abs(r) <= 1e{KEPT - digits} THEN TRY_CAST({scaled} AS BIGINT) END"
+    return f"CASE WHEN abs({reward}) <= 1e{KEPT - digits} THEN TRY_CAST({scaled} AS BIGINT) END"
 
 
-def _reward_measures(weighted: bool, wide: bool) -> list[str]:
+def _reward_sums(weighted: bool, wide: bool) -> list[str]:
     """Return sums of multiples and their squares as wide integers, which no order can change."""
     weight = "(CASE WHEN abs(n) < 9e15 THEN n ELSE 0 END)::BIGINT::HUGEINT * " if weighted else ""
-    measures = [
-        "count(r) AS rewarded", "count(q) AS scaled", "min(r) AS lowest", "max(r) AS highest",
-        f"sum({weight}q) AS total",
-    ]  # fmt: skip
+    total = f"sum({weight}q) AS total"
     if not (weighted or wide):
-        return [*measures, "sum(q::HUGEINT * q) AS square0"]
+        return [total, "sum(q::HUGEINT * q) AS square0"]
     high, low = f"(q >> {PART})", f"(q & {2**PART - 1})"
     products = (f"{low} * {low}", f"2 * {high} * {low}", f"{high} * {high}")
-    return measures + [f"sum({weight}({p})) AS square{i}" for i, p in enumerate(products)]
+    return [total, *(f"sum({weight}({p})) AS square{i}" for i, p in enumerate(products))]

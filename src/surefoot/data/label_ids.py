@@ -14,7 +14,7 @@ CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"
 """How a whole number is written; '007', '+7' and '7.0' are not, and stay text."""
 WITH_POINT = f"({CANONICAL_INTEGER})(\\.0)?"
 """The same, perhaps written as a decimal: pandas writes 1.0 where a column has gaps."""
-HALF = 2**62
+HALF_BITS = 62
 """Where integers of 128 bits are cut in two."""
 
 
@@ -128,11 +128,11 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
     measures = ["g.n::BIGINT AS n"] + (["g.lowest", "g.highest"] if rewarded else [])
     if rewarded:
         listed = [row[0] for row in connection.execute("DESCRIBE groups").fetchall()]
-        for name in ("total", *sorted(c for c in listed if c.startswith("square"))):
+        measures += ["g.multiple"] if "multiple" in listed else []
+        for name in (c for c in listed if c == "total" or c.startswith("square")):
             # NumPy knows no integers of 128 bits, so they come in two halves.
-            high = f"(g.{name} // {HALF} - (g.{name} % {HALF} < 0)::INTEGER)"
-            measures.append(f"{high}::BIGINT AS {name}_high")
-            measures.append(f"(g.{name} - {high} * {HALF})::BIGINT AS {name}_low")
+            measures.append(f"(g.{name} >> {HALF_BITS})::BIGINT AS {name}_high")
+            measures.append(f"(g.{name} & {2**HALF_BITS - 1})::BIGINT AS {name}_low")
 
     def same(letter: str, table: str) -> str:
         own = names(layout, "a" if letter == "a" else "s")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surefoot._finding_texts import worst_words
+from surefoot._finding_codes import worst_words
 from surefoot._findings import Finding, texts_of
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.packed_rows import row_name

@@ -192,8 +192,10 @@ def _with_candidates(counts: "Counts", own: Entries, rows: _Rows) -> Entries:
     row = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start)) // len(PARTS)
     also = Entries(counts.row_state[row], counts.row_action[row], found.state)
     also = also.where(_is_offered(counts, rows, also))
-    joined = np.stack([np.concatenate(pair) for pair in zip(own, also, strict=True)], axis=1)
-    return Entries(*np.unique(joined, axis=0).T)
+    joined = Entries(*(np.concatenate(pair) for pair in zip(own, also, strict=True)))
+    key = (joined.state * counts.num_actions + joined.action) * counts.num_states
+    first = np.unique(key + joined.successor, return_index=True)[1]
+    return Entries(*(column[first] for column in joined))
 
 
 def _is_offered(counts: "Counts", rows: _Rows, entries: Entries) -> NDArray[np.bool_]:

@@ -11,7 +11,10 @@ from surefoot._findings import Finding
 from surefoot.data import faults, groups, label_ids
 from surefoot.data.columns import Layout
 from surefoot.data.reward_sums import RewardSums, digits_for
-from surefoot.data.sources import Connection
+from surefoot.data.sources import Connection, quote_name, scan
+
+FIRST_ROWS = 20_000
+"""Rows that tell whether transitions show several rewards, before all are counted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,16 +132,27 @@ def _split(connection: Connection, layout: Layout) -> int | None:
 def _group(connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None) -> int:
     """Create the table ``groups`` and return the scale of its sums of rewards.
 
-    The scale follows from the largest reward, which only the groups know for certain: a first
-    guess that was wrong costs a second pass.
+    Sums cost as much as all the rest. Where no transition shows two rewards they follow from the
+    counts, and a range tells. The scale follows from the largest reward, which only the groups know
+    for certain. A first guess that was wrong, of either, costs a second pass.
     """
-    digits = _guess_digits(connection, layout)
     options: dict[str, Any] = {"drop_missing": drop_missing, "split": split}
-    _create_groups(connection, layout, digits, options)
-    if digits is None:
+    if layout.columns.reward is None:
+        _create_groups(connection, layout, None, options)
         return 0
+    vary, largest = _first_rewards(connection, layout)
+    if not vary:
+        _create_groups(connection, layout, None, options)
+        right = _right_digits(connection)
+        if not _rewards_vary(connection):
+            connection.execute(groups.equal_query(right))
+            return right
+        guess = right
+    else:
+        guess = digits_for(_largest(connection, layout, largest))
+    _create_groups(connection, layout, guess, options)
     right = _right_digits(connection)
-    if right != digits:
+    if right != guess:
         _create_groups(connection, layout, right, options)
     return right
 
@@ -154,20 +168,43 @@ def _create_groups(
         faults.execute(connection, layout, query)
 
 
-def _guess_digits(connection: Connection, layout: Layout) -> int | None:
-    """Return the scale for the largest reward: of the first rows, where reading all is slow."""
-    if layout.columns.reward is None:
-        return None
-    some = " LIMIT 1000" if layout.source.kind == "csv" else ""
+def _first_rewards(connection: Connection, layout: Layout) -> tuple[bool, float]:
+    """Tell whether transitions among the first rows show two rewards, and the largest of these.
+
+    Following rows and weights are not looked at: such transitions are taken to show several.
+    """
+    keyed = not layout.derived and layout.columns.count is None
+    listed = ", ".join(groups.keys(layout)) if keyed else "1"
     query = (
-        f"SELECT max(abs(r)) FILTER (WHERE isfinite(r)) FROM (SELECT r FROM ({layout.select()})"
-        f"{some})"
+        "SELECT coalesce(bool_or(least < most), true), max(greatest(-least, most)) FROM (SELECT "
+        "min(r) AS least, max(r) AS most FROM "
+        f"(SELECT * FROM ({layout.select()}) LIMIT {FIRST_ROWS}) "
+        f"WHERE isfinite(r) GROUP BY {listed})"
     )
     try:
-        largest = connection.execute(query).fetchall()[0][0]
+        vary, largest = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # the count itself will say where the file cannot be read
-        largest = None
-    return digits_for(largest or 0.0)
+        return True, 0.0
+    return vary or not keyed, largest or 0.0
+
+
+def _largest(connection: Connection, layout: Layout, first: float) -> float:
+    """Return a guess at the largest reward in size: Parquet files know it, else the first rows."""
+    if layout.source.kind != "parquet" or layout.columns.reward is None:
+        return first
+    name = quote_name(layout.columns.reward)
+    rows = scan(layout.source, {layout.columns.reward: "DOUBLE"})
+    try:
+        query = f"SELECT min({name})::DOUBLE, max({name})::DOUBLE FROM ({rows})"
+        ends = connection.execute(query).fetchall()[0]
+    except duckdb.Error:  # not a column of numbers
+        return first
+    return max([first, *(abs(float(end)) for end in ends if end is not None and np.isfinite(end))])
+
+
+def _rewards_vary(connection: Connection) -> bool:
+    query = "SELECT coalesce(bool_or(lowest < highest), false) FROM groups"
+    return bool(connection.execute(query).fetchall()[0][0])
 
 
 def _right_digits(connection: Connection) -> int:
@@ -182,17 +219,26 @@ def _right_digits(connection: Connection) -> int:
 def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], digits: int) -> RewardSums | None:
     if layout.columns.reward is None:
         return None
-
-    def whole(name: str) -> NDArray[Any]:
-        high, low = (entries[f"{name}_{half}"].astype(object) for half in ("high", "low"))
-        return np.asarray(high * label_ids.HALF + low)
-
-    parts = [f"square{i}" for i in range(3) if f"square{i}_low" in entries]
-    square = sum(whole(name) << (groups.PART * i) for i, name in enumerate(parts))
+    if "multiple" in entries:
+        multiple = entries["multiple"].astype(object)
+        total = multiple * entries["n"].astype(object)
+        square = total * multiple
+    else:
+        total = _whole(entries, "total")
+        parts = [f"square{i}" for i in range(3) if f"square{i}_low" in entries]
+        square = sum(_whole(entries, name) << (groups.PART * i) for i, name in enumerate(parts))
     return RewardSums(
-        digits=digits, count=entries["n"], total=whole("total"), square=np.asarray(square),
+        digits=digits, count=entries["n"], total=np.asarray(total), square=np.asarray(square),
         lowest=entries["lowest"], highest=entries["highest"],
     )  # fmt: skip
+
+
+def _whole(entries: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    """Return integers that were fetched in halves as Python's own."""
+    high, low = entries[f"{name}_high"], entries[f"{name}_low"]
+    if np.all((high == 0) | (high == -1)):  # 64 bits are enough
+        return np.asarray(low + (high << label_ids.HALF_BITS)).astype(object)
+    return np.asarray((high.astype(object) << label_ids.HALF_BITS) + low.astype(object))
 
 
 def _lines(connection: Connection, flag: int | None = None) -> int:

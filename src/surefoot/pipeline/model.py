@@ -23,7 +23,6 @@ from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings, read_twice
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
-from surefoot.solvers.unseen import lead_to_worst
 
 Floats = NDArray[np.float64]
 
@@ -189,10 +188,7 @@ def build_model(settings: Settings, counts: Counts, first: Floats | None = None)
         initial = read_initial(initial, placed)
     options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
     if settings.basis == "bayesian" and settings.prior is None:
-        mdp = placed.to_mdp(**options, unseen="absorbing")
-        mdp = replace(mdp, probability=LearnedPosterior(placed).mean())
-        if settings.unseen != "absorbing":
-            mdp = lead_to_worst(mdp, placed)
+        mdp = LearnedPosterior(placed).to_mdp(**options, unseen=settings.unseen)
     else:
         prior = settings.prior if settings.basis == "bayesian" else None
         mdp = placed.to_mdp(**options, prior=prior, unseen=_unseen(settings))

@@ -11,8 +11,10 @@ from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Behaviour, Curse, Earned, Gain, Interval
+from surefoot.data.counts import Counts
 from surefoot.model.policies import check_policy
-from surefoot.pipeline.model import Model
+from surefoot.pipeline.first_state import first_state_doubt
+from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
@@ -28,50 +30,49 @@ def return_limits(model: Model) -> tuple[float, float]:
     """Return the least and the most that a path of transitions of the log can earn.
 
     With a declared range every transition may pay its ends; without one it pays what was seen at
-    the least and at the most under its action.
+    the least and at the most under its action. The log's own decisions also took rows that are too
+    thin for the policy.
     """
-    mdp, placed = model.mdp, model.placed
-    low, high = _reward_ends(model)
-    known = np.ones(mdp.num_entries, dtype=np.bool_)
-    if placed.unseen is not None:
-        known = (mdp.successor != placed.unseen) & (mdp.entry_state != placed.unseen)
-    worst = -_best_path(-low, known, mdp, mdp.discount)
-    best = _best_path(high, known, mdp, mdp.discount)
-    return worst, best
+    counts, discount = model.placed, model.mdp.discount
+    if model.settings.min_visits > 0:
+        counts = place(replace(model.settings, min_visits=0), model.counts)
+    low, high = _reward_ends(counts)
+    known = np.ones(counts.num_entries, dtype=np.bool_)
+    if counts.unseen is not None:
+        known = (counts.successor != counts.unseen) & (counts.entry_state != counts.unseen)
+    return -_best_path(-low, known, counts, discount), _best_path(high, known, counts, discount)
 
 
-def _reward_ends(model: Model) -> tuple[Floats, Floats]:
+def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
     """Return ``(E,)`` lowest and highest rewards of single steps; those of ends are 0."""
-    mdp, placed = model.mdp, model.placed
-    reward = mdp.entry_reward
-    ending = placed.is_terminal[mdp.entry_state]
-    if placed.reward_range is not None:
-        low, high = placed.reward_range
+    reward = np.asarray(counts.reward_mean)
+    ending = counts.is_terminal[counts.entry_state]
+    if counts.reward_range is not None:
+        low, high = counts.reward_range
         return np.where(ending, reward, low), np.where(ending, reward, high)
-    if not placed.rewards_vary or placed.reward_low is None or placed.reward_high is None:
+    if not counts.rewards_vary or counts.reward_low is None or counts.reward_high is None:
         return reward, reward
-    action = mdp.row_action[mdp.entry_row]
-    least = np.fmin(placed.reward_low[action], reward)
-    most = np.fmax(placed.reward_high[action], reward)
+    least = np.fmin(counts.reward_low[counts.entry_action], reward)
+    most = np.fmax(counts.reward_high[counts.entry_action], reward)
     return np.where(ending, reward, least), np.where(ending, reward, most)
 
 
-def _best_path(reward: Floats, known: NDArray[np.bool_], mdp: Any, discount: float) -> float:
+def _best_path(reward: Floats, known: NDArray[np.bool_], counts: Counts, discount: float) -> float:
     """Return the most that a path can earn from any state, rounded up."""
     scale = float(np.abs(reward).max())
-    value = np.zeros(mdp.num_states)
+    value = np.zeros(counts.num_states)
     own = np.flatnonzero(known)
-    state = mdp.entry_state[own]
+    state, successor = counts.entry_state[own], counts.successor[own]
     change = scale
     for _ in range(PATH_SWEEPS):
-        reached = np.full(mdp.num_states, -np.inf)
-        np.maximum.at(reached, state, reward[own] + discount * value[mdp.successor[own]])
+        reached = np.full(counts.num_states, -np.inf)
+        np.maximum.at(reached, state, reward[own] + discount * value[successor])
         reached = np.where(np.isinf(reached), 0.0, reached)
         change = float(np.abs(reached - value).max())
         value = reached
         if change <= 1e-9 * scale:
             break
-    acting = np.isin(np.arange(mdp.num_states), state)
+    acting = np.isin(np.arange(counts.num_states), state)
     return float(value[acting].max()) + discount * change / (1.0 - discount) + 1e-12 * scale
 
 
@@ -125,7 +126,9 @@ def _policy_bound(
         draws=None if model.settings.draws is None else certificate.draws, rng=rng.spawn(1)[0],
         upper=False,
     )  # fmt: skip
-    return again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
+    bound = again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
+    reach = again.nominal_return - bound
+    return bound - first_state_doubt(model, again.policy, reach=reach, delta=delta)
 
 
 def _mismatch(shown: Earned, by_model: Interval | None) -> tuple[Finding, ...]:

@@ -1,11 +1,9 @@
 """A certificate weighed against the log: luck of the choice, held-out part, past, practice."""
 
-import math
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 
 from surefoot._findings import Finding
 from surefoot.certificates.certificate import Certificate
@@ -13,10 +11,10 @@ from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Backtest, Curse
 from surefoot.certificates.halves import Log
 from surefoot.certificates.held_out import backtest
+from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, memory_of
 from surefoot.pipeline.practice import practice
-from surefoot.solvers.solver import evaluate
 
 FAILS = 0.001
 """A check of the log that falls below this takes the promise back; .01 is a warning."""
@@ -86,32 +84,22 @@ def _less(certificate: Certificate, amount: float) -> Certificate:
 
 
 def _first_state(model: Model, certificate: Certificate) -> Certificate:
-    """Take off what is not known about the first state: its law comes from some episodes only.
-
-    The doubt of transitions and that of the first state are independent: their deviations add as
-    squares. ``reach`` is what the promise already lies below the mean.
-    """
-    starts = model.placed.starts
-    if starts is None or not starts.any() or model.settings.initial not in (None, "episodes"):
+    """Take off what is not known about the first state."""
+    reach = certificate.nominal_return - certificate.lower_bound
+    amount = first_state_doubt(model, certificate.policy, reach=reach, delta=certificate.delta)
+    if amount == 0.0 or model.placed.starts is None:
         return certificate
-    value = evaluate(model.mdp, certificate.policy).value
-    share = starts / starts.sum()
-    mean = float(share @ value)
-    deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
-    reach = max(certificate.nominal_return - certificate.lower_bound, 0.0)
-    amount = math.hypot(reach, float(norm.isf(certificate.delta)) * deviation) - reach
-    if amount <= 0:
-        return certificate
-    told = Finding.of("first_state_unsure", starts=int(starts.sum()), amount=amount)
+    starts = int(model.placed.starts.sum())
+    told = Finding.of("first_state_unsure", starts=starts, amount=amount)
     return _less(certificate, amount).adding(told)
 
 
 def _failures(held: Backtest) -> list[Finding]:
     """Return which tests of the held-out part failed, each at its part of the level."""
     found = []
-    tests = [t for t in (held.new_successors, held.advantage) if t is not None]
-    level = held.level / max(1, len(tests))
     new, steps = held.new_successors, held.advantage
+    ran = [test for test in (new, steps) if test is not None and test.p_value is not None]
+    level = held.level / max(1, len(ran))
     if new is not None and new.p_value < level:
         values = {"p_value": new.p_value, "seen": new.seen, "expected": new.expected}
         found.append(Finding.of("backtest_new_successors", **values))

@@ -1,8 +1,6 @@
 """The conjugate posterior: independent Dirichlet rows, exact."""
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +13,8 @@ from surefoot.data.support import UNSEEN_PRIOR
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
+from surefoot.posterior.threads import fill_rows
 
-WORTH_A_THREAD = 2**17
-"""Fewer variates than this are drawn sooner than a thread is started."""
 Key = tuple[np.uint64, np.uint64]
 
 
@@ -193,12 +190,7 @@ class DirichletPosterior(OnRows):
                 self.shape, *self._constants, chosen[part], columns[part], *key, begin, last, out
             )  # fmt: skip
 
-        parts = _shares(ends, out.size, threads)
-        if len(parts) == 1:
-            fill(parts[0])
-        else:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(fill, parts))
+        fill_rows(fill, ends, out.size, threads)
         return out[first - begin :]
 
     @cached_property
@@ -248,13 +240,3 @@ def prior_entries(counts: Counts, prior: ArrayLike, unseen: float) -> Floats:
                 "A successor that cannot happen is left out of the support instead."
             )
     return entries
-
-
-def _shares(ends: Ints, variates: int, threads: int | None) -> list[NDArray[np.intp]]:
-    """Cut a list of rows into runs of about equal width, one per thread."""
-    wanted = threads
-    if wanted is None:
-        wanted = min(os.cpu_count() or 1, variates // WORTH_A_THREAD)
-    wanted = max(1, min(wanted, len(ends)))
-    limits = np.searchsorted(ends, ends[-1] * np.arange(1, wanted) / wanted) if len(ends) else []
-    return np.split(np.arange(len(ends)), limits)

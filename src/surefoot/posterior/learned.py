@@ -3,18 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaincinv
 
+from surefoot.data.conversions import ABSORBING, WORST, lead_on
 from surefoot.data.counts import Counts
 from surefoot.data.destinations import Destinations, learn_destinations, on_entries
 from surefoot.data.support import LEARNED
+from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
+from surefoot.posterior.threads import fill_rows
 
 Key = tuple[np.uint64, np.uint64]
 
@@ -119,60 +124,103 @@ class LearnedPosterior(OnRows):
         given what all rows are like.
         """
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
-        other.__dict__["open_rows"] = self.open_rows
-        other.__dict__["laws"] = other._learned(like=self.laws)
+        places = replace(other.destinations, shares=self.destinations.shares)
+        other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
         return other.mean()
 
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return ``n`` independent draws, ``(n, E)``."""
-        return np.concatenate(list(self.stream(n, rng)))
+    def to_mdp(self, *, discount: float, initial: Any = None, unseen: str | None = None) -> MDP:
+        """Return the model of the mean.
+
+        ``initial`` and ``unseen`` are those of ``counts.to_mdp``; None leads the unseen to the
+        state of the log with the smallest value.
+
+        Examples
+        --------
+        >>> from surefoot import machine_replacement, read_transitions
+        >>> log = machine_replacement().log(episodes=50, rng=np.random.default_rng(0))
+        >>> posterior = LearnedPosterior(read_transitions(log, episode="episode", step="step"))
+        >>> mdp = posterior.to_mdp(discount=0.95)
+        >>> np.array_equal(mdp.probability, posterior.mean()), mdp.state_labels[-1]
+        (True, 'unseen')
+        """
+        observed = self.counts.to_mdp(discount=discount, initial=initial, unseen=ABSORBING)
+        mdp = replace(observed, probability=self.mean())
+        return lead_on(mdp, self.counts, unseen or WORST)
+
+    def sample(self, n: int, rng: np.random.Generator, *, threads: int | None = None) -> Floats:
+        """Return ``n`` independent draws, ``(n, E)``; the same bits as :meth:`stream` gives."""
+        return self.draws(stream_key(rng), 0, check_draws_wanted(n), threads=threads)
 
     def stream(
-        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+        self,
+        n: int,
+        rng: np.random.Generator,
+        rows: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
     ) -> Iterator[Floats]:
         """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
         total = check_draws_wanted(n)
         chosen = self.layout.check_rows(rows)
-        key = stream_key(rng)
+        key = stream_key(rng)  # at the call, not at the first block
         width = max(1, int(np.diff(self.row_start)[chosen].sum()))
         whole = max(1, BLOCK_VALUES // width // BLOCK_DRAWS) * BLOCK_DRAWS
         return (
-            self.draws(key, first, min(first + whole, total), chosen)
+            self.draws(key, first, min(first + whole, total), chosen, threads=threads)
             for first in range(0, total, whole)
         )
 
-    def draws(self, key: Key, first: int, last: int, rows: ArrayLike | None = None) -> Floats:
+    def draws(
+        self,
+        key: Key,
+        first: int,
+        last: int,
+        rows: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+    ) -> Floats:
         """Return draws ``first`` to ``last - 1`` of the streams of one key.
 
-        The laws of a draw come from a stream of their own, keyed by blocks of 16 draws; each row
-        has its own in every draw. So any rows and any ranges give the same numbers.
+        Rows have streams of their own, one for a block of 16 draws, and the laws have another. So
+        any rows, any ranges and any number of threads give the same numbers.
         """
         chosen = self.layout.check_rows(rows)
         sizes = np.diff(self.row_start)[chosen]
-        size_law, alpha_law, shares = self._drawn_laws(key, first, last)
-        out = np.empty((last - first, int(sizes.sum())))
-        laws = self.laws
-        kernels.learned_rows(
-            self._count, self.row_start, chosen, np.cumsum(sizes) - sizes, laws.action, laws.group,
-            laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
-            size_law, alpha_law, shares, *self._places, *key, first, out,
-        )  # fmt: skip
-        return out
+        ends = np.cumsum(sizes)
+        columns = ends - sizes
+        # Streams are opened at the start of a block of draws; what lies before ``first`` is cut.
+        begin = first - first % BLOCK_DRAWS
+        drawn = self._drawn_laws(key, begin, last)
+        out = np.empty((last - begin, ends[-1] if len(ends) else 0))
+        laws, places = self.laws, self._places
+
+        def fill(part: NDArray[np.intp]) -> None:
+            kernels.learned_rows(
+                self._count, self.row_start, chosen[part], columns[part], laws.action, laws.fine,
+                laws.group, laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
+                *drawn, *places, *key, begin, out,
+            )  # fmt: skip
+
+        fill_rows(fill, ends, out.size, threads)
+        return out[first - begin :]
 
     @cached_property
     def _count(self) -> Floats:
         return self.counts.count.astype(np.float64)
 
     def _drawn_laws(self, key: Key, first: int, last: int) -> tuple[Ints, Ints, Floats]:
-        begin = first - first % BLOCK_DRAWS
-        parts = []
-        for start in range(begin, last, BLOCK_DRAWS):
-            rng = np.random.default_rng([*map(int, key), start // BLOCK_DRAWS])
-            laws = self.laws.draw(BLOCK_DRAWS, rng)
-            parts.append((*laws, rng.dirichlet(self.destinations.shares, size=BLOCK_DRAWS)))
-        kept = slice(first - begin, last - begin)
-        size_law, alpha_law, shares = (np.concatenate(column)[kept] for column in zip(*parts))  # noqa: B905
-        return size_law, alpha_law, shares
+        """Return the laws and the shares of the parts in some draws, whatever came before them.
+
+        Their bits lie beyond those of all rows: counters of rows end in 0, theirs in 1.
+        """
+        parts = len(self.destinations.shares)
+        laws = self.laws.uniforms
+        width = -(-(laws + parts) // 4) * 4  # a Philox counter gives four words
+        counter = np.array([first * (width // 4), 0, 0, 1], dtype=np.uint64)
+        bits = np.random.Philox(key=np.array(key, dtype=np.uint64), counter=counter)
+        uniform = np.random.Generator(bits).random((last - first, width))
+        gamma = gammaincinv(self.destinations.shares, uniform[:, laws : laws + parts])
+        return *self.laws.draw(uniform[:, :laws]), gamma / gamma.sum(axis=1, keepdims=True)
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints, Floats]:
@@ -188,9 +236,7 @@ class LearnedPosterior(OnRows):
     @cached_property
     def _mean(self) -> Floats:
         laws, row = self.laws, self.layout.entry_row
-        weight = laws.alpha_weights()
-        unseen = laws.missing[laws.group]
-        given_seen = (weight * (1.0 - unseen)).sum(axis=1)  # (R, alphas)
+        _, given_seen = laws.row_alphas()
         visits = np.add.reduceat(self._count, self.row_start[:-1])
         total = visits[:, None] + laws.distinct[:, None] * ALPHA
         share = np.divide(given_seen, total, out=np.zeros_like(total), where=total > 0)
@@ -227,7 +273,7 @@ class LearnedPosterior(OnRows):
     def _facts(self) -> list[tuple[str, str]]:
         missing = np.where(self.counts.count == 0, self.mean(), 0.0)
         share = np.add.reduceat(missing, self.row_start[:-1])[self.open_rows]
-        usual = self.laws.alpha_weights().sum(axis=1).mean(axis=0)
+        usual = self.laws.row_alphas()[0].mean(axis=0)
         return [
             ("prior", self.prior_words),
             ("concentration", f"{float(np.exp(usual @ np.log(ALPHA) / usual.sum())):.2g}"),

@@ -6,33 +6,113 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
-from surefoot.posterior.dirichlet_kernels import dirichlet_draws, prepare
+from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS, dirichlet_draws, prepare
 from surefoot.posterior.philox_kernels import CONTROL, WORDS, open_stream, uniform
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+TINY = 1e-250
+"""Sums of scaled terms below this have lost digits to underflow; they are taken again in logs."""
+
 
 @kernel()
-def size_likelihood(visits: Ints, distinct: Ints, alpha: Floats, most: int, out: Floats) -> None:
-    """Write ``out[g, a, K]``: how well K successors explain the number of distinct ones seen.
+def size_likelihood(n: float, k: int, alpha: float, out: Floats) -> float:
+    """Write ``out[K]``: how well K successors explain ``k`` distinct ones in ``n`` visits.
 
-    The logarithm of ``K!/(K-k)! Gamma(K a)/Gamma(K a + n)`` for groups of rows with ``n`` visits
-    and ``k`` distinct successors, -inf for K < k. O(1) a number.
+    The logarithm of ``K!/(K-k)! Gamma(K a)/Gamma(K a + n)``, -inf for K < k. Returns the largest.
     """
+    largest = -np.inf
+    for size in range(len(out)):
+        out[size] = -np.inf
+        if size >= max(k, 1):
+            out[size] = (
+                math.lgamma(size + 1.0)
+                - math.lgamma(size - k + 1.0)
+                + math.lgamma(size * alpha)
+                - math.lgamma(size * alpha + n)
+            )
+            largest = max(largest, out[size])
+    return largest
+
+
+@kernel()
+def log_sum_weighted(log: Floats, log_weight: Floats) -> float:
+    """Return ``log sum exp(log + log_weight)``, whatever underflows."""
+    largest = -np.inf
+    for k in range(len(log)):
+        largest = max(largest, log[k] + log_weight[k])
+    if largest == -np.inf:
+        return largest
+    total = 0.0
+    for k in range(len(log)):
+        total += math.exp(log[k] + log_weight[k] - largest)
+    return largest + math.log(total)
+
+
+@kernel()
+def size_marginals(
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, out: Floats
+) -> None:
+    """Write ``out[g, l, a]``: the log likelihood of a group of rows, K summed out.
+
+    ``log_prior[kind, l, K]`` is the log probability of K under size law ``l``. O(laws) a K.
+    """
+    most = log_prior.shape[2]
+    term, scaled = np.empty(most), np.empty(most)
+    prior = np.exp(log_prior)
     for g in range(len(visits)):
-        n, k = visits[g], distinct[g]
         for a in range(len(alpha)):
-            for size in range(most + 1):
-                if size < k or size == 0:
-                    out[g, a, size] = -np.inf
-                    continue
-                out[g, a, size] = (
-                    math.lgamma(size + 1.0)
-                    - math.lgamma(size - k + 1.0)
-                    + math.lgamma(size * alpha[a])
-                    - math.lgamma(size * alpha[a] + n)
-                )
+            largest = size_likelihood(visits[g], distinct[g], alpha[a], term)
+            for size in range(most):
+                scaled[size] = math.exp(term[size] - largest)
+            for law in range(log_prior.shape[1]):
+                total = 0.0
+                for size in range(most):
+                    total += prior[kind[g], law, size] * scaled[size]
+                if total > TINY:
+                    out[g, law, a] = largest + math.log(total)
+                else:
+                    out[g, law, a] = log_sum_weighted(term, log_prior[kind[g], law])
+
+
+@kernel()
+def size_posteriors(
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, out: Floats
+) -> None:
+    """Write ``out[g, l, a, K]``: the cumulative posterior of K in a group of rows."""
+    most = log_prior.shape[2]
+    term = np.empty(most)
+    for g in range(len(visits)):
+        for a in range(len(alpha)):
+            size_likelihood(visits[g], distinct[g], alpha[a], term)
+            for law in range(log_prior.shape[1]):
+                whole = log_sum_weighted(term, log_prior[kind[g], law])
+                running = 0.0
+                for size in range(most):
+                    running += math.exp(term[size] + log_prior[kind[g], law, size] - whole)
+                    out[g, law, a, size] = running
+                for size in range(most):
+                    out[g, law, a, size] /= running
+
+
+@kernel()
+def missing_mass(
+    visits: Floats, distinct: Ints, group: Ints, alpha: Floats, sizes: Floats, out: Floats
+) -> None:
+    """Write ``out[f, l, a]``: the mean probability of all successors that a row has not shown.
+
+    ``(K - k) a / (n + K a)`` over the posterior of K, ``sizes[group[f]]``.
+    """
+    for f in range(len(visits)):
+        n, k = visits[f], distinct[f]
+        for law in range(sizes.shape[1]):
+            for a in range(len(alpha)):
+                total = 0.0
+                for size in range(max(k, 1), sizes.shape[3]):
+                    share = sizes[group[f], law, a, size] - sizes[group[f], law, a, size - 1]
+                    total += share * (size - k) * alpha[a] / (n + size * alpha[a])
+                out[f, law, a] = total
 
 
 @kernel()
@@ -48,29 +128,75 @@ def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats)
 
 
 @kernel()
+def law_evidence(log: Floats, scaled: Floats, largest: float, law: Floats) -> float:
+    """Return the log of ``sum_a law[a] exp(log[a])``; ``scaled = exp(log - largest)``."""
+    total = 0.0
+    for a in range(len(law)):
+        total += law[a] * scaled[a]
+    if total > TINY:
+        return largest + math.log(total)
+    best = -np.inf  # a law far from what the row shows: all its terms underflow
+    for a in range(len(law)):
+        if law[a] > 0:
+            best = max(best, log[a])
+    total = 0.0
+    for a in range(len(law)):
+        if law[a] > 0:
+            total += law[a] * math.exp(log[a] - best)
+    return best + math.log(total)
+
+
+@kernel()
+def row_likelihood(marginal: Floats, shape: Floats, log: Floats, scaled: Floats) -> float:
+    """Write a row's log likelihood of every concentration, also scaled; return the largest."""
+    largest = -np.inf
+    for a in range(len(log)):
+        log[a] = marginal[a] + shape[a]
+        largest = max(largest, log[a])
+    for a in range(len(log)):
+        scaled[a] = math.exp(log[a] - largest)
+    return largest
+
+
+@kernel()
 def row_evidence(
-    group: Ints, action: Ints, marginal: Floats, shape: Floats, laws: Floats, out: Floats
+    fine: Ints, action: Ints, marginal: Floats, shape: Floats, laws: Floats, out: Floats
 ) -> None:
     """Add to ``out[action, size law, alpha law]`` the log evidence of every row.
 
-    ``marginal[g, l, a]`` is the log likelihood of a group under size law ``l`` and concentration
+    ``marginal[f, l, a]`` is the log likelihood of a group under size law ``l`` and concentration
     ``a``; ``laws[h, a]`` the probability of ``a`` under law ``h``.
     """
-    num_laws, num_alpha = laws.shape
-    term = np.empty(num_alpha)
-    for r in range(len(group)):
+    log, scaled = np.empty(laws.shape[1]), np.empty(laws.shape[1])
+    for r in range(len(fine)):
         for s in range(marginal.shape[1]):
-            largest = -np.inf
-            for a in range(num_alpha):
-                term[a] = marginal[group[r], s, a] + shape[r, a]
-                largest = max(largest, term[a])
-            for a in range(num_alpha):
-                term[a] = math.exp(term[a] - largest)
-            for h in range(num_laws):
-                total = 0.0
+            largest = row_likelihood(marginal[fine[r], s], shape[r], log, scaled)
+            for h in range(len(laws)):
+                out[action[r], s, h] += law_evidence(log, scaled, largest, laws[h])
+
+
+@kernel()
+def row_alphas(
+    fine: Ints, action: Ints, marginal: Floats, shape: Floats, missing: Floats, laws: Floats,
+    posterior: Floats, weight: Floats, seen: Floats,
+) -> None:  # fmt: skip
+    """Add to ``weight[r, a]`` the probability of each concentration, given all rows.
+
+    ``seen[r, a]`` is the same times the mean probability of what the row has shown;
+    ``posterior[action, size law, alpha law]`` that of the laws.
+    """
+    num_alpha = laws.shape[1]
+    log, scaled = np.empty(num_alpha), np.empty(num_alpha)
+    for r in range(len(fine)):
+        for s in range(marginal.shape[1]):
+            largest = row_likelihood(marginal[fine[r], s], shape[r], log, scaled)
+            for h in range(len(laws)):
+                whole = law_evidence(log, scaled, largest, laws[h])
                 for a in range(num_alpha):
-                    total += laws[h, a] * term[a]
-                out[action[r], s, h] += largest + math.log(total)
+                    if laws[h, a] > 0:
+                        share = posterior[action[r], s, h] * laws[h, a] * math.exp(log[a] - whole)
+                        weight[r, a] += share
+                        seen[r, a] += share * (1.0 - missing[fine[r], s, a])
 
 
 @kernel()
@@ -83,39 +209,44 @@ def first_above(cumulative: Floats, goal: float) -> int:
 
 
 @kernel()
-def row_concentration(
-    marginal: Floats, shape: Floats, law: Floats, weight: Floats, u: float
-) -> int:
+def pick_alpha(log: Floats, scaled: Floats, law: Floats, u: float) -> int:
     """Return which concentration a row has in a draw, given the law and the row's own data."""
-    largest = -np.inf
-    for a in range(len(law)):
-        weight[a] = marginal[a] + shape[a]
-        largest = max(largest, weight[a])
     total = 0.0
     for a in range(len(law)):
-        total += law[a] * math.exp(weight[a] - largest)
-        weight[a] = total
-    return int(min(first_above(weight, u * total), len(law) - 1))
+        total += law[a] * scaled[a]
+    if total <= TINY:
+        best = -1  # all terms of the law underflow: its likeliest stands out by far
+        for a in range(len(law)):
+            if law[a] > 0 and (best < 0 or log[a] > log[best]):
+                best = a
+        return best
+    running = 0.0
+    for a in range(len(law)):
+        running += law[a] * scaled[a]
+        if running >= u * total:
+            return a
+    return len(law) - 1
 
 
 @kernel()
 def learned_rows(
-    count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, group: Ints,
-    distinct: Ints, shape: Floats, marginal: Floats, laws: Floats,
+    count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, fine: Ints,
+    group: Ints, distinct: Ints, shape: Floats, marginal: Floats, laws: Floats,
     alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats,
     part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     key0: np.uint64, key1: np.uint64, first: int, out: Floats,
 ) -> None:  # fmt: skip
-    """Write one draw of several rows for each line of the drawn laws.
+    """Write draws ``first, first + 1, ...`` of several rows, one for each line of the drawn laws.
 
     A row's concentration and number of successors are drawn given the laws of its action and its
     own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a); each unseen one lands on an
     entry of the part that ``shares`` picks among those the row has; the last part, the rest, takes
-    what the weights of another leave. Draw ``first + i`` has streams of its own. O(K) a row.
+    what the weights of another leave. Each row has a stream for every block of draws, and ``first``
+    begins a block. O(K) a row.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)
-    parts = shares.shape[1]
+    parts, num_alpha = shares.shape[1], len(alpha)
     longest = 0
     for row in rows:
         longest = max(longest, row_start[row + 1] - row_start[row])
@@ -123,35 +254,38 @@ def learned_rows(
     gamma, d, c = np.empty(width), np.empty(width), np.empty(width)
     place = np.empty(width, np.int64)
     drawn = np.empty((1, width))
-    weight, usual = np.empty(len(alpha)), np.empty(parts)
-    for i in range(len(size_law)):
-        for j in range(len(rows)):
-            row = rows[j]
-            begin, end = row_start[row], row_start[row + 1]
-            if end - begin == 1:
-                out[i, columns[j]] = 1.0
-                continue
-            open_stream(control, key0, key1, row, first + i)
-            g, s = group[row], size_law[i, action[row]]
-            chosen = row_concentration(
-                marginal[g, s], shape[row], laws[alpha_law[i, action[row]]], weight,
-                uniform(words, control),
-            )  # fmt: skip
-            used = 0
-            for e in range(begin, end):
-                out[i, columns[j] + e - begin] = 0.0
-                if count[e] > 0:
-                    gamma[used] = count[e] + alpha[chosen]
-                    place[used] = e - begin
-                    used += 1
+    log, scaled = np.empty((sizes.shape[1], num_alpha)), np.empty((sizes.shape[1], num_alpha))
+    usual = np.empty(parts)
+    for j in range(len(rows)):
+        row = rows[j]
+        begin, end = row_start[row], row_start[row + 1]
+        if end - begin == 1:
+            out[:, columns[j]] = 1.0
+            continue
+        for s in range(sizes.shape[1]):
+            row_likelihood(marginal[fine[row], s], shape[row], log[s], scaled[s])
+        shown = 0
+        for e in range(begin, end):
+            if count[e] > 0:
+                place[shown] = e
+                shown += 1
+        for i in range(len(size_law)):
+            if i % BLOCK_DRAWS == 0:
+                open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
+            s = size_law[i, action[row]]
+            chosen = pick_alpha(
+                log[s], scaled[s], laws[alpha_law[i, action[row]]], uniform(words, control)
+            )
+            used = shown
+            for k in range(shown):
+                gamma[k] = count[place[k]] + alpha[chosen]
             running = 0.0
             for part in range(parts):
                 at = row * parts + part
                 if part_start[at + 1] > part_start[at]:
                     running += shares[i, part]
                 usual[part] = running
-            cumulative = sizes[g, s, chosen]
-            size = first_above(cumulative, uniform(words, control) * cumulative[-1])
+            size = first_above(sizes[group[row], s, chosen], uniform(words, control))
             for _ in range(size - distinct[row] if running > 0 else 0):
                 part = first_above(usual, uniform(words, control) * running)
                 at = row * parts + part
@@ -164,12 +298,14 @@ def learned_rows(
                         first_above(candidates, uniform(words, control)), len(candidates) - 1
                     )
                 gamma[used] = alpha[chosen]
-                place[used] = part_entry[part_start[at] + found] - begin
+                place[used] = part_entry[part_start[at] + found]
                 used += 1
+            for e in range(end - begin):
+                out[i, columns[j] + e] = 0.0
             if used == 1:
-                out[i, columns[j] + place[0]] = 1.0
+                out[i, columns[j] + place[0] - begin] = 1.0
                 continue
             logarithmic = prepare(gamma, d, c, used)
             dirichlet_draws(gamma, d, c, 0, used, logarithmic, words, control, 0, 1, 0, drawn)
             for k in range(used):
-                out[i, columns[j] + place[k]] += drawn[0, k]
+                out[i, columns[j] + place[k] - begin] += drawn[0, k]

@@ -28,13 +28,15 @@ SPREADS = (0.0, 0.8, 1.6)
 GEOMETRIC = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POISSON = (1.0, 2.0, 4.0, 7.0, 12.0, 20.0, 35.0)
 """Mean numbers of successors after the first, under the two families of laws of K."""
-LOG_SIZE_PRIOR = np.append(-np.log1p(np.array(GEOMETRIC + POISSON)), 0.0)
+SIZE_PRIOR = np.append(1.0 / (1.0 + np.array(GEOMETRIC + POISSON)), 1.0)
+SIZE_PRIOR /= SIZE_PRIOR.sum()
 """Laws of K with mean m further successors have prior weight 1/(1+m): long rows must show it.
 The last law is that a row has all the successors it is allowed."""
 NEGLIGIBLE = 1e-6
 """Laws of K less probable than this, for every action, are left out."""
 FINE_VISITS = 100
-"""More visits than this are grouped to two digits, downwards: K hardly depends on them."""
+"""More visits than this are grouped to two digits, downwards, where the posterior of K is kept for
+draws: K hardly depends on them. Likelihoods take every visit: concentrations do depend on them."""
 
 
 def alpha_laws() -> Floats:
@@ -69,31 +71,39 @@ def log_size_laws(most: int) -> Floats:
     return table
 
 
+LAWS = alpha_laws()
+LAWS.setflags(write=False)
+"""The laws of concentration, ``(laws, alphas)``."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowLaws:
     """The exact posterior of the laws, and what it says of each row.
 
     Attributes
     ----------
-    action, distinct, group
-        ``(R,)``: the action of each row, how many distinct successors it has shown, and its group:
-        rows with the same visits, distinct successors and most successors.
+    action, distinct
+        ``(R,)``: the action of each row, and how many distinct successors it has shown.
+    fine, group
+        ``(R,)``: numbers of rows alike in visits, distinct successors and most successors; in a
+        ``group`` the visits agree in two digits.
     shape
         ``(R, alphas)``: the part of the log likelihood that depends on the counts themselves.
     marginal
-        ``(groups, size laws, alphas)``: the rest of it, K summed out.
+        ``(fine, size laws, alphas)``: the rest of it, K summed out.
     sizes
         ``(groups, size laws, alphas, most + 1)``: cumulative posterior of K.
     missing
-        ``(groups, size laws, alphas)``: mean probability of all unseen successors together.
+        ``(fine, size laws, alphas)``: mean probability of all unseen successors together.
     evidence
-        ``(actions, all size laws, alpha laws)``: log evidence of the rows of each action.
+        ``(actions, all size laws, alpha laws)``: log likelihood of the rows of each action.
     usual
         The size laws that matter: those of the arrays above.
     """
 
     action: Ints
     distinct: Ints
+    fine: Ints
     group: Ints
     shape: Floats
     marginal: Floats
@@ -113,124 +123,141 @@ class RowLaws:
         """
         distinct = np.add.reduceat((count > 0).astype(np.int64), row_start[:-1])
         visits = np.add.reduceat(count, row_start[:-1])
-        groups, group = np.unique(
-            np.column_stack((_grouped(visits), distinct, cap, declared)),
-            axis=0,
-            return_inverse=True,
-        )
-        most = int(cap.max())
-        n, k, caps, named = groups.T
-        by_size = np.empty((len(groups), len(ALPHA), most + 1))
-        kernels.size_likelihood(n, k, ALPHA, most, by_size)
+        kinds, kind = np.unique(np.column_stack((cap, declared)), axis=0, return_inverse=True)
+        prior = _log_prior(*kinds.T.astype(np.int64))
+        alike, fine = _alike(visits, distinct, kind.ravel())
+        marginal = np.empty((len(alike[0]), prior.shape[1], len(ALPHA)))
+        kernels.size_marginals(*alike, prior, ALPHA, marginal)
         shape = np.empty((len(action), len(ALPHA)))
         kernels.shape_likelihood(count, row_start, ALPHA, shape)
-        prior = _log_prior(caps, named, most)
-        marginal = logsumexp(by_size[:, None] + prior[:, :, None], axis=3)
-        group = group.ravel()
         if like is None:
-            evidence = np.zeros((num_actions, prior.shape[1], len(_LAWS)))
-            evidence += LOG_SIZE_PRIOR[:, None]
+            evidence = np.zeros((num_actions, prior.shape[1], len(LAWS)))
             told = (visits > 0) & (cap > 1)
-            kernels.row_evidence(group[told], action[told], marginal, shape[told], _LAWS, evidence)
+            kernels.row_evidence(fine[told], action[told], marginal, shape[told], LAWS, evidence)
         else:
             evidence = like.evidence
         usual = np.flatnonzero((_marginal_laws(evidence).sum(axis=2) > NEGLIGIBLE).any(axis=0))
-        marginal = marginal[:, usual]
-        posterior = np.exp(by_size[:, None] + prior[:, usual, None] - marginal[..., None])
-        unseen = (np.arange(most + 1) - k[:, None])[:, None, None] * ALPHA[:, None]
-        seen_weight = n[:, None, None, None] + k[:, None, None, None] * ALPHA[:, None]
-        further = np.maximum(unseen, 0.0)
-        total = np.maximum(seen_weight + further, ALPHA[:, None])  # a row never tried has K >= 1
-        share = further / total
+        rough, group_of = _alike(_grouped(alike[0]), *alike[1:])
+        sizes = np.empty((len(rough[0]), len(usual), len(ALPHA), prior.shape[2]))
+        kernels.size_posteriors(*rough, prior[:, usual], ALPHA, sizes)
+        missing = np.empty((len(alike[0]), len(usual), len(ALPHA)))
+        kernels.missing_mass(*alike[:2], group_of, ALPHA, sizes, missing)
         return cls(
-            action=action, distinct=distinct, group=group, shape=shape, marginal=marginal,
-            sizes=np.cumsum(posterior, axis=3), evidence=evidence, usual=usual,
-            missing=(posterior * np.where(posterior > 0, share, 0.0)).sum(axis=3),
+            action=action, distinct=distinct, fine=fine, group=group_of[fine], shape=shape,
+            marginal=np.ascontiguousarray(marginal[:, usual]), sizes=sizes, missing=missing,
+            evidence=evidence, usual=usual,
         )  # fmt: skip
 
     @cached_property
     def structure(self) -> Floats:
         """``(3,)``: how probable it is that actions share the alpha law, nothing, or both laws."""
-        return _structure(self.evidence[:, self.usual])
+        return _structure(self.evidence)
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Return ``(n, actions)`` independent draws of the size law and of the alpha law."""
-        evidence = self.evidence[:, self.usual]
-        actions, _, laws = evidence.shape
-        size = np.empty((n, actions), dtype=np.int64)
-        law = np.empty((n, actions), dtype=np.int64)
-        kind = rng.choice(3, size=n, p=self.structure)
-        shared = logsumexp(evidence, axis=1).sum(axis=0)
-        for draw in range(n):
-            if kind[draw] == 2:
-                size[draw], law[draw] = divmod(_pick(evidence.sum(axis=0).ravel(), rng), laws)
-                continue
-            common = _pick(shared, rng) if kind[draw] == 0 else None
-            for a in range(actions):
-                if common is None:
-                    size[draw, a], law[draw, a] = divmod(_pick(evidence[a].ravel(), rng), laws)
-                else:
-                    size[draw, a], law[draw, a] = _pick(evidence[a, :, common], rng), common
-        return size, law
+    @property
+    def uniforms(self) -> int:
+        """How many uniform numbers a draw of the laws takes."""
+        return 2 + len(self.evidence)
 
-    def alpha_weights(self) -> Floats:
-        """Return ``(R, size laws, alphas)``: posterior probability of both for every row."""
-        laws = _marginal_laws(self.evidence[:, self.usual])
-        weights = np.empty((len(self.action), self.marginal.shape[1], len(ALPHA)))
-        for s in range(self.marginal.shape[1]):
-            log = self.marginal[self.group, s] + self.shape
-            likelihood = np.exp(log - log.max(axis=1, keepdims=True))
-            share = laws[self.action, s] / (likelihood @ _LAWS.T)
-            weights[:, s] = (share @ _LAWS) * likelihood
-        return weights
+    def draw(self, uniform: Floats) -> tuple[Ints, Ints]:
+        """Return ``(n, actions)`` draws of the size law and of the alpha law.
+
+        ``uniform`` is ``(n, uniforms)`` with numbers in [0, 1): draws are independent where they
+        are.
+        """
+        structure, common, given, apart, both = self._cumulative
+        laws = len(common)
+        kind = _pick(structure, uniform[:, 0])
+        together = _pick(both, uniform[:, 1])
+        shared = _pick(common, uniform[:, 1])
+        index = np.empty((len(uniform), len(apart)), dtype=np.int64)
+        for a in range(len(apart)):
+            u = uniform[:, 2 + a]
+            size = np.count_nonzero(given[a][:, shared] <= u, axis=0)
+            index[:, a] = np.choose(kind, (size * laws + shared, _pick(apart[a], u), together))
+        return index // laws, index % laws
+
+    @cached_property
+    def _cumulative(self) -> tuple[Floats, ...]:
+        """The tables that :meth:`draw` looks up, one for each step of a draw."""
+        log = self.evidence[:, self.usual] + np.log(SIZE_PRIOR[self.usual, None])
+        both = self.evidence[:, self.usual].sum(axis=0) + np.log(SIZE_PRIOR[self.usual, None])
+        return (
+            _running(np.log(np.maximum(self.structure, 1e-300))),
+            _running(logsumexp(log, axis=1).sum(axis=0)),
+            _running(log, axis=1),
+            _running(log.reshape(len(log), -1), axis=1),
+            _running(both.ravel()),
+        )
+
+    def row_alphas(self) -> tuple[Floats, Floats]:
+        """Return ``(R, alphas)`` twice: how probable each is, and that times the share seen.
+
+        The second is the mean over laws and K of the probability of what the row has shown.
+        """
+        weight = np.zeros((len(self.action), len(ALPHA)))
+        seen = np.zeros_like(weight)
+        posterior = _marginal_laws(self.evidence)[:, self.usual]
+        posterior /= posterior.sum(axis=(1, 2), keepdims=True)
+        kernels.row_alphas(
+            self.fine, self.action, self.marginal, self.shape, self.missing, LAWS, posterior,
+            weight, seen,
+        )  # fmt: skip
+        return weight, seen
 
 
-_LAWS = alpha_laws()
-_LAWS.setflags(write=False)
-LAWS = _LAWS
-"""The laws of concentration, ``(laws, alphas)``."""
+def _alike(visits: Floats, distinct: Ints, kind: Ints) -> tuple[tuple[Floats, Ints, Ints], Ints]:
+    """Return the distinct combinations, and which one each has."""
+    found, which = np.unique(np.column_stack((visits, distinct, kind)), axis=0, return_inverse=True)
+    n, k, kinds = found.T
+    return (n.copy(), k.astype(np.int64), kinds.astype(np.int64)), which.ravel()
 
 
-def _grouped(visits: Floats) -> Ints:
+def _grouped(visits: Floats) -> Floats:
     """Return visits, beyond the fine ones with two digits."""
-    whole = visits.astype(np.int64)
-    digit = 10 ** np.maximum(np.floor(np.log10(np.maximum(whole, 1))).astype(np.int64) - 1, 0)
-    return np.where(whole > FINE_VISITS, whole // digit * digit, whole)
+    digit = 10.0 ** (np.floor(np.log10(np.maximum(visits, 1.0))) - 1.0)
+    return np.where(visits > FINE_VISITS, np.floor(visits / digit) * digit, visits)
 
 
-def _log_prior(caps: Ints, declared: Ints, most: int) -> Floats:
-    """Return ``(groups, size laws, most + 1)``: log probability of K, none above a group's cap.
+def _log_prior(caps: Ints, declared: Ints) -> Floats:
+    """Return ``(kinds, size laws, most + 1)``: log probability of K, none above a kind's cap.
 
     That a row has all the successors it may is a law for declared ones; an open row follows the
     law of one further successor on average instead.
     """
-    prior = np.full((len(caps), len(LOG_SIZE_PRIOR), most + 1), -np.inf)
-    for cap in np.unique(caps):
-        prior[caps == cap, :, : cap + 1] = log_size_laws(int(cap))
+    prior = np.full((len(caps), len(SIZE_PRIOR), int(caps.max()) + 1), -np.inf)
+    for kind, cap in enumerate(caps):
+        prior[kind, :, : cap + 1] = log_size_laws(int(cap))
     prior[declared == 0, -1] = prior[declared == 0, GEOMETRIC.index(1.0)]
     return prior
 
 
 def _structure(evidence: Floats) -> Floats:
-    _, sizes, laws = evidence.shape
-    each = logsumexp(evidence, axis=1) - np.log(sizes)
+    """Return the posterior of what actions share; each case has the same prior.
+
+    The prior of a law counts once for all who share it, and each case sums over all laws.
+    """
+    prior = np.log(SIZE_PRIOR)[:, None]
+    flat = np.log(evidence.shape[2])
+    each = logsumexp(evidence + prior, axis=1)
     logs = np.array(
         [
-            logsumexp(each.sum(axis=0)) - np.log(laws),
-            (logsumexp(each, axis=1) - np.log(laws)).sum(),
-            logsumexp(evidence.sum(axis=0)) - np.log(sizes * laws),
+            logsumexp(each.sum(axis=0)) - flat,
+            (logsumexp(each, axis=1) - flat).sum(),
+            logsumexp(evidence.sum(axis=0) + prior) - flat,
         ]
     )
-    probable: Floats = np.exp(logs - logsumexp(logs))
-    return probable
+    probable = np.exp(logs - logsumexp(logs))
+    return np.asarray(probable / probable.sum())
 
 
 def _marginal_laws(evidence: Floats) -> Floats:
     """Return ``(actions, size laws, alpha laws)``: the posterior of the laws of each action."""
-    shared = logsumexp(evidence, axis=1).sum(axis=0)
-    alone = np.exp(evidence - logsumexp(evidence, axis=1, keepdims=True))
-    apart = np.exp(evidence - logsumexp(evidence, axis=(1, 2), keepdims=True))
-    both = evidence.sum(axis=0)
+    prior = np.log(SIZE_PRIOR)[:, None]
+    log = evidence + prior
+    shared = logsumexp(log, axis=1).sum(axis=0)
+    alone = np.exp(log - logsumexp(log, axis=1, keepdims=True))
+    apart = np.exp(log - logsumexp(log, axis=(1, 2), keepdims=True))
+    both = evidence.sum(axis=0) + prior
     structure = _structure(evidence)
     laws: Floats = (
         structure[0] * alone * np.exp(shared - logsumexp(shared))
@@ -240,6 +267,11 @@ def _marginal_laws(evidence: Floats) -> Floats:
     return laws
 
 
-def _pick(logs: Floats, rng: np.random.Generator) -> int:
-    weight = np.cumsum(np.exp(logs - logs.max()))
-    return int(min(np.searchsorted(weight, rng.random() * weight[-1]), len(weight) - 1))
+def _running(logs: Floats, axis: int = 0) -> Floats:
+    """Return cumulative probabilities from logarithms, ending at exactly 1."""
+    weight = np.cumsum(np.exp(logs - logs.max(axis=axis, keepdims=True)), axis=axis)
+    return np.asarray(weight / weight.take([-1], axis=axis))
+
+
+def _pick(cumulative: Floats, uniform: Floats) -> Ints:
+    return np.searchsorted(cumulative, uniform, side="right")

@@ -8,7 +8,12 @@ import numpy as np
 
 from surefoot.solvers.bounds import Bracket, Change
 from surefoot.solvers.evaluation.evaluator import Evaluator
-from surefoot.solvers.evaluation.robust import choose_for, evaluate_policy, is_direct
+from surefoot.solvers.evaluation.robust import (
+    choose_for,
+    evaluate_policy,
+    is_direct,
+    room_for,
+)
 from surefoot.solvers.solution import Status
 from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace
@@ -143,6 +148,7 @@ def _policy_rounds(
     which always narrow the bracket, ever more of them.
     """
     work.solve_rows_exactly()
+    system = room_for(work, evaluator)
     narrowest = math.inf
     evaluated = np.full(work.num_states, -1)
     plain, rest, in_vain = 0, FIRST_REST, 0
@@ -166,7 +172,7 @@ def _policy_rounds(
         if not settled:
             spread_values(work, stopping)
         evaluated = work.choice.copy()
-        evaluate_policy(work, evaluator, wanted=shrink * span)
+        evaluate_policy(work, evaluator, system, wanted=shrink * span)
 
 
 ALGORITHMS: dict[str, Callable[[Workspace, Stopping], Outcome]] = {

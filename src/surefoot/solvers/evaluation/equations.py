@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from surefoot.solvers.evaluation.dense import solve_dense
 from surefoot.solvers.evaluation.dense_kernels import write_matrix
 from surefoot.solvers.evaluation.evaluator import Evaluator
-from surefoot.solvers.evaluation.system_kernels import System, solve_one
+from surefoot.solvers.evaluation.system_kernels import solve_one
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,12 +29,9 @@ class Equations(NamedTuple):
 
 
 def solve_equations(
-    evaluator: Evaluator, equations: Equations, discount: float, tolerance: float, v: Floats,
-    system: System | None = None,
-) -> Floats:  # fmt: skip
+    evaluator: Evaluator, equations: Equations, discount: float, tolerance: float, v: Floats
+) -> Floats:
     """Return their solution: by elimination, or by sweeps from ``v`` to within the tolerance.
-
-    ``system`` is room that an earlier call has used.
 
     Examples
     --------
@@ -53,6 +50,7 @@ def solve_equations(
         solved: Floats = right[0]
         return solved
     value = v.copy()
-    room = system or evaluator.system(len(equations.target))
-    solve_one(room, *equations, discount, tolerance, MAX_SWEEPS, value)
+    solve_one(
+        evaluator.system(len(equations.target)), *equations, discount, tolerance, MAX_SWEEPS, value
+    )
     return value

@@ -71,7 +71,9 @@ class Evaluator:
 
     @cached_property
     def _place(self) -> Ints:
-        return np.argsort(self.order)
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(self.order))
+        return place
 
     def system(self, entries: int) -> System:
         """Return room for the equations of a policy with so many entries."""

@@ -8,10 +8,11 @@ that is cheap, else by sweeps. Nothing here is trusted: bounds come from a later
 import numpy as np
 
 from surefoot.solvers.dual_kernels import NOMINAL
-from surefoot.solvers.evaluation.equations import Equations, solve_equations
+from surefoot.solvers.evaluation.equations import MAX_SWEEPS, Equations, solve_equations
 from surefoot.solvers.evaluation.evaluator import Evaluator, Links, cheapest, direct_ways, products
 from surefoot.solvers.evaluation.krylov_kernels import relax
 from surefoot.solvers.evaluation.robust_kernels import write_equations
+from surefoot.solvers.evaluation.system_kernels import System, solve_written
 from surefoot.solvers.row_kernels import Problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace
@@ -45,7 +46,16 @@ def _links(problem: Problem) -> Links:
     return Links(size, source, target, len(target) * size / rows)
 
 
-def evaluate_policy(work: Workspace, evaluator: Evaluator, wanted: float) -> None:
+def room_for(work: Workspace, evaluator: Evaluator) -> System:
+    """Return room for the equations of any policy that a solve may come to."""
+    problem = work.problem
+    lengths = np.diff(problem.row_start)
+    if work.fixed:
+        return evaluator.system(int(lengths[work.policy.rows].sum()))
+    return evaluator.system(int(np.maximum.reduceat(lengths, problem.first.view(np.int64)).sum()))
+
+
+def evaluate_policy(work: Workspace, evaluator: Evaluator, system: System, wanted: float) -> None:
     """Move ``work.v`` to the robust value of ``work.policy``, changes spanning at most ``wanted``.
 
     Newton's method on nature's side: monotone for a fixed policy, so it cannot cycle. Changes
@@ -59,19 +69,17 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, wanted: float) -> Non
     nature = np.empty(int(where[-1]))
     robust = problem.family != NOMINAL
     nature_rows = sweeps_of(problem).nature_rows
-    equations = Equations(
-        np.empty(work.num_states + 1, dtype=np.int64), np.empty(len(nature), dtype=np.int64),
-        np.empty(len(nature)), np.empty(work.num_states),
-    )  # fmt: skip
-    system = evaluator.system(len(nature)) if evaluator.kind == "factored" else None
+    equations = Equations(system.start, system.column, system.chance, system.gain)
     for step in range(MAX_NATURE_STEPS):
         if step == 0 or robust:
             nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])
-        write_equations(problem, *policy, where, nature, *equations)
-        if is_direct(evaluator):
-            v = solve_equations(evaluator, equations, problem.discount, 0.0, work.v, system)
+        write_equations(problem, *policy, where, nature, system.order, system.place, *equations)
+        v = work.v.copy()
+        if evaluator.full:
+            v = solve_equations(evaluator, equations, problem.discount, 0.0, v)
+        elif is_direct(evaluator):  # nature changes numbers, not places
+            solve_written(system, step == 0, problem.discount, 0.0, MAX_SWEEPS, v)
         else:
-            v = work.v.copy()
             relax(*equations, INNER_SWEEPS, v)
         work.move_to(v)
         if is_direct(evaluator) and not robust:

@@ -11,21 +11,27 @@ from surefoot.solvers.dual_kernels import ONE
 
 
 @kernel(lean=True)
-def write_equations(problem, start, rows, share, where, nature, begin, target, chance, gain):
-    """Write ``v = gain + chance v``, the entries of state ``s`` at ``begin[s]:begin[s+1]``."""
+def write_equations(
+    problem, start, rows, share, where, nature, order, place, begin, target, chance, gain
+):
+    """Write ``v = gain + chance v`` in an order of the states; targets are places in it.
+
+    The state ``order[i]`` has the entries ``begin[i]:begin[i+1]``; ``place`` undoes ``order``.
+    """
     at = 0
-    for state in range(np.uint64(len(start) - 1)):
-        begin[state] = at
-        gain[state] = 0.0
+    for i in range(len(order)):
+        state = np.uint64(order[i])
+        begin[i] = at
+        gain[i] = 0.0
         for m in range(start[state], start[state + ONE]):
-            gain[state] += share[m] * expected_reward(problem, rows[m], where[m], nature)
+            gain[i] += share[m] * expected_reward(problem, rows[m], where[m], nature)
             first = problem.row_start[rows[m]]
             weight = problem.discount * share[m]
             for e in range(problem.row_start[rows[m] + ONE] - first):
-                target[at] = problem.successor[first + e]
+                target[at] = place[problem.successor[first + e]]
                 chance[at] = weight * nature[where[m] + e]
                 at += 1
-    begin[len(start) - 1] = at
+    begin[len(order)] = at
 
 
 @kernel(lean=True)

@@ -142,11 +142,18 @@ def find_value(system, discount, tolerance, max_sweeps, v):
 
 
 @kernel(lean=True)
+def solve_written(system, new, discount, tolerance, max_sweeps, v):
+    """Move ``v`` to the solution of the system's equations; ``new``: entries stand elsewhere."""
+    if new:
+        find_places(system)
+    find_value(system, discount, tolerance, max_sweeps, v)
+
+
+@kernel(lean=True)
 def solve_one(system, start, target, chance, gain, discount, tolerance, max_sweeps, v):
     """Move ``v`` to the solution of equations that are known already."""
     fill_from(system, start, target, chance, gain)
-    find_places(system)
-    find_value(system, discount, tolerance, max_sweeps, v)
+    solve_written(system, True, discount, tolerance, max_sweeps, v)
 
 
 @kernel(lean=True)

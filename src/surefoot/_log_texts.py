@@ -1,0 +1,147 @@
+"""The words for findings about a log: what its checks and its reading found."""
+
+from surefoot._display import number_of
+from surefoot._finding_codes import says, worst_words
+
+# What the checks of a log found.
+
+_PARTS = {"halves": "the first and the second half of the log"}
+_UNCHECKED = {
+    "few": "no state-action pair was tried often enough",
+    "aggregated": "the log is aggregated and has no order",
+    "unordered": "that needs episode= and step=",
+    "changed": "the log has changed or moved since it was read",
+    "memory": "it needs more memory than DuckDB may use",
+    "unreadable": "the log could not be read a second time",
+}
+
+
+def _why(reason: str, limit: str | None) -> str:
+    if limit is None:
+        return _UNCHECKED[reason]
+    return f"DuckDB may use {limit} of memory, and it needs more"
+
+
+def _tried(p_value: float, tried: int, sample: int | None = 1) -> str:
+    part = ", on the first rows" if sample is None else f", on a sample of 1 in {sample} rows"
+    pairs = f"{number_of(tried, 'state-action pair')} tried"
+    return f"(p = {p_value:.2g}, {pairs}{'' if sample == 1 else part})"
+
+
+def _between(first_rows: int | None) -> str:
+    if first_rows is None:
+        return _PARTS["halves"]
+    return f"the first {first_rows:,} rows of the log and the rest"
+
+
+@says("note")
+def _memory_not_checked(reason: str, limit: str | None = None) -> str:
+    return f"Memory beyond the state was not checked: {_why(reason, limit)}."
+
+
+@says("note")
+def _drift_not_checked(reason: str, limit: str | None = None) -> str:
+    return f"Drift in time was not checked: {_why(reason, limit)}."
+
+
+@says("note")
+def _no_memory_seen(p_value: float, tried: int, sample: int | None = 1) -> str:
+    found = _tried(p_value, tried, sample)
+    return f"The next state does not visibly depend on the previous one {found}."
+
+
+@says("warning")
+def _memory_seen(
+    p_value: float, tried: int, state: str, action: str, sample: int | None = 1
+) -> str:
+    return (
+        "The next state depends on the previous one, given state and action "
+        f"{_tried(p_value, tried, sample)}, most clearly in state {state} under action {action}; "
+        "the state may lack something that matters."
+    )
+
+
+@says("note")
+def _no_drift_seen(p_value: float, tried: int, first_rows: int | None = None) -> str:
+    return f"No drift between {_between(first_rows)} {_tried(p_value, tried)}."
+
+
+@says("warning")
+def _drift_seen(
+    p_value: float, tried: int, state: str, action: str, first_rows: int | None = None
+) -> str:
+    return (
+        f"Next states differ between {_between(first_rows)} {_tried(p_value, tried)}, most clearly "
+        f"in state {state} under action {action}; one model for the whole log may be wrong."
+    )
+
+
+@says("note")
+def _old_and_new_agree(p_value: float, tried: int) -> str:
+    return f"No difference between the old and the new data {_tried(p_value, tried)}."
+
+
+@says("warning")
+def _old_and_new_differ(p_value: float, tried: int) -> str:
+    return f"Next states differ between the old and the new data {_tried(p_value, tried)}."
+
+
+# What reading a log found.
+
+
+@says("warning")
+def _rows_left_out(rows: int, what: str) -> str:
+    were = "was" if rows == 1 else "were"
+    return f"{number_of(rows, 'row')} without {what} {were} left out on request."
+
+
+@says("warning")
+def _end_column_unused(column: str) -> str:
+    return (
+        f"The column {column!r} was not used. If it marks the ends of episodes, pass "
+        f"terminal={column!r}: without it they look like states that were never acted in."
+    )
+
+
+@says("warning")
+def _labels_mixed(what: str, whole: int, odd: int, example: str) -> str:
+    return (
+        f"{whole:,} {what}s are whole numbers and {odd:,} are not (such as {example!r}); all were "
+        f"kept as text. Check the {what} column if that is a mistake."
+    )
+
+
+@says("warning")
+def _labels_written_twice(what: str, example: str) -> str:
+    return (
+        f"Some {what}s are written both as {example} and as {example}.0; they were read as the "
+        "same whole numbers."
+    )
+
+
+@says("warning")
+def _hidden_files(files: int, example: str) -> str:
+    return (
+        f"{number_of(files, 'hidden file')} passed over, such as {example}. Name such a file "
+        "itself to read it."
+    )
+
+
+@says("warning")
+def _files_named_twice(files: int, example: str) -> str:
+    return f"{number_of(files, 'file')} named twice and read once, such as {example}."
+
+
+@says("warning")
+def _read_twice(file: str, more: int = 0) -> str:
+    others = f" (and {more} more)" if more else ""
+    return f"{file}{others} was read before: what it holds counts twice, and promises are too sure."
+
+
+@says("warning", amounts=("amount",))
+def _stuck_states(states: int, amount: float | None = None, objective: str = "max") -> str:
+    shown = "" if amount is None else f" ({amount:g})"
+    return (
+        f"{number_of(states, 'state')} without a usable action: absorbing at the "
+        f"{worst_words(objective)}{shown}."
+    )

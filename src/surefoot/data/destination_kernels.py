@@ -1,0 +1,249 @@
+"""Kernels that list candidate successors and ask which pattern would have named those left out.
+
+A *pool* is a sorted run of states with the number of rows that point to each. A row may use the
+pool less what it has shown itself: sums over the pool come from running totals, with the row's own
+successors taken off, so that a row costs its own length, not that of the pool.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._compile import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@kernel()
+def start_of_steps(a: int, b: int, c: int) -> float:
+    """Return a number in (0, 1] that depends on nothing but a state, an action and a part."""
+    x = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b)
+    x = x * np.uint64(0xD2E7470EE14C6C93) + np.uint64(c) + np.uint64(1)
+    for _ in range(2):  # the finish of SplitMix64
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return (np.int64(x >> np.uint64(11)) + 1) * 2.0**-53
+
+
+@kernel()
+def first_at_least(values: Floats | Ints, goal: float) -> int:
+    """Return the first place in an increasing array whose value reaches a goal."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < goal:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel()
+def steps_to_states(
+    origin: int, step: Ints, running: Floats, state_of: Ints, kept: Ints, kept_running: Floats
+) -> int:
+    """Write the steps that lead to a state, and running totals of their rows; return how many.
+
+    ``state_of[number]`` is the state of that number, -1 for none. O(steps).
+    """
+    size = 0
+    kept_running[0] = 0.0
+    for j in range(len(step)):
+        if state_of[origin + step[j]] >= 0:
+            kept[size] = step[j]
+            kept_running[size + 1] = kept_running[size] + running[j + 1] - running[j]
+            size += 1
+    return size
+
+
+@kernel()
+def find_shown(pool: Ints, shown: Ints, number: Ints, origin: int, at: Ints) -> None:
+    """Write where a row's own successors lie in a sorted pool, -1 for those outside it.
+
+    A pool of steps is searched for their ``number`` less the origin's; without an origin (-1) for
+    the successors themselves.
+    """
+    for j in range(len(shown)):
+        at[j] = -1
+        if origin >= 0 and number[shown[j]] < 0:
+            continue
+        wanted = shown[j] if origin < 0 else number[shown[j]] - origin
+        found = first_at_least(pool, wanted)
+        if found < len(pool) and pool[found] == wanted:
+            at[j] = found
+
+
+@kernel()
+def list_candidates(
+    pool: Ints, running: Floats, own: Ints, most: int, begin: float, state: Ints, weight: Floats
+) -> int:
+    """Write at most ``most`` candidates of a pool and their shares; return how many.
+
+    All of them, or a systematic sample: ``most`` equal steps through the total weight from a random
+    start. On average a candidate then has its share, so that what one row leaves out, another
+    lists. ``own``: places in the pool of what the row has shown, increasing.
+    """
+    total = running[len(pool)] - running[0]
+    for p in own:
+        total -= running[p + 1] - running[p]
+    if len(pool) - len(own) <= most:
+        size, skip = 0, 0
+        for j in range(len(pool)):
+            if skip < len(own) and own[skip] == j:
+                skip += 1
+                continue
+            state[size] = pool[j]
+            weight[size] = (running[j + 1] - running[j]) / total
+            size += 1
+        return size
+    size, last = 0, -1
+    for k in range(most):
+        goal = running[0] + (begin + k) / most * total
+        for p in own:  # step over what the row has shown
+            if running[p] < goal:
+                goal += running[p + 1] - running[p]
+        j = min(first_at_least(running, goal), len(pool)) - 1
+        if j != last:
+            state[size], weight[size] = pool[j], 0.0
+            size, last = size + 1, j
+        weight[size - 1] += 1.0 / most
+    return size
+
+
+@kernel()
+def row_candidates(
+    row_start: Ints, row_state: Ints, row_action: Ints, successor: Ints, once: NDArray[np.bool_],
+    number: Ints, state_of: Ints, whole: bool, step_start: Ints, step: Ints, step_running: Floats,
+    state_start: Ints, by_state: Ints, state_running: Floats,
+    action_start: Ints, by_action: Ints, action_running: Floats,
+    most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
+) -> int:  # fmt: skip
+    """Write the candidates of every row and part, and what would have named each singleton.
+
+    Entries are those shown; ``once`` marks the singletons to leave out. ``step`` (displacements)
+    runs by action, ``by_state`` by state, ``by_action`` by action, each with running totals of the
+    rows that show it. ``whole``: every number has a state.
+    ``others`` is the number of states in all. ``named[i, part]``: how likely each part, and the
+    rest, would have named singleton ``i``. Returns how many there are.
+    O(row log pools) a row; O(pools) where no pattern names a singleton or numbers have gaps.
+    """
+    parts = len(fewest)
+    states = len(number)
+    longest = 0
+    for r in range(len(row_state)):
+        longest = max(longest, row_start[r + 1] - row_start[r])
+    at = np.empty((parts, longest), np.int64)
+    own = np.empty(longest, np.int64)
+    kept, kept_running = np.empty(states, np.int64), np.empty(states + 1)
+    mark = np.full(states, -1)
+    size, left_out = 0, 0
+    for r in range(len(row_state)):
+        s, a = row_state[r], row_action[r]
+        shown = successor[row_start[r] : row_start[r + 1]]
+        b, e = state_start[s], state_start[s + 1]
+        near, near_running = by_state[b:e], state_running[b : e + 1]
+        b, e = action_start[a], action_start[a + 1]
+        entered, entered_running = by_action[b:e], action_running[b : e + 1]
+        origin = number[s]
+        b, e = step_start[a], step_start[a + 1]
+        if origin >= 0:
+            e = b + first_at_least(step[b:e], len(state_of) - origin)
+            b += first_at_least(step[b:e], -origin)
+        else:
+            e = b
+        moved, moved_running = step[b:e], step_running[b : e + 1]
+        if not whole:
+            count = steps_to_states(origin, moved, moved_running, state_of, kept, kept_running)
+            moved, moved_running = kept[:count], kept_running[: count + 1]
+        find_shown(near, shown, number, -1, at[0])
+        find_shown(moved, shown, number, origin, at[1])
+        find_shown(entered, shown, number, -1, at[2])
+        for part in range(parts):
+            if part == 0:
+                pool, running = near, near_running
+            elif part == 1:
+                pool, running = moved, moved_running
+            else:
+                pool, running = entered, entered_running
+            known = 0
+            for j in range(len(shown)):
+                if at[part, j] >= 0:
+                    k = known
+                    while k > 0 and own[k - 1] > at[part, j]:
+                        own[k] = own[k - 1]
+                        k -= 1
+                    own[k] = at[part, j]
+                    known += 1
+            start[parts * r + part] = size
+            listed = list_candidates(
+                pool, running, own[:known], most[r], start_of_steps(s, a, part),
+                state[size:], weight[size:],
+            )  # fmt: skip
+            if part == 1:
+                for j in range(size, size + listed):
+                    state[j] = state_of[origin + state[j]]
+            size += listed
+            free = running[len(pool)] - running[0]
+            for p in own[:known]:
+                free -= running[p + 1] - running[p]
+            i = left_out
+            for j in range(len(shown)):
+                if once[row_start[r] + j]:
+                    p = at[part, j]
+                    rows = running[p + 1] - running[p] - 1.0 if p >= 0 else 0.0
+                    named[i, part] = rows / (free + rows) if rows >= fewest[part] else 0.0
+                    i += 1
+        pointed = -1
+        for j in range(len(shown)):
+            if not once[row_start[r] + j]:
+                continue
+            if named[left_out, 0] + named[left_out, 1] + named[left_out, 2] == 0.0:
+                if pointed < 0:
+                    for target in shown:
+                        mark[target] = r
+                    pointed = len(shown) - 1
+                    for part in range(parts):
+                        pool = near if part == 0 else (moved if part == 1 else entered)
+                        for k in range(len(pool)):
+                            target = pool[k]
+                            if part == 1:
+                                target = state_of[origin + target]
+                            if mark[target] != r:
+                                mark[target] = r
+                                pointed += 1
+                named[left_out, parts] = 1.0 / max(1, others - pointed)
+            else:
+                named[left_out, parts] = 0.0
+            left_out += 1
+    start[parts * len(row_state)] = size
+    return left_out
+
+
+@kernel()
+def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
+    """Return Dirichlet parameters: the prior's, plus how many singletons each part explains.
+
+    Expectation and maximisation for the mixture ``sum_p share_p named[i, p]``.
+    """
+    parts = len(prior)
+    learned, share = np.empty(parts), np.zeros(parts)
+    for p in range(parts):
+        learned[p] = prior[p]
+    for _ in range(rounds):
+        change, whole = 0.0, 0.0
+        for p in range(parts):
+            whole += learned[p]
+        for p in range(parts):
+            change = max(change, abs(learned[p] / whole - share[p]))
+            share[p] = learned[p] / whole
+            learned[p] = prior[p]
+        for i in range(len(named)):
+            total = 0.0
+            for p in range(parts):
+                total += share[p] * named[i, p]
+            for p in range(parts):
+                learned[p] += share[p] * named[i, p] / total
+        if change < tolerance:
+            break
+    return learned

@@ -1,0 +1,36 @@
+"""Rows of draws shared among threads: the bits do not depend on how many there are."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORTH_A_THREAD = 2**17
+"""Fewer variates than this are drawn sooner than a thread is started."""
+Places = NDArray[np.intp]
+
+
+def fill_rows(
+    fill: Callable[[Places], None], ends: NDArray[np.int64], variates: int, threads: int | None
+) -> None:
+    """Call ``fill`` for runs of rows of about equal width, one per thread.
+
+    ``ends`` are the running widths of the rows; ``threads=None`` means as many as pay off.
+    """
+    parts = _shares(ends, variates, threads)
+    if len(parts) == 1:
+        fill(parts[0])
+        return
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(fill, parts))
+
+
+def _shares(ends: NDArray[np.int64], variates: int, threads: int | None) -> list[Places]:
+    wanted = threads
+    if wanted is None:
+        wanted = min(os.cpu_count() or 1, variates // WORTH_A_THREAD)
+    wanted = max(1, min(wanted, len(ends)))
+    limits = np.searchsorted(ends, ends[-1] * np.arange(1, wanted) / wanted) if len(ends) else []
+    return np.split(np.arange(len(ends)), limits)

@@ -1,0 +1,130 @@
+"""Rewards by pattern: found exactly, refused on a contradiction, silent on what is unknown."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from surefoot import read_transitions
+from surefoot.data.additive import FEWEST_TESTS, fit_additive
+
+
+def bipartite(rng, rows, states, share=0.5):
+    """Return entries ``(row, successor)`` of a random log, each once."""
+    row, successor = np.nonzero(rng.random((rows, states)) < share)
+    return row, successor
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rewards_of_an_inventory_are_recovered(seed):
+    """Orders cost by row, what is left in stock pays by next state: whole cents."""
+    rng = np.random.default_rng(seed)
+    f, h = rng.integers(-900, 0, 30) / 100, rng.integers(0, 500, 12) / 100
+    row, successor = bipartite(rng, 30, 12)
+    fit = fit_additive(row, successor, f[row] + h[successor], 30, 12)
+    rows, states = np.divmod(np.arange(30 * 12), 12)
+    np.testing.assert_allclose(fit.predict(rows, states), f[rows] + h[states], atol=1e-12)
+    assert fit.tests == len(row) - 30 - 12 + 1
+
+
+def test_one_contradiction_refuses_all():
+    rng = np.random.default_rng(5)
+    row, successor = bipartite(rng, 20, 10)
+    reward = (row * 0.25 + successor**2).astype(float)
+    assert fit_additive(row, successor, reward, 20, 10) is not None
+    for entry in rng.integers(0, len(row), 10):
+        wrong = reward.copy()
+        wrong[entry] += 1e-4
+        assert fit_additive(row, successor, wrong, 20, 10) is None
+
+
+def test_rounding_is_no_contradiction():
+    rng = np.random.default_rng(6)
+    f, h = rng.normal(size=200) * 1e3, rng.normal(size=50) * 1e-2
+    row, successor = bipartite(rng, 200, 50, share=0.1)
+    reward = (f[row] + h[successor]) * (1 + 2e-16 * rng.integers(-2, 3, len(row)))
+    fit = fit_additive(row, successor, reward, 200, 50)
+    np.testing.assert_allclose(fit.predict(row, successor), reward, atol=1e-9)
+
+
+def test_exact_in_fractions():
+    """Terms of thirds: what floating point predicts is the fraction, rounded."""
+    f, h = [Fraction(i, 3) for i in range(8)], [Fraction(-j, 7) for j in range(6)]
+    row, successor = np.divmod(np.arange(0, 48)[np.arange(48) % 5 != 0], 6)
+    reward = np.array([float(f[r] + h[t]) for r, t in zip(row, successor, strict=True)])
+    fit = fit_additive(row, successor, reward, 8, 6)
+    left = np.arange(0, 48, 5)
+    expected = [float(f[k // 6] + h[k % 6]) for k in left]
+    np.testing.assert_allclose(fit.predict(left // 6, left % 6), expected, rtol=0, atol=1e-14)
+
+
+def test_disconnected_parts_say_nothing_of_each_other():
+    """Rows 0-4 enter states 0-4, rows 5-9 states 5-9; row 10 and state 10 are in no transition."""
+    pairs = [(r, t) for r in range(10) for t in range(10) if r // 5 == t // 5 and (r + t) % 6]
+    row, successor = np.array(pairs).T
+    fit = fit_additive(row, successor, 1.0 * row - 3.0 * successor, 11, 11)
+    inside = fit.predict(np.array([0, 6]), np.array([0, 6]))
+    np.testing.assert_allclose(inside, [0.0, 6.0 - 18.0])
+    across = fit.predict(np.array([0, 6, 10, 0, 10]), np.array([5, 0, 3, 10, 10]))
+    assert np.isnan(across).all()
+
+
+def test_too_few_tests_are_not_believed():
+    # Two rows of n states: n - 1 redundant transitions.
+    for states, believed in ((FEWEST_TESTS, False), (FEWEST_TESTS + 1, True)):
+        row, successor = np.divmod(np.arange(2 * states), states)
+        fit = fit_additive(row, successor, row + 2.0 * successor, 2, states)
+        assert (fit is not None) == believed
+    nothing = np.zeros(0, dtype=np.int64)
+    assert fit_additive(nothing, nothing, np.zeros(0), 2, 2) is None
+
+
+def stock_log(noise=0.0, odd=0.0):
+    """Stock 0-8, orders 0-2, demand 0-3; the reward is paid on what is left, orders cost."""
+    rng = np.random.default_rng(7)
+    stock, order = rng.integers(0, 9, 250), rng.integers(0, 3, 250)
+    left = np.clip(stock + order - rng.integers(0, 4, 250), 0, 8)
+    reward = -0.7 * order * (1 + stock % 2) + 0.3 * left**1.5 + noise * rng.normal(size=250)
+    reward[17] += odd
+    return {"state": stock, "action": order, "reward": reward, "next_state": left}
+
+
+def truth(counts, e):
+    stock, order, left = (
+        np.array((*counts.state_labels[:9], np.nan), dtype=float)[counts.entry_state[e]],
+        np.array(counts.action_labels, dtype=float)[counts.entry_action[e]],
+        np.array((*counts.state_labels[:9], np.nan), dtype=float)[counts.successor[e]],
+    )
+    return -0.7 * order * (1 + stock % 2) + 0.3 * left**1.5
+
+
+def unseen_entries(counts):
+    """Entries between states of the log that never happened."""
+    known = (counts.entry_state < 9) & (counts.successor < 9)
+    return np.flatnonzero((counts.count == 0) & known)
+
+
+def test_learned_support_fills_rewards_by_the_pattern():
+    counts = read_transitions(stock_log()).on_support("learned")
+    unseen = unseen_entries(counts)
+    assert len(unseen) > 20
+    np.testing.assert_allclose(counts.reward_mean[unseen], truth(counts, unseen), atol=1e-9)
+    assert np.all(counts.reward_var[unseen] == 0)
+    # What is left are the entries of the unseen state: they keep the lowest reward of the log.
+    foreign = (counts.successor == counts.unseen) & (counts.entry_state < 9)
+    assert np.all(counts.reward_mean[foreign] == counts.report.lowest_reward)
+    assert counts.report.filled_rewards == np.count_nonzero(foreign)
+
+
+@pytest.mark.parametrize("change", [{"noise": 0.1}, {"noise": 1e-6}, {"odd": 0.5}])
+def test_a_log_without_the_pattern_keeps_the_lowest_reward_of_the_action(change):
+    counts = read_transitions(stock_log(**change)).on_support("learned")
+    unseen = unseen_entries(counts)
+    lowest = counts.reward_low[counts.entry_action[unseen]]
+    np.testing.assert_array_equal(counts.reward_mean[unseen], lowest)
+
+
+def test_seen_rewards_stay_as_they_are():
+    plain = read_transitions(stock_log())
+    placed = plain.on_support("learned")
+    np.testing.assert_array_equal(placed.reward_mean[placed.count > 0], plain.reward_mean)

@@ -1,0 +1,308 @@
+"""Where unseen successors may lead: each part by hand-made logs, shares, sampling, speed."""
+
+import time
+
+import numpy as np
+import pytest
+
+from surefoot import Counts, LearnedPosterior, read_transitions
+from surefoot._rows import pack
+from surefoot.data import destination_kernels as kernels
+from surefoot.data import destinations
+from surefoot.data.destinations import (
+    FEWEST_ROWS,
+    PARTS,
+    PRIOR_SHARES,
+    learn_destinations,
+    on_entries,
+    state_numbers,
+)
+from surefoot.domains.garnet import garnet
+
+WORDS = ("ash", "birch", "cedar", "dogwood", "elm", "fir", "gum", "holly")
+
+
+def log(entries, states, actions=1, labels=WORDS):
+    """Counts of ``{(state, action, successor): count}``; words as labels have no order."""
+    count = np.zeros((states, actions, states), dtype=np.int64)
+    for place, number in entries.items():
+        count[place] = number
+    names = None if labels is None else list(labels[:states])
+    return Counts.from_arrays(count, state_labels=names)
+
+
+def candidates(counts, state, action, part):
+    """Return ``{successor: weight}`` of one part of one row."""
+    found = learn_destinations(counts)
+    rows = zip(counts.row_state, counts.row_action, strict=True)
+    at = len(PARTS) * list(rows).index((state, action)) + PARTS.index(part)
+    listed = slice(found.start[at], found.start[at + 1])
+    return dict(zip(found.state[listed].tolist(), found.weight[listed].tolist(), strict=True))
+
+
+def test_same_state_lists_what_other_actions_reached():
+    counts = log({(0, 0, 1): 4, (0, 1, 2): 2, (0, 1, 3): 1, (0, 2, 3): 5, (1, 0, 4): 1}, 5, 3)
+    assert candidates(counts, 0, 0, "same state") == {2: 1 / 3, 3: 2 / 3}
+    assert candidates(counts, 0, 1, "same state") == {1: 1.0}
+    assert candidates(counts, 1, 0, "same state") == {}
+
+
+def test_entered_needs_three_other_rows_of_the_action():
+    into = {(s, 0, 5): 1 for s in range(FEWEST_ROWS)} | {(s, 0, 6): 1 for s in range(4)}
+    counts = log(into | {(4, 0, 0): 3, (4, 1, 0): 1}, 7, 2)
+    assert candidates(counts, 4, 0, "entered") == {5: 3 / 7, 6: 4 / 7}
+    assert candidates(counts, 4, 1, "entered") == {}  # another action
+    # State 3 has shown 6 itself; its candidate is 5, which three others entered.
+    assert candidates(counts, 3, 0, "entered") == {5: 1.0}
+    two = {place: n for place, n in into.items() if place != (0, 0, 5)}
+    assert candidates(log(two | {(4, 0, 0): 3}, 7), 4, 0, "entered") == {6: 1.0}
+
+
+def test_displacement_needs_numbers_and_three_other_rows():
+    steps = {(s, 0, s + 2): 1 for s in range(3)} | {(4, 0, 5): 2, (7, 0, 6): 1}
+    counts = log(steps, 8, labels=None)
+    assert candidates(counts, 4, 0, "displacement") == {6: 1.0}
+    assert candidates(counts, 7, 0, "displacement") == {}  # 9 is no state
+    assert candidates(counts, 0, 0, "displacement") == {}  # it has shown the step itself
+    assert candidates(log(steps, 8), 4, 0, "displacement") == {}
+    named = [f"level {10 * number}" for number in range(8)]
+    assert candidates(log(steps, 8, labels=named), 4, 0, "displacement") == {6: 1.0}
+    shuffled = [f"level {number}" for number in (0, 3, 1, 6, 7, 2, 4, 5)]
+    assert candidates(log(steps, 8, labels=shuffled), 4, 0, "displacement") == {}
+
+
+def test_the_unseen_state_has_no_number_and_is_never_a_candidate():
+    steps = {(s, 0, s + 1): 2 for s in range(5)} | {(5, 0, 0): 2}
+    counts = log(steps, 6, labels=None)
+    placed = counts.on_support("learned")
+    assert placed.unseen == 6
+    assert candidates(counts, 5, 0, "displacement") == {}
+    assert candidates(placed, 5, 0, "displacement") == {}
+    assert not np.any(learn_destinations(placed).state == placed.unseen)
+
+
+def random_log(seed, states=40, actions=3, labels=None):
+    rng = np.random.default_rng(seed)
+    count = np.zeros((states, actions, states), dtype=np.int64)
+    for s in range(states):
+        for a in range(actions):
+            to = (s + rng.choice([-2, -1, 0, 1, 2, 7], 3)) % states
+            to = np.append(to, rng.choice(states // 4, 2))
+            np.add.at(count[s, a], to, rng.integers(0, 3, len(to)))
+    return Counts.from_arrays(count, state_labels=labels)
+
+
+def by_definition(counts):
+    """Candidates before sampling, and singletons' chances, with sets and loops."""
+    rows = {}
+    for e in np.flatnonzero(counts.count > 0):
+        place = (int(counts.entry_state[e]), int(counts.entry_action[e]))
+        rows.setdefault(place, {})[int(counts.successor[e])] = int(counts.count[e])
+    number = state_numbers(counts.state_labels, counts.num_states)
+
+    def pointing(part, place, target):
+        state, action = place
+        others = (other for other in rows if other != place)
+        if part == 0:
+            return sum(s == state and target in rows[s, a] for s, a in others)
+        if part == 2:
+            return sum(a == action and target in rows[s, a] for s, a in others)
+        if number is None or np.isnan(number[[state, target]]).any():
+            return 0
+        step = number[target] - number[state]
+        return sum(
+            a == action and any(number[t] - number[s] == step for t in rows[s, a])
+            for s, a in others
+        )
+
+    named, pools = [], []
+    for place in sorted(rows):
+        shown, own = rows[place], []
+        for part, fewest in enumerate((1, FEWEST_ROWS, FEWEST_ROWS)):
+            votes = {t: pointing(part, place, t) for t in range(counts.num_states)}
+            own.append({t: n for t, n in votes.items() if n >= fewest})
+        pools.append([{t: n for t, n in pool.items() if t not in shown} for pool in own])
+        for x in [t for t, n in shown.items() if n == 1 and sum(shown.values()) > 1]:
+            free = [{t: n for t, n in pool.items() if t == x or t not in shown} for pool in own]
+            chance = [pool.get(x, 0) / max(1, sum(pool.values())) for pool in free]
+            pointed = set().union(*free)
+            left = counts.num_states - len(pointed) - len(shown) + 1
+            named.append([*chance, 0.0 if x in pointed else 1.0 / left])
+    return pools, np.array(named)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_candidates_and_shares_by_definition(seed):
+    labels = [None, [f"s{3 * i}" for i in range(40)], None][seed]
+    counts = random_log(seed, labels=labels)
+    pools, named = by_definition(counts)
+    found = learn_destinations(counts)
+    for row, own in enumerate(pools):
+        for part, pool in enumerate(own):
+            at = len(PARTS) * row + part
+            listed = slice(found.start[at], found.start[at + 1])
+            assert set(found.state[listed].tolist()) == set(pool)
+            expected = [pool[t] / sum(pool.values()) for t in found.state[listed]]
+            np.testing.assert_allclose(found.weight[listed], expected)
+    prior = np.array(PRIOR_SHARES)
+    share = prior / prior.sum()
+    for _ in range(500):
+        explained = named * share / (named @ share)[:, None]
+        share = (prior + explained.sum(axis=0)) / (prior.sum() + len(named))
+    np.testing.assert_allclose(found.shares, prior + explained.sum(axis=0), rtol=1e-4)
+
+
+def test_shares_by_hand():
+    """One singleton that only the same state names, one that nothing names."""
+    counts = log({(0, 0, 1): 3, (0, 0, 2): 1, (0, 1, 2): 4, (1, 0, 3): 3, (1, 0, 0): 1}, 4, 2)
+    # Row (0, 0) left out 2, which action 1 reached: named by "same state" with certainty. Row
+    # (1, 0) left out 0: no pattern; the rest explains it alone.
+    np.testing.assert_allclose(
+        learn_destinations(counts).shares, np.add(PRIOR_SHARES, [1, 0, 0, 1])
+    )
+
+
+def test_without_singletons_the_prior_stays():
+    np.testing.assert_allclose(learn_destinations(log({(0, 0, 1): 1}, 2)).shares, PRIOR_SHARES)
+
+
+def test_candidates_are_never_what_the_row_has_shown(monkeypatch):
+    for cap in (64, 2):
+        monkeypatch.setattr(destinations, "MOST_EACH", cap)
+        for seed in range(3):
+            counts = random_log(seed)
+            found = learn_destinations(counts)
+            row = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start)) // len(PARTS)
+            shown = set(zip(counts.entry_row.tolist(), counts.successor.tolist(), strict=True))
+            assert not shown & set(zip(row.tolist(), found.state.tolist(), strict=True))
+            whole = np.add.reduceat(found.weight, found.start[:-1][np.diff(found.start) > 0])
+            np.testing.assert_allclose(whole, 1.0)
+
+
+def test_systematic_sampling_keeps_weights_on_average():
+    pool, rows = np.arange(10), np.array([1, 2, 3, 4, 5, 6, 7, 1, 2, 3], dtype=np.float64)
+    running = np.concatenate(([0.0], np.cumsum(rows))) + 4.0  # pools begin anywhere
+    own = np.array([2, 5])
+    state, weight = np.empty(4, np.int64), np.empty(4)
+    average, starts = np.zeros(10), (np.arange(6000) + 1) / 6000
+    for begin in starts:
+        size = kernels.list_candidates(pool, running, own, 3, begin, state, weight)
+        assert weight[:size].sum() == pytest.approx(1.0)
+        average[state[:size]] += weight[:size]
+    expected = np.where(np.isin(pool, own), 0.0, rows)
+    np.testing.assert_allclose(average / len(starts), expected / expected.sum(), atol=1e-3)
+
+
+def test_starts_of_steps_are_uniform():
+    starts = [
+        kernels.start_of_steps(s, a, p) for s in range(50) for a in range(8) for p in range(3)
+    ]
+    assert 0.0 < min(starts) <= max(starts) <= 1.0
+    assert abs(np.mean(starts) - 0.5) < 4 / np.sqrt(12 * len(starts))
+    share = np.bincount((np.array(starts) * 9.999).astype(int), minlength=10) / len(starts)
+    assert np.all(np.abs(share - 0.1) < 4 * np.sqrt(0.09 / len(starts)))
+
+
+def test_candidates_depend_on_the_log_alone(monkeypatch):
+    """Declaring the support adds and removes rows; the others keep their candidates."""
+    monkeypatch.setattr(destinations, "MOST_EACH", 2)
+    counts = random_log(4)
+    placed = counts.on_support("learned", unvisited="prior")
+    before, after = learn_destinations(counts), learn_destinations(placed)
+    assert placed.num_rows > counts.num_rows
+    key = placed.row_state * placed.num_actions + placed.row_action
+    rows = np.searchsorted(key, counts.row_state * counts.num_actions + counts.row_action)
+    for old, new in enumerate(rows):
+        for part in range(len(PARTS)):
+            a, b = len(PARTS) * old + part, len(PARTS) * new + part
+            mine, other = (
+                slice(before.start[a], before.start[a + 1]),
+                slice(after.start[b], after.start[b + 1]),
+            )
+            np.testing.assert_array_equal(before.state[mine], after.state[other])
+            np.testing.assert_array_equal(before.weight[mine], after.weight[other])
+    np.testing.assert_array_equal(before.shares, after.shares)
+
+
+def test_order_of_the_log_does_not_matter():
+    rng = np.random.default_rng(0)
+    table = {
+        "state": rng.integers(0, 9, 300), "action": rng.integers(0, 2, 300),
+        "reward": np.zeros(300), "next_state": rng.integers(0, 9, 300),
+    }  # fmt: skip
+    order = rng.permutation(300)
+    one = learn_destinations(read_transitions(table))
+    other = learn_destinations(read_transitions({k: v[order] for k, v in table.items()}))
+    for name in ("start", "state", "weight", "shares"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_on_entries_has_the_rest_as_its_last_part():
+    counts = log({(0, 0, 1): 4, (0, 1, 2): 2, (1, 0, 1): 1}, 4, 2).on_support("learned")
+    row = int(np.flatnonzero((counts.row_state == 0) & (counts.row_action == 0))[0])
+    open_rows = counts.row_state < 2
+    found = on_entries(learn_destinations(counts), counts, open_rows)
+    parts = [
+        found.state[found.start[4 * row + p] : found.start[4 * row + p + 1]].tolist()
+        for p in range(4)
+    ]
+    assert parts == [[2], [], [], [counts.unseen]]
+    support = np.ones((4, 2, 4))
+    declared = Counts.from_arrays([[[4, 0, 0, 0], [0, 1, 0, 0]]] * 4, support=support)
+    found = on_entries(learn_destinations(declared), declared, np.zeros(8, dtype=np.bool_))
+    rest = slice(found.start[3], found.start[4])
+    assert found.state[rest].tolist() == [1, 2, 3]
+    np.testing.assert_allclose(found.weight[rest], 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers"),
+    [
+        ((3, 1, 2), [3, 1, 2]),
+        (("a", "b1", "b2"), None),
+        (("x1", "x2", "y1", "y2", "y3"), [np.nan, np.nan, 1, 2, 3]),
+        (((0, "calm"), (1, "calm"), (2, "calm")), None),
+        (("-1", "0", "1"), [-1, 0, 1]),
+        (("cold", "warm", "hot"), None),
+    ],
+)
+def test_numbers_of_labels(labels, numbers):
+    found = state_numbers(labels, len(labels))
+    assert (found is None) == (numbers is None)
+    if numbers is not None:
+        np.testing.assert_array_equal(found, numbers)
+
+
+def test_many_unlike_labels_are_read_at_once():
+    labels = tuple(f"{number / 7!r}" for number in range(30_000))
+    start = time.perf_counter()
+    state_numbers(labels, len(labels))
+    assert time.perf_counter() - start < 1.0
+
+
+def test_numbers_far_apart_are_names():
+    labels = [f"patient {number * 10**8 // 7}" for number in range(8)]
+    counts = log({(s, 0, s + 1): 1 for s in range(5)}, 8, labels=labels)
+    assert candidates(counts, 4, 0, "displacement") == {}
+
+
+def observed(domain, visits):
+    """Return what a log of so many tries a row shows of a domain."""
+    counts = domain.simulate(visits, np.random.default_rng(1))
+    kept = counts.count > 0
+    rows = pack(
+        counts.entry_state[kept], counts.entry_action[kept], counts.successor[kept],
+        counts.num_states, counts.num_actions,
+    )  # fmt: skip
+    return Counts(**rows._asdict(), count=counts.count[kept], num_actions=counts.num_actions)
+
+
+def test_a_large_log_is_quick_and_no_model_doubles():
+    small = observed(garnet(20, 2, 3, discount=0.9, rng=np.random.default_rng(0)), 5)
+    learn_destinations(small)  # compile
+    counts = observed(garnet(3000, 5, 8, discount=0.9, rng=np.random.default_rng(0)), 20)
+    start = time.perf_counter()
+    learn_destinations(counts)
+    assert time.perf_counter() - start < 1.5
+    posterior = LearnedPosterior(counts)
+    assert posterior.num_entries <= 2 * counts.num_entries + posterior.layout.num_rows

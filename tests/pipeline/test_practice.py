@@ -1,0 +1,143 @@
+"""What was done in the log: limits of returns, and a gain that both sides pay for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surefoot.certificates.behaviour import share_delta
+from surefoot.certificates.certifying import certify
+from surefoot.certificates.evidence import Curse
+from surefoot.demo import demo_settings
+from surefoot.pipeline.first_state import first_state_doubt
+from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.parts import LogParts, divide_log
+from surefoot.pipeline.practice import practice, return_limits
+from surefoot.solvers.solver import evaluate, solve
+
+FEW = {"draws": 300, "eta": 0.05}
+
+
+def built(**options):
+    settings = replace(demo_settings(), **FEW, **options).in_full()
+    counts = read_log(settings)
+    return build_model(settings, counts), divide_log(settings, counts)
+
+
+@pytest.fixture(scope="module")
+def machines():
+    return built()
+
+
+def certified(model):
+    policy = solve(model.mdp).policy
+    return certify(
+        policy, model.posterior, model.mdp, **FEW, rng=np.random.default_rng(0), upper=False
+    )
+
+
+def written(path, steps):
+    """Two ways round: 'up' pays 1 and stays or falls, 'down' pays -2 and rises."""
+    lines = ["machine,week,condition,decision,profit"]
+    lines += [f"{e},{t},{state},{act},{paid}" for e, t, state, act, paid in steps]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return (str(path),)
+
+
+def test_limits_are_the_best_and_the_worst_path(tmp_path):
+    """Stay up for 1 for ever; or down (-2), up (1), down: what follows the unseen is no path."""
+    steps = [
+        (e, t, "up" if t % 3 else "down", "run", 1 if t % 3 else -2)
+        for e in range(12)
+        for t in range(9)
+    ]
+    model, parts = built(log=written(tmp_path / "log.csv", steps))
+    low, high = return_limits(model)
+    assert high == pytest.approx(1 / 0.05, rel=1e-6)
+    assert low == pytest.approx((-2 + 0.95) / (1 - 0.95**2), rel=1e-6)
+    assert np.all((parts.followed.earned >= low - 20) & (parts.followed.earned <= high))
+    declared, _ = built(log=model.settings.log, reward_range=(-3.0, 4.0))
+    low, high = return_limits(declared)
+    assert (low, high) == (pytest.approx(-60, rel=1e-6), pytest.approx(80, rel=1e-6))
+
+
+def test_rows_too_thin_for_the_policy_count_for_behaviour(tmp_path):
+    steps = [(e, t, "up", "run", 1) for e in range(12) for t in range(9)]
+    steps[30] = (*steps[30][:3], "bet", 500)
+    model, parts = built(log=written(tmp_path / "log.csv", steps), min_visits=5)
+    assert model.mdp.entry_reward.max() == 1
+    assert return_limits(model)[1] == pytest.approx(500 / 0.05, rel=1e-6)
+    told = practice(model, parts, certified(model), None, np.random.default_rng(1))
+    assert told.gain.lower_bound is None or told.gain.lower_bound < 0
+
+
+@pytest.mark.parametrize("curse", [None, Curse(mean=1.0, spread=0.25)])
+def test_the_gain_is_never_above_lower_minus_upper(machines, curse):
+    model, parts = machines
+    certificate = certified(model)
+    told = practice(model, parts, certificate, curse, np.random.default_rng(1))
+    made, log = told.gain, told.behaviour.log
+    assert told.lower_bound == certificate.lower_bound
+    assert made.lower_bound == made.promise - made.behaviour
+    assert made.behaviour == log.upper >= log.mean
+    assert made.delta_policy + made.delta_behaviour == pytest.approx(certificate.delta)
+    luck = 0.0 if curse is None else curse.mean + curse.spread
+    delta, _ = share_delta(0.05)
+    again = certify(
+        certificate.policy, model.posterior, model.mdp, delta=delta, eta=0.05, draws=300,
+        rng=_later(), upper=False,
+    )  # fmt: skip
+    assert made.promise == pytest.approx(again.lower_bound - luck)  # all machines start new
+    assert told.has("returns_within_log")
+
+
+def _later():
+    """The second generator that `practice` takes of its own."""
+    return np.random.default_rng(1).spawn(2)[1]
+
+
+def test_the_first_state_is_paid_for_on_both_sides(machines):
+    """With starts all over, the promise of a gain falls by the doubt about them."""
+    model, parts = machines
+    starts = np.zeros(model.placed.num_states, dtype=int)
+    starts[[0, 5, 7]] = 20, 10, 10
+    other = replace(model, placed=replace(model.placed, starts=starts))
+    certificate = certified(model)
+    known, unsure = (
+        practice(one, parts, certificate, None, np.random.default_rng(1)).gain.promise
+        for one in (model, other)
+    )
+    reach = certificate.nominal_return - known
+    wanted = first_state_doubt(other, certificate.policy, reach=reach, delta=0.04)
+    assert wanted > 0
+    assert known - unsure == pytest.approx(wanted)
+
+
+def test_the_doubt_about_the_first_state_by_hand(machines):
+    model, _ = machines
+    starts = np.zeros(model.placed.num_states, dtype=int)
+    starts[[0, 7]] = 30, 10
+    other = replace(model, placed=replace(model.placed, starts=starts))
+    policy = solve(model.mdp).policy
+    value = evaluate(model.mdp, policy).value
+    deviation = np.sqrt(0.75 * 0.25 / 40) * abs(value[0] - value[7])
+    alone = first_state_doubt(other, policy, reach=0.0, delta=0.05)
+    assert alone == pytest.approx(1.6448536 * deviation)
+    with_reach = first_state_doubt(other, policy, reach=3.0, delta=0.05)
+    assert with_reach == pytest.approx(np.hypot(3.0, alone) - 3.0)
+    uniform = replace(other, settings=replace(other.settings, initial="uniform"))
+    assert first_state_doubt(uniform, policy, reach=0.0, delta=0.05) == 0.0
+    assert first_state_doubt(model, policy, reach=0.0, delta=0.05) == 0.0  # all start alike
+
+
+def test_no_gain_without_episodes_or_from_other_first_states(machines):
+    model, parts = machines
+    certificate = certified(model)
+    lone = practice(model, LogParts(buckets=None), certificate, None, np.random.default_rng(1))
+    assert lone.gain is None
+    assert lone.behaviour.log.reason == "no episodes"
+    assert lone.behaviour.model.lower < lone.behaviour.model.mean < lone.behaviour.model.upper
+    uniform = replace(model, settings=replace(model.settings, initial="uniform"))
+    told = practice(uniform, parts, certificate, None, np.random.default_rng(1))
+    assert told.gain is None
+    assert told.behaviour.log.episodes == 40
