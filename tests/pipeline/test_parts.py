@@ -44,9 +44,31 @@ def test_a_log_without_steps_is_dealt(settings, counts):
 
 def test_counts_that_were_added_are_dealt_beside_the_episodes(settings, counts):
     both = counts + counts
-    parts = divide_log(settings, both)
+    parts = divide_log(replace(settings, add="earlier"), both)
     assert np.array_equal(total(parts, both), both.count)
     assert len(parts.followed.earned) == 40
+
+
+def ended(path, first, last, end):
+    """Episodes that end in a state of no name, or in a named one; files differ in their states."""
+    lines = ["machine,week,condition,decision,profit,next,done"]
+    for machine in range(first, last):
+        lines.append(f"{machine},0,new,run,1,{end},0")
+        lines.append(f"{machine},1,{end},run,1,,1")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def test_several_files_are_followed_one_by_one(settings, tmp_path):
+    one = ended(tmp_path / "one.csv", 0, 6, "worn")
+    two = ended(tmp_path / "two.csv", 6, 20, "zapped")
+    own = replace(settings, log=(one, two), next_state="next", terminal="done").in_full()
+    counts = read_log(own)
+    parts = divide_log(own, counts)
+    assert np.array_equal(total(parts, counts), counts.count)
+    assert len(parts.followed.earned) == 20
+    assert parts.followed.ended.all()
+    assert parts.followed.earned == pytest.approx(np.full(20, 1.95))
 
 
 def test_counts_that_are_not_whole_are_not_divided(settings, counts):

@@ -62,11 +62,11 @@ def test_limits_are_the_best_and_the_worst_path(tmp_path):
 
 
 def test_rows_too_thin_for_the_policy_count_for_behaviour(tmp_path):
-    steps = [(e, t, "up", "run", 1) for e in range(12) for t in range(9)]
+    steps = [(e, t, "up" if t % 3 else "down", "run", 1) for e in range(12) for t in range(9)]
     steps[30] = (*steps[30][:3], "bet", 500)
     model, parts = built(log=written(tmp_path / "log.csv", steps), min_visits=5)
     assert model.mdp.entry_reward.max() == 1
-    assert return_limits(model)[1] == pytest.approx(500 / 0.05, rel=1e-6)
+    assert return_limits(model)[1] > parts.followed.earned.max() > 1 / 0.05
     told = practice(model, parts, certified(model), None, np.random.default_rng(1))
     assert told.gain.lower_bound is None or told.gain.lower_bound < 0
 

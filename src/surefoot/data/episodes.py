@@ -24,6 +24,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.episode_kernels import follow
 from surefoot.data.groups import names
 from surefoot.data.log_halves import counted_moves
+from surefoot.data.merge import TERMINAL_LABEL
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.tables import StepColumns, family
 
@@ -139,6 +140,7 @@ def read_episodes(
     step: str | None = None,
     terminal: str | None = None,
     missing: str = "error",
+    whole: bool = True,
 ) -> Episodes:
     """Follow the episodes of a log that was counted before.
 
@@ -154,6 +156,8 @@ def read_episodes(
         Hashed together with each label, to put episodes into buckets.
     state, action, next_state, reward, episode, step, terminal, missing
         As in :func:`read_transitions`. Where rewards were given, they are taken from the counts.
+    whole
+        Whether the log is all that was counted; False where more was added to the counts.
 
     Examples
     --------
@@ -188,13 +192,14 @@ def read_episodes(
         )  # fmt: skip
         layout = lay_out(connection, found, columns)
         return follow_episodes(
-            connection, layout, counts, discount=discount, seed=seed, drop_missing=missing == "drop"
-        )
+            connection, layout, counts, discount=discount, seed=seed,
+            drop_missing=missing == "drop", whole=whole,
+        )  # fmt: skip
 
 
 def follow_episodes(
     connection: Connection, layout: Layout, counts: Counts, *,
-    discount: float, seed: int, drop_missing: bool,
+    discount: float, seed: int, drop_missing: bool, whole: bool = True,
 ) -> Episodes:  # fmt: skip
     """Follow the episodes of an open log: one pass in the order of episodes and steps."""
     parts: list[dict[str, Any]] = []
@@ -222,7 +227,7 @@ def follow_episodes(
         if sample is None:
             sample = Paths(start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket)
     total = sum(int(part["counts"].count.sum()) for part in parts)
-    if sample is None or total != counts.count.sum():
+    if sample is None or (whole and total != counts.count.sum()):
         _refuse_foreign()
     return _together(parts, sample, counts, discount, seed)
 
@@ -326,7 +331,7 @@ def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any
     ended = steps["z"].astype(np.bool_)
     steps["z"] = ended
     nameless = ended & ~(counts.is_terminal[steps["t"]] & (steps["t"] >= 0))
-    successor = np.where(nameless, counts.num_states - 1, steps["t"])
+    successor = np.where(nameless, _nameless_end(counts), steps["t"])
     size, actions = counts.num_states, counts.num_actions
     keys = (counts.entry_state * actions + counts.entry_action) * size + counts.successor
     wanted = (steps["s"] * actions + steps["a"]) * size + successor
@@ -337,6 +342,17 @@ def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any
     if counts.given is not None and counts.reward_mean is not None:
         reward = counts.reward_mean[entry]
     return {"entry": entry, "reward": np.ascontiguousarray(reward, dtype=np.float64)}
+
+
+def _nameless_end(counts: Counts) -> int:
+    """Return the state where episodes end that name none: the last, unless logs were added up."""
+    labels = counts.state_labels or ()
+    ours = [
+        i
+        for i in np.flatnonzero(counts.is_terminal[: len(labels)])
+        if str(labels[i]).rstrip("*") == TERMINAL_LABEL
+    ]
+    return int(max(ours, key=lambda i: len(str(labels[i])), default=counts.num_states - 1))
 
 
 def _refuse_foreign() -> NoReturn:

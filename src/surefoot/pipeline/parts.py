@@ -70,9 +70,13 @@ def divide_log(
     episodes: list[Episodes] = []
     if settings.episode is not None and settings.step is not None and settings.count is None:
         roles = column_roles(settings)
+        logs = settings.log if sources is None else sources
+        whole = len(logs) == 1 and settings.add is None
         episodes = [
-            read_episodes(path, counts, discount=settings.discounted, seed=settings.seed, **roles)
-            for path in (settings.log if sources is None else sources)
+            read_episodes(
+                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole, **roles
+            )
+            for one in logs
         ]
     buckets: BucketCounts | None = None
     for one in episodes:
