@@ -43,8 +43,10 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     assert "Time: Reading the log" in err
     assert "%)" in err
     assert "most memory used" in err
-    promise, where = [line for line in out.splitlines() if line]
+    luck, promise, gain, where = [line for line in out.splitlines() if line]
+    assert luck.startswith("Note: Choosing the policy on the data that value it")
     assert promise.startswith("With 95% confidence")
+    assert "more than what was done in the log" in gain
     assert where == f"Report: {tmp_path / 'run' / 'report.html'} (all files are in {tmp_path}/run)"
     assert promise in (tmp_path / "run" / "log.txt").read_text()
 
@@ -224,7 +226,7 @@ LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
         (["log.csv", "--draws", "1000000000000"], "--draws 1000000000000; it must be from 1 to"),
         (["log.csv", "--delta", "1e-300"], "--delta 1e-300 needs about 6.9e+300 draws"),
         (["log.csv", "--support", ""], "--support ''; it must not be empty"),
-        (["log.csv", "--honest"], "--honest True is not available yet"),
+        (["log.csv", "--honest"], "--honest True divides the log, and one of the parts would be"),
         (["log.csv", "--reward", "gain"], "Name it with --reward, or give a file"),
         (["log.csv", "--next-state", "after"], "Without one, --episode and --step say"),
         (["log.csv", "--reward-range", "2", "3"], "--reward-range 2.0 3.0, but the log holds"),

@@ -45,6 +45,12 @@ def load_parts(path: Path) -> BucketCounts:
 
 def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) -> Model:
     """Return the model of the part that certifies."""
+    sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
+    if not (sizes[CHOOSING].any() and sizes[CERTIFYING].any()):
+        raise ValueError(
+            "honest=True divides the log, and one of the parts would be empty. Use a log of more "
+            "episodes, or leave it out."
+        )
     return build_model(settings, part(counts, buckets, CERTIFYING))
 
 
