@@ -29,7 +29,7 @@ def measured(seed: int, arms: int = ARMS) -> Curse:
     counts = bandit(seed, arms)
     mdp = counts.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
     posterior = DirichletPosterior(counts)
-    log = Log.of(posterior, mdp, counts, deal(counts, seed), costs=False)
+    log = Log.of(posterior, mdp, counts, deal(counts, seed), costs=False, delta=0.05)
     return curse_of_choosing(log, seed=seed)
 
 

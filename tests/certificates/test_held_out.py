@@ -29,7 +29,7 @@ def test_visits_are_those_of_a_dense_solve(discount):
 def outcome(counts, parts):
     posterior = sf.LearnedPosterior(counts)
     mdp = posterior.to_mdp(discount=0.9)
-    log = Log.of(posterior, mdp, counts, parts, costs=False)
+    log = Log.of(posterior, mdp, counts, parts, costs=False, delta=0.05)
     return backtest(log, counts, parts, NO_LUCK, np.random.default_rng(0), seed=0)
 
 
@@ -85,7 +85,7 @@ def two_arms(wins):
         reward_var=made.reward_var[entry],
     )  # fmt: skip
     mdp = made.to_mdp(discount=0.5, prior=1.0)
-    log = Log.of(sf.DirichletPosterior(made), mdp, made, parts, costs=False)
+    log = Log.of(sf.DirichletPosterior(made), mdp, made, parts, costs=False, delta=0.05)
     return lambda curse: backtest(log, made, parts, curse, np.random.default_rng(0), seed=0)
 
 

@@ -153,7 +153,7 @@ def test_records_survive_the_file():
 
 
 def test_processes_find_the_same(tmp_path):
-    jobs = jobs_of(find_cells(None, ["lake4-tries"]), ["0.1-frequentist"], 2, seed=5)
+    jobs = jobs_of(find_cells(None, ["lake4-tries"]), ["frequentist"], 2, seed=5)
     alone = count(jobs, tmp_path / "alone")
     together = count(jobs, tmp_path / "together", processes=2)
     assert [r.sentences for r in alone] == [r.sentences for r in together]

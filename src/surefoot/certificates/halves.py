@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
@@ -17,8 +18,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Conjugate = DirichletPosterior | LearnedPosterior
 
-CAUTION = 1.0
-"""How many standard deviations of its row are taken off an action when a half chooses."""
+CAUTION = 0.6
+"""How many deviations of its row a half takes off an action when it chooses, per deviation that
+delta is worth: a search for the 5% quantile is more cautious than one for the 20% quantile, and is
+lucky less often."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 
@@ -56,6 +59,8 @@ class Log:
         The bucket counts.
     sign
         -1 where the model counts costs as negative rewards.
+    caution
+        Deviations of a row's value that are taken off it when a half chooses.
     """
 
     posterior: Conjugate
@@ -63,11 +68,13 @@ class Log:
     entry: Ints
     parts: BucketCounts
     sign: float
+    caution: float
 
     @classmethod
     def of(
-        cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool
-    ) -> "Log":
+        cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
+        delta: float,
+    ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
         states, actions = placed.num_states, placed.num_actions
@@ -83,7 +90,12 @@ class Log:
             },
         )
         return cls(
-            posterior=posterior, mdp=mdp, entry=at[kept], parts=some, sign=-1.0 if costs else 1.0
+            posterior=posterior,
+            mdp=mdp,
+            entry=at[kept],
+            parts=some,
+            sign=-1.0 if costs else 1.0,
+            caution=CAUTION * float(norm.isf(delta)),
         )
 
     def half(self, buckets: Ints) -> Half:
@@ -121,7 +133,7 @@ class Log:
             z = mdp.entry_reward + mdp.discount * value[mdp.successor]
             mean = np.add.reduceat(mdp.probability * z, start)
             square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
-            off = missing + CAUTION * np.sqrt(square / (half.visits + 1.0))
+            off = missing + self.caution * np.sqrt(square / (half.visits + 1.0))
             found = solve(
                 replace(mdp, reward=mdp.entry_reward - off[mdp.entry_row], reward_per_entry=True),
                 tolerance=tolerance,

@@ -163,7 +163,10 @@ def measured_curse(model: Model) -> Curse | None:
     if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
         return None
     parts = deal(model.counts, model.settings.seed)
-    log = Log.of(model.posterior, model.mdp, model.counts, parts, costs=model.settings.costs)
+    settings = model.settings
+    log = Log.of(
+        model.posterior, model.mdp, model.counts, parts, costs=settings.costs, delta=settings.delta
+    )
     return curse_of_choosing(log, seed=model.settings.seed)
 
 

@@ -31,19 +31,18 @@ def weigh(
     test_rng, practice_rng = rng.spawn(2)
     curse: Curse | None = None
     made = certificate
-    if parts.buckets is None:
-        if certificate.split is None:
-            made = made.adding(Finding.of("curse_not_measured"))
-    else:
+    if parts.buckets is not None:
+        settings = model.settings
         log = Log.of(
-            model.posterior, model.mdp, model.counts, parts.buckets, costs=model.settings.costs
-        )
-        measured = curse_of_choosing(log, seed=model.settings.seed)
-        curse = measured if chosen_here else None
-        held = backtest(
-            log, model.counts, parts.buckets, measured, test_rng, seed=model.settings.seed
-        )
+            model.posterior, model.mdp, model.counts, parts.buckets, costs=settings.costs,
+            delta=settings.delta,
+        )  # fmt: skip
+        luck = curse_of_choosing(log, seed=settings.seed)
+        curse = luck if chosen_here else None
+        held = backtest(log, model.counts, parts.buckets, luck, test_rng, seed=settings.seed)
         made = replace(made, backtest=held).adding(*_failures(held))
+    elif certificate.split is None:
+        made = made.adding(Finding.of("curse_not_measured"))
     made = _first_state(model, _lowered(made, curse))
     return practice(model, parts, made.adding(*_past(model, parts)), curse, practice_rng)
 

@@ -97,6 +97,8 @@ class RowLaws:
         ``(fine, size laws, alphas)``: mean probability of all unseen successors together.
     evidence
         ``(actions, all size laws, alpha laws)``: log likelihood of the rows of each action.
+    posterior
+        ``(actions, all size laws, alpha laws)``: how probable the laws of each action are.
     usual
         The size laws that matter: those of the arrays above.
     """
@@ -110,6 +112,7 @@ class RowLaws:
     sizes: Floats
     missing: Floats
     evidence: Floats
+    posterior: Floats
     usual: Ints
 
     @classmethod
@@ -134,9 +137,10 @@ class RowLaws:
             evidence = np.zeros((num_actions, prior.shape[1], len(LAWS)))
             told = (visits > 0) & (cap > 1)
             kernels.row_evidence(fine[told], action[told], marginal, shape[told], LAWS, evidence)
+            posterior = _marginal_laws(evidence)
         else:
-            evidence = like.evidence
-        usual = np.flatnonzero((_marginal_laws(evidence).sum(axis=2) > NEGLIGIBLE).any(axis=0))
+            evidence, posterior = like.evidence, like.posterior
+        usual = np.flatnonzero((posterior.sum(axis=2) > NEGLIGIBLE).any(axis=0))
         rough, group_of = _alike(_grouped(alike[0]), *alike[1:])
         sizes = np.empty((len(rough[0]), len(usual), len(ALPHA), prior.shape[2]))
         kernels.size_posteriors(*rough, prior[:, usual], ALPHA, sizes)
@@ -145,7 +149,7 @@ class RowLaws:
         return cls(
             action=action, distinct=distinct, fine=fine, group=group_of[fine], shape=shape,
             marginal=np.ascontiguousarray(marginal[:, usual]), sizes=sizes, missing=missing,
-            evidence=evidence, usual=usual,
+            evidence=evidence, posterior=posterior, usual=usual,
         )  # fmt: skip
 
     @cached_property
@@ -196,7 +200,7 @@ class RowLaws:
         """
         weight = np.zeros((len(self.action), len(ALPHA)))
         seen = np.zeros_like(weight)
-        posterior = _marginal_laws(self.evidence)[:, self.usual]
+        posterior = self.posterior[:, self.usual]
         posterior /= posterior.sum(axis=(1, 2), keepdims=True)
         kernels.row_alphas(
             self.fine, self.action, self.marginal, self.shape, self.missing, LAWS, posterior,

@@ -93,7 +93,7 @@ def replicate(job: Job) -> Record:
 
     Examples
     --------
-    >>> record = replicate(Job("lake4-tries", 0, "0.1-frequentist", 0))
+    >>> record = replicate(Job("lake4-tries", 0, "frequentist", 0))
     >>> [(sentence.kind, sentence.delta) for sentence in record.sentences]
     [('frequentist promise', 0.05), ('frequentist promise', 0.2)]
     """

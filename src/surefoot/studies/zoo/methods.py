@@ -1,6 +1,6 @@
 """The methods that the zoo judges, by name.
 
-The first is what a run does today, through the pipeline; the others are version 0.1. A new method
+The first is what a run does today, through the pipeline; others are beside it. A new method
 is one function and one line in :data:`METHODS`; nothing else here depends on how promises are made.
 """
 
@@ -118,15 +118,15 @@ def _claims_0_1(read: Read, delta: float, rng: np.random.Generator) -> list[Clai
     ]  # fmt: skip
 
 
-def frequentist_0_1(
+def frequentist(
     columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
-    """Return the promise of version 0.1 without a prior: the worst model of a confidence set."""
+    """Return the promise without a prior, as a run makes it: the worst model of a box."""
     del rng
     read = read_log(columns, facts, prior=None)
     claims = []
     for delta in deltas:
-        ambiguity = frequentist_set(read.counts, read.mdp, delta=delta)
+        ambiguity = frequentist_set(read.counts, read.mdp, delta=delta, kind="clopper_pearson")
         policy = solve(read.mdp, ambiguity).policy
         certificate = certify_frequentist(policy, ambiguity, read.mdp)
         claims.append(
@@ -158,7 +158,8 @@ def default(
     claims = []
     for delta in deltas:
         asked = replace(model, settings=replace(settings, delta=delta, draws=draws))
-        claims += _claims(asked, find(asked, parts, lambda *_: None).certificate)
+        found = find(asked, parts, lambda *_: None)
+        claims += _claims(asked, found.certificate)
     return claims
 
 
@@ -188,7 +189,7 @@ def _claims(model: Model, certificate: Certificate) -> list[Claim]:
 METHODS: dict[str, Method] = {
     "default": default,
     "0.1": version_0_1,
-    "0.1-frequentist": frequentist_0_1,
+    "frequentist": frequentist,
 }
 
 
