@@ -331,8 +331,15 @@ def test_costs_are_mirrored_rewards_bit_for_bit(small_log, tmp_path, basis):
     assert [line.margin for line in costs.policy] == [line.margin for line in gains.policy]
 
 
+STATES = ("up", "down")
+
+
 @pytest.mark.parametrize("options", [{}, {"norm": "linf"}, {"weights": "analytic"}])
 def test_frequentist_runs(small_log, tmp_path, options):
+    if options:  # only boxes bound what was never seen
+        listed = [f"{s},{a},{t}" for s in STATES for a in ("wait", "mend") for t in STATES]
+        (tmp_path / "all.csv").write_text("\n".join(["state,action,next_state", *listed]) + "\n")
+        options = {**options, "support": str(tmp_path / "all.csv")}
     made = run(small(small_log, basis="frequentist", **options), tmp_path / "run")
     certificate = made.certificate
     assert certificate.basis == "frequentist"
@@ -459,9 +466,7 @@ def test_the_worst_case_counts_uncertain_rewards(tmp_path):
 
 
 def test_frequentist_runs_count_uncertain_rewards(tmp_path):
-    settings = Settings(
-        log=(str(noisy_log(tmp_path, 5)),), discount=0.9, basis="frequentist", support="observed"
-    )
+    settings = Settings(log=(str(noisy_log(tmp_path, 5)),), discount=0.9, basis="frequentist")
     made = run(settings, tmp_path / "run")
     exact = run(replace(settings, rewards="fixed"), tmp_path / "exact")
     assert made.certificate.lower_bound < exact.certificate.lower_bound

@@ -75,6 +75,6 @@ def summarize(differences: Floats) -> Curse:
     (0.212, 0.071)
     """
     pairs = differences.reshape(-1, 2).mean(axis=1)
-    error = float(pairs.std(ddof=1)) / np.sqrt(len(pairs)) if len(pairs) > 1 else 0.0
+    error = float(pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else 0.0
     mean = max(0.0, float(differences.mean()))
     return Curse(mean=WHOLE * mean, spread=WHOLE * error, differences=differences)
