@@ -123,15 +123,15 @@ def _curse_taken_off(mean: float, spread: float, promise: float, objective: str 
     )
 
 
-@says("note", amounts=("mean", "low", "high", "model"))
+@says("note", amounts=("log", "low", "high", "model"))
 def _practice_seen(
-    mean: float, low: float, high: float, model: float, episodes: int, share: str,
+    log: float, low: float, high: float, model: float, episodes: int, share: str,
     objective: str = "max",
 ) -> str:  # fmt: skip
     verb = "earned" if objective == "max" else "cost"
     ends = sorted((low, high))
     return (
-        f"What was done in the log {verb} {mean:.4g} an episode ({number_of(episodes, 'episode')}; "
+        f"What was done in the log {verb} {log:.4g} an episode ({number_of(episodes, 'episode')}; "
         f"{ends[0]:.4g} to {ends[1]:.4g} with {share} confidence each way); by the model it would "
         f"be {model:.4g}."
     )

@@ -140,7 +140,7 @@ def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:
     return [
         Finding.of(
             "practice_seen",
-            mean=shown.mean,
+            log=shown.mean,
             low=shown.lower,
             high=shown.upper,
             model=by_model.mean,
