@@ -123,6 +123,37 @@ def _curse_taken_off(mean: float, spread: float, promise: float, objective: str 
     )
 
 
+@says("note", amounts=("log", "low", "high", "model"))
+def _practice_seen(
+    log: float, low: float, high: float, model: float, episodes: int, share: str,
+    objective: str = "max",
+) -> str:  # fmt: skip
+    verb = "earned" if objective == "max" else "cost"
+    ends = sorted((low, high))
+    return (
+        f"What was done in the log {verb} {log:.4g} an episode ({number_of(episodes, 'episode')}; "
+        f"{ends[0]:.4g} to {ends[1]:.4g} with {share} confidence each way); by the model it would "
+        f"be {model:.4g}."
+    )
+
+
+@says("note")
+def _backtest_passed(
+    p_value: float, new: int | None = None, expected: float | None = None,
+    better: float | None = None,
+) -> str:  # fmt: skip
+    told = []
+    if new is not None and expected is not None:
+        told.append(f"{new:,} steps to new successors where {expected:.3g} were expected")
+    if better is not None:
+        way = "better" if better >= 0 else "worse"
+        told.append(f"the steps chosen without it {abs(better):.3g} {way} than expected")
+    return (
+        f"A held-out half of the log does not contradict the model (p = {p_value:.2g}): "
+        f"{', '.join(told)}. That is no proof."
+    )
+
+
 @says("note")
 def _first_state_unsure(starts: int, amount: float) -> str:
     return (

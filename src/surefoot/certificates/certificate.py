@@ -155,6 +155,13 @@ class Certificate(Shown):
         return self.lower_bound if self.objective == "max" else self.upper_bound
 
     @property
+    def taken_off(self) -> float:
+        """What luck of choosing and doubt about the first state cost, already in the promise."""
+        luck = 0.0 if self.curse is None else self.curse.mean + self.curse.spread
+        first = [f.values["amount"] for f in self.findings if f.code == "first_state_unsure"]
+        return luck + sum(float(amount or 0.0) for amount in first)
+
+    @property
     def gap(self) -> float:
         """How much more than the promise could at best be promised."""
         return self.upper_bound - self.lower_bound

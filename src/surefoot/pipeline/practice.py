@@ -11,6 +11,7 @@ from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Behaviour, Curse, Earned, Gain, Interval
+from surefoot.certificates.sentences import percent
 from surefoot.data.counts import Counts
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
@@ -90,6 +91,7 @@ def practice(
     shown = earned(signed, lowest=lowest, highest=highest, delta=delta_behaviour)
     by_model = _by_model(model, rng)
     told = replace(certificate, behaviour=Behaviour(log=shown, model=by_model))
+    told = told.adding(*_seen(shown, by_model))
     if signed is None or model.settings.initial not in (None, "episodes"):
         return told
     bound = _policy_bound(model, certificate, curse, delta_policy, rng)
@@ -129,6 +131,23 @@ def _policy_bound(
     bound = again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
     reach = again.nominal_return - bound
     return bound - first_state_doubt(model, again.policy, reach=reach, delta=delta)
+
+
+def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:
+    """Return what behaviour earned in the log beside what the model says."""
+    if by_model is None or shown.mean is None or shown.lower is None or shown.upper is None:
+        return []
+    return [
+        Finding.of(
+            "practice_seen",
+            log=shown.mean,
+            low=shown.lower,
+            high=shown.upper,
+            model=by_model.mean,
+            episodes=shown.episodes,
+            share=percent(shown.delta),
+        )
+    ]
 
 
 def _mismatch(shown: Earned, by_model: Interval | None) -> tuple[Finding, ...]:

@@ -209,9 +209,14 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
             f"{certificate.scope} can be promised what lies beyond the limit.",
         ),
         Figure(
-            svg=plots.curve(curve.confidence, sign * curve.bound, settings.delta, unit=unit),
-            caption="What could be promised about this policy at other confidences; all points "
-            f"hold together.{note}",
+            svg=plots.curve(
+                curve.confidence,
+                sign * (curve.bound - certificate.taken_off),
+                settings.delta,
+                unit=unit,
+            ),
+            caption="What could be promised about this policy at other confidences, with the same "
+            f"taken off for luck and first state; all points hold together.{note}",
         ),
     ]
 

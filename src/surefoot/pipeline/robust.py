@@ -49,6 +49,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
         worst = evaluate(own, certificate.policy, ambiguity).return_lower
     else:
         worst = _over_rewards(own, certificate.policy, ambiguity, rewards, delta, eta, reward_rng)
+    worst -= certificate.taken_off
     return replace(certificate, robust_return=0.0 - worst if model.settings.costs else worst)
 
 

@@ -1,6 +1,7 @@
 """A certificate weighed against the log: luck of the choice, held-out part, past, practice."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def weigh(
         luck = curse_of_choosing(log, seed=settings.seed)
         curse = luck if chosen_here else None
         held = backtest(log, model.counts, parts.buckets, luck, test_rng, seed=settings.seed)
-        made = replace(made, backtest=held).adding(*_failures(held))
+        made = replace(made, backtest=held).adding(*_verdict(held))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
     made = _first_state(model, _lowered(made, curse))
@@ -78,8 +79,8 @@ def _first_state(model: Model, certificate: Certificate) -> Certificate:
     return _less(certificate, amount).adding(told)
 
 
-def _failures(held: Backtest) -> list[Finding]:
-    """Return which tests of the held-out part failed, each at its part of the level."""
+def _verdict(held: Backtest) -> list[Finding]:
+    """Return which tests of the held-out part failed, each at its part of the level; or none."""
     found = []
     new, steps = held.new_successors, held.advantage
     ran = [test for test in (new, steps) if test is not None and test.p_value is not None]
@@ -91,6 +92,13 @@ def _failures(held: Backtest) -> list[Finding]:
         found.append(
             Finding.of("backtest_steps_worse", p_value=steps.p_value, short=abs(steps.statistic))
         )
+    if not found and held.p_value is not None:
+        told: dict[str, Any] = {"p_value": held.p_value}
+        if new is not None:
+            told |= {"new": new.seen, "expected": new.expected}
+        if steps is not None:
+            told["better"] = steps.statistic
+        found.append(Finding.of("backtest_passed", **told))
     return found
 
 
