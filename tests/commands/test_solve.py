@@ -43,8 +43,10 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     assert "Time: Reading the log" in err
     assert "%)" in err
     assert "most memory used" in err
-    luck, promise, gain, where = [line for line in out.splitlines() if line]
+    held_out, luck, done, promise, gain, where = [line for line in out.splitlines() if line]
+    assert held_out.startswith("Note: A held-out half of the log does not contradict the model")
     assert luck.startswith("Note: Choosing the policy on the data that value it")
+    assert done.startswith("Note: What was done in the log earned")
     assert promise.startswith("With 95% confidence")
     assert "more than what was done in the log" in gain
     assert where == f"Report: {tmp_path / 'run' / 'report.html'} (all files are in {tmp_path}/run)"

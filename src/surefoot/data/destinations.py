@@ -66,8 +66,8 @@ def state_numbers(labels: tuple[Any, ...] | None, num_states: int) -> Floats | N
 
     Examples
     --------
-    >>> state_numbers(("wear 0", "wear 1", "broken"), 3).tolist()
-    [0.0, 1.0, nan]
+    >>> state_numbers(("wear 0", "wear 1", "wear 2", "broken"), 4).tolist()
+    [0.0, 1.0, 2.0, nan]
     >>> state_numbers(("cold", "warm"), 2) is None
     True
     """

@@ -145,7 +145,7 @@ def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:
             high=shown.upper,
             model=by_model.mean,
             episodes=shown.episodes,
-            share=percent(shown.delta),
+            share=percent(float(f"{shown.delta:.12g}")),
         )
     ]
 

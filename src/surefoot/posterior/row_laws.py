@@ -58,7 +58,7 @@ def log_size_laws(most: int) -> Floats:
     Examples
     --------
     >>> laws = np.exp(log_size_laws(3))
-    >>> laws.shape, laws[:, 0].max(), laws.sum(axis=1).round(9).tolist() == [1.0] * 15
+    >>> laws.shape, float(laws[:, 0].max()), laws.sum(axis=1).round(9).tolist() == [1.0] * 15
     ((15, 4), 0.0, True)
     """
     further = np.arange(most)
