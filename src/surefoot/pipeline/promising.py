@@ -27,7 +27,7 @@ from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import weigh
+from surefoot.pipeline.weighing import past, weigh
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.unseen import lead_to_best
@@ -69,6 +69,9 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
         )
         own = LogParts(buckets=None)
         weighed = weigh(model, own, result.certificate, streams(settings.seed)[4])
+        # What the checks found in the whole log holds for each of its parts.
+        warned = [check.finding for check in counts.checks if check.warns]
+        weighed = weighed.adding(*warned, *past(replace(model, counts=counts), parts))
     else:
         result = optimize(
             model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],

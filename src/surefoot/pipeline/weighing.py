@@ -45,7 +45,7 @@ def weigh(
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
     made = _first_state(model, _lowered(made, curse))
-    return practice(model, parts, made.adding(*_past(model, parts)), curse, practice_rng)
+    return practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
 
 
 def _lowered(certificate: Certificate, curse: Curse | None) -> Certificate:
@@ -102,7 +102,7 @@ def _verdict(held: Backtest) -> list[Finding]:
     return found
 
 
-def _past(model: Model, parts: LogParts) -> list[Finding]:
+def past(model: Model, parts: LogParts) -> list[Finding]:
     """Return whether the log shows that its states lack something."""
     found = []
     memory = memory_of(model, parts)
