@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from surefoot import Settings, load_run, run, verify_run
+from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.promising import certify_policy
 
 
 def two_step_log(*, memory, episodes=200, steps=12):
@@ -48,3 +50,17 @@ def test_checks_of_the_whole_log_take_an_honest_promise_back(tmp_path):
     assert made.certificate.has("not_markov")
     assert made.certificate.has("memory_seen")
     assert made.certificate.sentence.startswith("NOT CERTIFIED")
+
+
+def test_other_promises_about_such_a_log_are_taken_back_too(tmp_path):
+    two_step_log(memory=True).to_csv(tmp_path / "log.csv", index=False)
+    settings = Settings(
+        log=str(tmp_path / "log.csv"), discount=0.9, episode="episode", step="step", draws=500
+    )
+    made = run(replace(settings, basis="frequentist"), tmp_path / "run")
+    assert made.certificate.has("not_markov")
+    for basis in ("bayesian", "frequentist"):
+        model = build_model(replace(settings, basis=basis), read_log(settings))
+        policy = np.zeros(model.mdp.num_states, dtype=int)
+        brought = certify_policy(model, policy)
+        assert brought.sentence.startswith("NOT CERTIFIED")

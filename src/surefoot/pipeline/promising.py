@@ -27,7 +27,7 @@ from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import past, weigh
+from surefoot.pipeline.weighing import for_first_state, past, weigh
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.unseen import lead_to_best
@@ -40,6 +40,8 @@ SEARCH_STEPS = (
 )  # fmt: skip
 STEPS = SEARCH_STEPS + 6
 """Steps of a search and its certificate, for the progress bar."""
+NO_PARTS = LogParts(buckets=None)
+"""A log that is not divided."""
 COMPARED = 20_000
 """Most draws on which two policies are compared."""
 
@@ -58,7 +60,9 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
     ``honest``, ``model`` is that of the certifying part and ``counts`` the whole log.
     """
     if not model.bayesian:
-        return _shown(model, _find_frequentist(model))
+        found = _find_frequentist(model)
+        checked = found.certificate.adding(*past(model, parts))
+        return _shown(model, replace(found, certificate=checked))
     settings = model.settings
     progress = _progress(settings, told)
     if settings.honest:
@@ -67,8 +71,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
         result = find_honestly(
             model, counts, parts, parts.buckets, progress, streams(settings.seed)
         )
-        own = LogParts(buckets=None)
-        weighed = weigh(model, own, result.certificate, streams(settings.seed)[4])
+        weighed = weigh(model, NO_PARTS, result.certificate, streams(settings.seed)[4])
         # What the checks found in the whole log holds for each of its parts.
         warned = [check.finding for check in counts.checks if check.warns]
         weighed = weighed.adding(*warned, *past(replace(model, counts=counts), parts))
@@ -130,12 +133,13 @@ def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
     settings = model.settings
     if not model.bayesian:
         center, ambiguity = frequentist(model)
-        made = certify_frequentist(policy, ambiguity, center)
+        made = certify_frequentist(policy, ambiguity, center).adding(*past(model, NO_PARTS))
         return replace(model.shown(made), unit=settings.unit)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams(settings.seed)[0],
     )  # fmt: skip
+    made = for_first_state(model, made).adding(*past(model, NO_PARTS))
     shown = replace(model.shown(made), unit=settings.unit)
     return with_robust(model, shown, streams(settings.seed)[1]) if policy.ndim == 1 else shown
 

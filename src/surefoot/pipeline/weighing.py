@@ -44,7 +44,7 @@ def weigh(
         made = replace(made, backtest=held).adding(*_verdict(held))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
-    made = _first_state(model, _lowered(made, curse))
+    made = for_first_state(model, _lowered(made, curse))
     return practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
 
 
@@ -68,7 +68,7 @@ def _less(certificate: Certificate, amount: float) -> Certificate:
     )
 
 
-def _first_state(model: Model, certificate: Certificate) -> Certificate:
+def for_first_state(model: Model, certificate: Certificate) -> Certificate:
     """Take off what is not known about the first state."""
     reach = certificate.nominal_return - certificate.lower_bound
     amount = first_state_doubt(model, certificate.policy, reach=reach, delta=certificate.delta)
