@@ -97,5 +97,5 @@ def test_worse_steps_than_expected_are_noticed_and_luck_is_allowed_for():
     assert found.failed
     assert found.advantage.statistic < 0
     lucky = worse(Curse(mean=abs(found.advantage.statistic), spread=0.0))
-    assert lucky.advantage.p_value == pytest.approx(0.5)
+    assert lucky.advantage.p_value == pytest.approx(0.5, abs=0.03)  # by a thousand draws
     assert not lucky.failed

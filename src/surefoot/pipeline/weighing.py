@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot.certificates.certificate import Certificate
@@ -38,7 +39,7 @@ def weigh(
             model.posterior, model.mdp, model.counts, parts.buckets, costs=settings.costs,
             delta=settings.delta,
         )  # fmt: skip
-        luck = curse_of_choosing(log, seed=settings.seed)
+        luck = curse_of_choosing(log, _one_action(certificate), seed=settings.seed)
         curse = luck if chosen_here else None
         held = backtest(log, model.counts, parts.buckets, luck, test_rng, seed=settings.seed)
         made = replace(made, backtest=held).adding(*_verdict(held))
@@ -46,6 +47,12 @@ def weigh(
         made = made.adding(Finding.of("curse_not_measured"))
     made = for_first_state(model, _lowered(made, curse))
     return practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
+
+
+def _one_action(certificate: Certificate) -> NDArray[np.int64] | None:
+    """Return a policy that plays one action in each state; None for a random one."""
+    policy = certificate.policy
+    return policy.astype(np.int64) if policy.ndim == 1 else None
 
 
 def _lowered(certificate: Certificate, curse: Curse | None) -> Certificate:
