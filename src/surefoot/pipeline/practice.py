@@ -44,6 +44,12 @@ def return_limits(model: Model) -> tuple[float, float]:
     return -_best_path(-low, known, counts, discount), _best_path(high, known, counts, discount)
 
 
+def least_return(model: Model) -> float:
+    """Return what earning the lowest reward of the model for ever would bring."""
+    low = min(float(_reward_ends(model.placed)[0].min()), float(model.mdp.reward.min()))
+    return low / (1.0 - model.mdp.discount)
+
+
 def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
     """Return ``(E,)`` lowest and highest rewards of single steps; those of ends are 0."""
     reward = np.asarray(counts.reward_mean)

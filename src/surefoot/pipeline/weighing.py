@@ -15,7 +15,7 @@ from surefoot.certificates.held_out import backtest
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, memory_of
-from surefoot.pipeline.practice import practice
+from surefoot.pipeline.practice import least_return, practice
 
 FAILS = 0.001
 """A check of the log that falls below this takes the promise back; .01 is a warning."""
@@ -45,7 +45,7 @@ def weigh(
         made = replace(made, backtest=held).adding(*_verdict(held))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
-    made = for_first_state(model, _lowered(made, curse))
+    made = for_first_state(model, _lowered(made, curse, least_return(model)))
     return practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
 
 
@@ -55,12 +55,12 @@ def _one_action(certificate: Certificate) -> NDArray[np.int64] | None:
     return policy.astype(np.int64) if policy.ndim == 1 else None
 
 
-def _lowered(certificate: Certificate, curse: Curse | None) -> Certificate:
-    """Take the curse of choosing off the promise."""
+def _lowered(certificate: Certificate, curse: Curse | None, least: float) -> Certificate:
+    """Take the curse of choosing off the promise, down to the least that can be earned."""
     if curse is None:
         return certificate
-    less = curse.mean + curse.spread
     promise = certificate.lower_bound
+    less = min(curse.mean + curse.spread, max(0.0, promise - least))
     made = _less(replace(certificate, curse=curse), less)
     told = Finding.of("curse_taken_off", mean=curse.mean, spread=curse.spread, promise=promise)
     return made.adding(told)
