@@ -10,13 +10,11 @@ from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
-from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.solver import solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Conjugate = DirichletPosterior | LearnedPosterior
 
 CAUTION = 0.6
 """How many deviations of its row a half takes off an action when it chooses, per deviation that
@@ -63,7 +61,7 @@ class Log:
         Deviations of a row's value that are taken off it when a half chooses.
     """
 
-    posterior: Conjugate
+    posterior: Divisible
     mdp: MDP
     entry: Ints
     parts: BucketCounts
@@ -72,7 +70,7 @@ class Log:
 
     @classmethod
     def of(
-        cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
+        cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
         delta: float,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""

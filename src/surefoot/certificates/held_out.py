@@ -9,13 +9,14 @@ from scipy import sparse, stats
 from surefoot.certificates.backtest import advantage, new_successors, newly_seen
 from surefoot.certificates.curse import balanced_halves
 from surefoot.certificates.evidence import Advantage, Backtest, Curse, NewSuccessors
-from surefoot.certificates.halves import Conjugate, Half, Log
+from surefoot.certificates.halves import Half, Log
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.solver import evaluate
 
 MASS_DRAWS = 200
@@ -42,11 +43,16 @@ def backtest(
 
 
 def _new_successors(
-    posterior: Conjugate, counts: Counts, parts: BucketCounts,
+    posterior: Divisible, counts: Counts, parts: BucketCounts,
     halves: tuple[NDArray[np.int64], NDArray[np.int64]], rng: np.random.Generator,
 ) -> NewSuccessors | None:  # fmt: skip
-    """Return how many successors are new in the second half; None where all are declared."""
+    """Return how many successors are new in the second half; None where all are declared.
+
+    None as well for a posterior of the user's: only ours can be made again from half of a log.
+    """
     if posterior.counts.unseen is None:
+        return None
+    if not isinstance(posterior, DirichletPosterior | LearnedPosterior):
         return None
     first, second = (part(counts, parts, half) for half in halves)
     row, trials, new = newly_seen(first, second)
@@ -68,7 +74,9 @@ def _new_successors(
     return new_successors(trials, new, rng, draws=mass)
 
 
-def _made_like(posterior: Conjugate, counts: Counts) -> Conjugate:
+def _made_like(
+    posterior: DirichletPosterior | LearnedPosterior, counts: Counts
+) -> DirichletPosterior | LearnedPosterior:
     """Return the posterior of part of a log, made as the whole log's was."""
     report = posterior.counts.report
     support = None if report is None else report.support

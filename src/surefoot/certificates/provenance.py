@@ -59,7 +59,9 @@ def posterior_words(posterior: Posterior) -> str:
     if isinstance(posterior, DirichletPosterior | LearnedPosterior):
         seen = float(posterior.counts.count.sum())
         return f"Dirichlet rows, {seen:,.10g} transitions; prior {posterior.prior_words}"
-    return repr(posterior)
+    kind = type(posterior)
+    # What Python shows of an object without words of its own is an address, another each time.
+    return kind.__name__ if kind.__repr__ is object.__repr__ else repr(posterior)
 
 
 STREAM = "philox 1"

@@ -310,15 +310,22 @@ class Settings(Shown):
             changes["add"] = str(Path(self.add).absolute())
         return replace(self, **changes)
 
-    def to_toml(self) -> str:
+    def to_toml(self, *, posterior: str | None = None) -> str:
         """Return the settings as a configuration file.
+
+        ``posterior`` names what made a posterior of the user's own, which no file can hold.
 
         Examples
         --------
         >>> print(Settings(discount=0.9, state=("a", "b")).to_toml().splitlines()[1])
         discount = 0.9
         """
-        lines = ["# To repeat this run: surefoot solve --config config.toml --out NEW_FOLDER"]
+        again = "surefoot solve --config config.toml --out NEW_FOLDER"
+        if posterior is not None:
+            again = (
+                f"run(Settings.from_toml(...), NEW_FOLDER, posterior=...) from Python: {posterior}"
+            )
+        lines = [f"# To repeat this run: {again}"]
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and value != ():
