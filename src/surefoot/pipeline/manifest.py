@@ -45,7 +45,7 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Write the manifest of a folder."""
         content = {"format": FORMAT, **asdict(self)}
-        content["digest"] = _digest(content)
+        content["digest"] = digest_of(content)
         with replacing(folder / NAME, "w", encoding="utf-8") as file:
             file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
@@ -71,7 +71,7 @@ def read_manifest(folder: Path) -> Manifest:
         kept = content.pop("digest")
         if content["format"] != FORMAT:
             raise ValueError(f"{path}: format {content['format']!r}, where {FORMAT} is known.")
-        if kept != _digest(content):
+        if kept != digest_of(content):
             raise ValueError(f"{path} was changed after it was written.")
         return Manifest(
             identity=dict(content["identity"]),
@@ -225,5 +225,6 @@ def _is_intact(path: Path, known: str) -> bool:
     return path.is_file() and not path.is_symlink() and sha256(path) == known
 
 
-def _digest(content: dict[str, Any]) -> str:
+def digest_of(content: dict[str, Any]) -> str:
+    """Return the hash of what a JSON file of the folder says, however it is written."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
