@@ -12,13 +12,11 @@ from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
-from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.solver import solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Conjugate = DirichletPosterior | LearnedPosterior
 
 CAUTION = 0.6
 """How many deviations of its row a half takes off an action when it chooses, per deviation that
@@ -67,7 +65,7 @@ class Log:
         Deviations of a row's value that are taken off it when a half chooses.
     """
 
-    posterior: Conjugate
+    posterior: Divisible
     mdp: MDP
     entry: Ints
     parts: BucketCounts
@@ -76,7 +74,7 @@ class Log:
 
     @classmethod
     def of(
-        cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
+        cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
         delta: float,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
@@ -129,7 +127,7 @@ class Log:
         entry, number = self.entry[here], self.parts.count[here]
         size = self.mdp.num_entries
         count = np.bincount(entry, number, size).astype(np.int64)
-        mdp = replace(self.mdp, probability=self.posterior.mean_given(count))
+        mdp = replace(self.mdp, probability=self.posterior.given(count).mean())
         if self.posterior.counts.rewards_vary:
             statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
             mean = self.sign * pool(entry, number, statistics, size).mean

@@ -7,12 +7,14 @@ from scipy import stats
 from surefoot.certificates.backtest import new_successors, newly_seen
 from surefoot.certificates.curse import balanced_halves
 from surefoot.certificates.evidence import Advantage, Backtest, Curse, NewSuccessors
-from surefoot.certificates.halves import Conjugate, Half, Log, visits_of
+from surefoot.certificates.halves import Half, Log, visits_of
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.rows import RowLayout
+from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.solver import evaluate
 
 MASS_DRAWS = 200
@@ -40,11 +42,16 @@ def backtest(
 
 
 def _new_successors(
-    posterior: Conjugate, counts: Counts, parts: BucketCounts,
+    posterior: Divisible, counts: Counts, parts: BucketCounts,
     halves: tuple[NDArray[np.int64], NDArray[np.int64]], rng: np.random.Generator,
 ) -> NewSuccessors | None:  # fmt: skip
-    """Return how many successors are new in the second half; None where all are declared."""
+    """Return how many successors are new in the second half; None where all are declared.
+
+    None as well for a posterior of the user's: only ours can be made again from half of a log.
+    """
     if posterior.counts.unseen is None:
+        return None
+    if not isinstance(posterior, DirichletPosterior | LearnedPosterior):
         return None
     first, second = (part(counts, parts, half) for half in halves)
     row, trials, new = newly_seen(first, second)
@@ -66,7 +73,9 @@ def _new_successors(
     return new_successors(trials, new, rng, draws=mass)
 
 
-def _made_like(posterior: Conjugate, counts: Counts) -> Conjugate:
+def _made_like(
+    posterior: DirichletPosterior | LearnedPosterior, counts: Counts
+) -> DirichletPosterior | LearnedPosterior:
     """Return the posterior of part of a log, made as the whole log's was."""
     report = posterior.counts.report
     support = None if report is None else report.support
@@ -126,8 +135,8 @@ def _predicted(
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Return, for draws of a half's posterior, mean and variance of the weighted means of z."""
     posterior = log.posterior.given(own.count)
-    entries = posterior.layout.entries_of(rows)
-    sizes = np.diff(posterior.row_start)[rows]
+    layout = RowLayout.of(own.mdp)
+    entries, sizes = layout.entries_of(rows), np.diff(own.mdp.row_start)[rows]
     starts = np.cumsum(sizes) - sizes
     # Steps from the row's middle: squares of far away numbers would drown in rounding.
     middle = np.add.reduceat(z[entries], starts) / sizes

@@ -17,6 +17,7 @@ from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
+from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -118,8 +119,9 @@ def _signed(parts: LogParts, model: Model) -> Any:
 def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, model.behaviour)
+    draws = at_most(model.posterior, MODEL_DRAWS)
     drawn = policy_returns(
-        model.posterior, model.mdp, rows, MODEL_DRAWS, rng.spawn(1)[0], rewards=rewards
+        model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards
     )
     low, high = np.quantile(drawn.lower, [0.025, 0.975])
     return Interval(mean=float(drawn.lower.mean()), lower=float(low), upper=float(high))

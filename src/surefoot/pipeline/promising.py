@@ -15,7 +15,6 @@ from surefoot.certificates.comparison import Comparison, compare, compare_freque
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
-from surefoot.certificates.halves import Log
 from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
@@ -27,7 +26,8 @@ from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import for_first_state, past, weigh
+from surefoot.pipeline.weighing import for_first_state, log_of, past, weigh
+from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.unseen import lead_to_best
@@ -77,11 +77,12 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
         weighed = weighed.adding(*warned, *past(replace(model, counts=counts), parts))
     else:
         result = optimize(
-            model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+            model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
             time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-            draws=settings.draws, progress=progress,
+            draws=settings.draws, progress=progress, holdout=model.posterior,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+    weighed = weighed.adding(*model.findings)
     return _shown(model, replace(result, certificate=weighed))
 
 
@@ -169,12 +170,8 @@ def measured_curse(model: Model) -> Curse | None:
     """Return what choosing on the log of a model costs; transitions are dealt into parts."""
     if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
         return None
-    parts = deal(model.counts, model.settings.seed)
-    settings = model.settings
-    log = Log.of(
-        model.posterior, model.mdp, model.counts, parts, costs=settings.costs, delta=settings.delta
-    )
-    return curse_of_choosing(log, seed=model.settings.seed)
+    log = log_of(model, deal(model.counts, model.settings.seed))
+    return None if log is None else curse_of_choosing(log, seed=model.settings.seed)
 
 
 def _compared(model: Model, *policies: NDArray[Any]) -> int:
@@ -183,7 +180,7 @@ def _compared(model: Model, *policies: NDArray[Any]) -> int:
     rewards = rewards_of(mdp, model.posterior, objective="max")
     work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
     least = planning.least_draws(settings.delta, settings.eta, work)
-    return planning.affordable_draws(work, least, COMPARED)
+    return at_most(model.posterior, planning.affordable_draws(work, least, COMPARED))
 
 
 def check_again(

@@ -12,12 +12,16 @@ from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
 from surefoot.certificates.optimize import Candidate
+from surefoot.certificates.provenance import posterior_words
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.pipeline.wording import as_options
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import at_most
 from surefoot.report import plots
 from surefoot.report.page import Figure, Page
 from surefoot.report.tables import policy_lines
@@ -95,18 +99,22 @@ def _numbers(certificate: Certificate) -> dict[str, str]:
 
 def _assumptions(model: Model, certificate: Certificate) -> list[str]:
     """Return what a reader must believe for the promise to mean something to them."""
-    if model.bayesian:
-        basis = f"The prior: {model.posterior.prior_words}, the same for every row."
-    else:
-        basis = "No prior: the promise holds whatever the true model on the stated successors."
     given = [f"{text[:1].upper()}{text[1:]}." for text in certificate.assumptions]
     return [
         "What comes next depends on the present state and action alone, and goes on as in the log.",
-        basis,
+        _basis(model),
         *given,
         f"The first state is drawn from: {_first_state(model)}.",
         "The promise is about the average over many runs, discounted; one run may do worse.",
     ]
+
+
+def _basis(model: Model) -> str:
+    if not model.bayesian:
+        return "No prior: the promise holds whatever the true model on the stated successors."
+    if isinstance(model.posterior, DirichletPosterior | LearnedPosterior):
+        return f"The prior: {model.posterior.prior_words}, the same for every row."
+    return f"The posterior is the user's own: {posterior_words(model.posterior)}."
 
 
 def _first_state(model: Model) -> str:
@@ -192,7 +200,7 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
     work = planning.policy_work(model.mdp, rewards, rows)
-    draws = planning.affordable_draws(work, LEAST, DRAWN, WORK)
+    draws = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
     known = np.isfinite(certificate.gap)
     ends = (certificate.lower_bound, certificate.upper_bound) if known else None

@@ -12,10 +12,12 @@ from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Backtest, Curse
 from surefoot.certificates.halves import Log
 from surefoot.certificates.held_out import backtest
+from surefoot.data.buckets import BucketCounts
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, memory_of
 from surefoot.pipeline.practice import least_return, practice
+from surefoot.posterior.protocol import is_divisible
 
 FAILS = 0.001
 """A check of the log that falls below this takes the promise back; .01 is a warning."""
@@ -33,16 +35,15 @@ def weigh(
     test_rng, practice_rng = rng.spawn(2)
     curse: Curse | None = None
     made = certificate
-    if parts.buckets is not None:
-        settings = model.settings
-        log = Log.of(
-            model.posterior, model.mdp, model.counts, parts.buckets, costs=settings.costs,
-            delta=settings.delta,
-        )  # fmt: skip
-        luck = curse_of_choosing(log, _one_action(certificate), seed=settings.seed)
+    log = log_of(model, parts.buckets)
+    if log is not None and parts.buckets is not None:
+        seed = model.settings.seed
+        luck = curse_of_choosing(log, _one_action(certificate), seed=seed)
         curse = luck if chosen_here else None
-        held = backtest(log, model.counts, parts.buckets, luck, test_rng, seed=settings.seed)
+        held = backtest(log, model.counts, parts.buckets, luck, test_rng, seed=seed)
         made = replace(made, backtest=held).adding(*_verdict(held))
+    elif parts.buckets is not None:
+        made = made.adding(Finding.of("posterior_of_whole_logs"))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
     made = for_first_state(model, _lowered(made, curse, least_return(model)))
@@ -53,6 +54,17 @@ def _one_action(certificate: Certificate) -> NDArray[np.int64] | None:
     """Return a policy that plays one action in each state; None for a random one."""
     policy = certificate.policy
     return policy.astype(np.int64) if policy.ndim == 1 else None
+
+
+def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
+    """Return the log in parts, on the model's entries; None where parts cannot be looked at.
+
+    A posterior of the user's may not be able to say what part of a log alone would say.
+    """
+    if parts is None or not is_divisible(model.posterior):
+        return None
+    costs, delta = model.settings.costs, model.settings.delta
+    return Log.of(model.posterior, model.mdp, model.counts, parts, costs=costs, delta=delta)
 
 
 def _lowered(certificate: Certificate, curse: Curse | None, least: float) -> Certificate:

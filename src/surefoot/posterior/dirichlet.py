@@ -94,10 +94,6 @@ class DirichletPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self.shape / self.layout.sum_rows(self.shape)[self.layout.entry_row]
 
-    def mean_given(self, count: ArrayLike) -> Floats:
-        """Return the mean with other counts on the same entries and the same prior."""
-        return self.given(count).mean()
-
     def given(self, count: ArrayLike) -> "DirichletPosterior":
         """Return the posterior with other counts on the same entries and the same prior."""
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
