@@ -235,31 +235,123 @@ class Backtest:
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One cause of doubt: its share of it, and what could be promised without it."""
+    """One cause of doubt.
 
-    share: float
+    Attributes
+    ----------
+    amount
+        What it takes off; the amounts of all causes add up.
+    error
+        The standard error of the amount.
+    promise_without
+        What could be promised without this cause alone, all others as they are.
+    """
+
+    amount: float
+    error: float
     promise_without: float
+
+
+CAUSES = ("transitions", "unseen", "rewards", "first_state", "choosing", "monte_carlo")
+"""All causes of doubt, in the order of tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """Where the distance between the promise and the posterior mean comes from, by cause."""
+    """What lies between the averages of the log and the promise, by cause.
 
+    Attributes
+    ----------
+    as_seen
+        What the policy earns by the averages of the log: every row and reward exactly as it was on
+        average, and nothing else possible. That is no promise, and no unbiased guess either.
+    draws
+        The posterior draws behind the split.
+    transitions
+        How often the successors that were seen really follow.
+    unseen
+        What was never observed: how much of it there is, and where it leads.
+    rewards
+        The mean rewards.
+    first_state
+        The law of the first state.
+    choosing
+        The luck of choosing on the data that certify.
+    monte_carlo
+        That draws are finite: those of the promise, and those of this split.
+
+    Examples
+    --------
+    >>> cause = Cause(amount=2.0, error=0.1, promise_without=9.5)
+    >>> doubt = Doubt(as_seen=10.0, draws=500, transitions=cause)
+    >>> doubt.total, doubt.mirrored().as_seen, doubt.mirrored().transitions.promise_without
+    (2.0, -10.0, -9.5)
+    """
+
+    as_seen: float
+    draws: int
     transitions: Cause | None = None
     unseen: Cause | None = None
     rewards: Cause | None = None
+    first_state: Cause | None = None
+    choosing: Cause | None = None
+    monte_carlo: Cause | None = None
+
+    @property
+    def causes(self) -> dict[str, Cause]:
+        """Those that there are, by name."""
+        found = ((name, getattr(self, name)) for name in CAUSES)
+        return {name: cause for name, cause in found if cause is not None}
+
+    @property
+    def total(self) -> float:
+        """All amounts together."""
+        return sum(cause.amount for cause in self.causes.values())
 
     def mirrored(self) -> "Doubt":
+        """Return the same about costs, or about rewards: amounts stay."""
+        turned = {
+            name: replace(cause, promise_without=0.0 - cause.promise_without)
+            for name, cause in self.causes.items()
+        }
+        return replace(self, as_seen=0.0 - self.as_seen, **turned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tilted:
+    """A policy between what was done and what was chosen: by the episodes, and by the model.
+
+    Attributes
+    ----------
+    share
+        How often the chosen policy decides; else behaviour does.
+    log, error
+        What it earns by the log's episodes, reweighted, and the standard error.
+    model
+        What it earns by the averages of the log.
+    episodes
+        How many episodes the reweighted ones are worth.
+
+    Examples
+    --------
+    >>> Tilted(share=0.25, log=1.0, error=0.1, model=1.5, episodes=80.0).surprise
+    -5.0
+    """
+
+    share: float
+    log: float
+    error: float
+    model: float
+    episodes: float
+
+    @property
+    def surprise(self) -> float:
+        """By how many standard errors the episodes lie above the model."""
+        return (self.log - self.model) / self.error if self.error > 0 else 0.0
+
+    def mirrored(self) -> "Tilted":
         """Return the same about costs, or about rewards."""
-        return Doubt(
-            transitions=_turned(self.transitions),
-            unseen=_turned(self.unseen),
-            rewards=_turned(self.rewards),
-        )
-
-
-def _turned(cause: Cause | None) -> Cause | None:
-    return None if cause is None else replace(cause, promise_without=0.0 - cause.promise_without)
+        return replace(self, log=0.0 - self.log, model=0.0 - self.model)
 
 
 def minus(value: float | None) -> float | None:

@@ -11,10 +11,14 @@ from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Backtest, Curse
 from surefoot.certificates.halves import Log
 from surefoot.certificates.held_out import backtest
+from surefoot.data.buckets import BucketCounts
+from surefoot.pipeline.beyond_state import look_beyond
+from surefoot.pipeline.doubting import explained
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, memory_of
-from surefoot.pipeline.practice import practice
+from surefoot.pipeline.practice import practice, return_limits
+from surefoot.pipeline.roughly import about_split, about_whole
 
 FAILS = 0.001
 """A check of the log that falls below this takes the promise back; .01 is a warning."""
@@ -29,23 +33,60 @@ def weigh(
     ``chosen_here``: the policy was chosen on the data that certify it, so that what the choice owes
     to luck is measured and taken off.
     """
-    test_rng, practice_rng = rng.spawn(2)
+    test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
     curse: Curse | None = None
     made = certificate
     if parts.buckets is not None:
-        settings = model.settings
-        log = Log.of(
-            model.posterior, model.mdp, model.counts, parts.buckets, costs=settings.costs,
-            delta=settings.delta,
-        )  # fmt: skip
-        luck = curse_of_choosing(log, seed=settings.seed)
+        _, luck, held = _tested(model, parts.buckets, test_rng)
         curse = luck if chosen_here else None
-        held = backtest(log, model.counts, parts.buckets, luck, test_rng, seed=settings.seed)
         made = replace(made, backtest=held).adding(*_verdict(held))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
     made = for_first_state(model, _lowered(made, curse))
-    return practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
+    made = practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
+    made = look_beyond(model, parts, explained(model, made, doubt_rng), beyond_rng)
+    if curse is None or parts.buckets is None:
+        return made
+    return made.adding(*_other("split", about_split(model, parts.buckets, other_rng)))
+
+
+def weigh_split(
+    model: Model, whole: Model, parts: LogParts, certificate: Certificate,
+    rng: np.random.Generator,
+) -> Certificate:  # fmt: skip
+    """Return the certificate of a true split with all that the log says of it, in rewards.
+
+    ``model`` is that of the certifying part; checks and backtest look at the ``whole`` log.
+    """
+    test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
+    # What the checks found in the whole log holds for each of its parts.
+    warned = [check.finding for check in whole.counts.checks if check.warns]
+    made = for_first_state(model, certificate).adding(*warned, *past(whole, parts))
+    made = practice(model, parts, made, None, practice_rng, limits=return_limits(whole))
+    made = look_beyond(whole, parts, explained(model, made, doubt_rng), beyond_rng)
+    if parts.buckets is None:
+        return made
+    log, luck, held = _tested(whole, parts.buckets, test_rng)
+    made = replace(made, backtest=held).adding(*_verdict(held))
+    return made.adding(*_other("whole", about_whole(whole, log, luck, other_rng)))
+
+
+def _tested(
+    model: Model, buckets: BucketCounts, rng: np.random.Generator
+) -> tuple[Log, Curse, Backtest]:
+    """Return a log in halves, the luck of choosing on it, and its backtest."""
+    settings = model.settings
+    log = Log.of(
+        model.posterior, model.mdp, model.counts, buckets, costs=settings.costs,
+        delta=settings.delta,
+    )  # fmt: skip
+    luck = curse_of_choosing(log, seed=settings.seed)
+    return log, luck, backtest(log, model.counts, buckets, luck, rng, seed=settings.seed)
+
+
+def _other(way: str, promise: float | None) -> list[Finding]:
+    """Return what the other way of dividing the log would promise, where that is known."""
+    return [] if promise is None else [Finding.of(f"{way}_would_promise", promise=promise)]
 
 
 def _lowered(certificate: Certificate, curse: Curse | None) -> Certificate:
