@@ -343,6 +343,15 @@ def _backtest_steps_worse(p_value: float, short: float) -> str:
     )
 
 
+@says("failed")
+def _backtest_rewards_worse(p_value: float, short: float) -> str:
+    return (
+        f"In the part of the log that was held out, single steps came out {short:.4g} worse on "
+        f"average than the law of what they bring allows (p = {p_value:.2g}): the promise cannot "
+        "be relied on. Declare a range that holds all that steps can bring."
+    )
+
+
 @says("assumption", lead="taking")
 def _unseen_taken(state: str | None = None, objective: str = "max") -> str:
     then = "" if state is None else f", and then to {state}"

@@ -99,7 +99,7 @@ class Surer(OnRows):
     def mean(self) -> Floats:
         """Return the whole's mean with the same taken away, ``(E,)``."""
         rows = np.arange(self.layout.num_rows)
-        return self._surer(self.whole.mean()[None], rows)[0]
+        return np.asarray(self._surer(self.whole.mean()[None], rows)[0])
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return ``n`` draws, ``(n, E)``."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from surefoot.certificates.json_fields import NOT_KEPT
 
 BACKTEST_LEVEL = 0.01
-"""A backtest fails below this, shared by its two tests."""
+"""A backtest fails below this, shared by its tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,8 +204,30 @@ class Advantage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOutRewards:
+    """What held-out steps brought, against the law of mean rewards that the other part gives.
+
+    Attributes
+    ----------
+    statistic
+        How much more than expected a step brought on average; negative where less.
+    error
+        The standard deviation of its predictive law.
+    tried
+        Held-out steps whose mean reward is uncertain.
+    p_value
+        One-sided: the probability of so little or less.
+    """
+
+    statistic: float
+    error: float
+    tried: int
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Backtest:
-    """The policy chosen without a part of the log, looked at on that part: two tests.
+    """The policy chosen without a part of the log, looked at on that part: three tests.
 
     A failed one speaks against the promise; a passed one is no proof.
 
@@ -218,19 +240,30 @@ class Backtest:
 
     new_successors: NewSuccessors | None
     advantage: Advantage | None
+    rewards: HeldOutRewards | None = None
     level: float = BACKTEST_LEVEL
 
     @property
+    def p_values(self) -> tuple[float, ...]:
+        """Those of the tests that ran."""
+        tests = (self.new_successors, self.advantage, self.rewards)
+        found = (None if test is None else test.p_value for test in tests)
+        return tuple(p for p in found if p is not None)
+
+    @property
     def p_value(self) -> float | None:
-        """The smaller p-value times the number of tests (Bonferroni); None where neither ran."""
-        ran = [test.p_value for test in (self.new_successors, self.advantage) if test is not None]
-        values = [p for p in ran if p is not None]
-        return min(1.0, len(values) * min(values)) if values else None
+        """The smallest p-value times the number of tests (Bonferroni); None where none ran."""
+        return min(1.0, len(self.p_values) * min(self.p_values)) if self.p_values else None
 
     @property
     def failed(self) -> bool:
         """Whether the held-out part contradicts the model."""
         return self.p_value is not None and self.p_value < self.level
+
+    def fails(self, test: NewSuccessors | Advantage | HeldOutRewards | None) -> bool:
+        """Tell whether one test failed, at its part of the level."""
+        p_value = None if test is None else test.p_value
+        return p_value is not None and p_value < self.level / len(self.p_values)
 
 
 @dataclass(frozen=True, kw_only=True)

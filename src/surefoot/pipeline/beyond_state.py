@@ -114,7 +114,7 @@ def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list
     if tried < ENOUGH_TRIES or states > MOST_STATES:
         return [Finding.of("previous_state_too_thin", pairs=pairs, tried=tried)]
     larger = Settings(
-        state=("before", "state"), next_state=("now", "after"), action="action", reward="reward",
+        state=("before", "state"), next_state=("now", "after"), action=("action",), reward="reward",
         episode="episode", step="step", terminal="terminal", discount=settings.discounted,
         delta=settings.delta, eta=settings.eta, seed=settings.seed, costs=settings.costs,
         rewards=settings.rewards, reward_range=settings.reward_range, prior=settings.prior,
