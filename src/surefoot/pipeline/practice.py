@@ -86,14 +86,15 @@ def _best_path(reward: Floats, known: NDArray[np.bool_], counts: Counts, discoun
 
 def practice(
     model: Model, parts: LogParts, certificate: Certificate, curse: Curse | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator, *, limits: tuple[float, float] | None = None,
 ) -> Certificate:  # fmt: skip
     """Add what behaviour earned and, where it can be certified, the gain over it.
 
-    All in the rewards of the model: the caller turns costs around.
+    All in the rewards of the model: the caller turns costs around. ``limits`` are those of a path
+    through the whole log, where the model is that of a part of it.
     """
     delta_policy, delta_behaviour = share_delta(model.settings.delta)
-    lowest, highest = return_limits(model)
+    lowest, highest = return_limits(model) if limits is None else limits
     signed = _signed(parts, model)
     shown = earned(signed, lowest=lowest, highest=highest, delta=delta_behaviour)
     by_model = _by_model(model, rng)
