@@ -1,5 +1,7 @@
 """Policies that people bring: from a file, or read off the log."""
 
+from __future__ import annotations
+
 import csv
 import difflib
 import io

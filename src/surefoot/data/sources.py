@@ -6,7 +6,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,8 +108,17 @@ def session() -> Iterator[Connection]:
             }
         ) as connection,
     ):
-        connection.execute("SET enable_progress_bar = false")  # it writes to standard output
+        _hide_progress(connection)
         yield connection
+
+
+def _hide_progress(connection: Connection) -> None:
+    """Turn off DuckDB's progress bar, which writes to standard output.
+
+    In a notebook without ipywidgets the bar is off already, and DuckDB refuses to hear of it.
+    """
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
 
 
 def find(connection: Connection, source: Any, wanted: Collection[str]) -> Source:

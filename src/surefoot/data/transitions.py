@@ -1,5 +1,7 @@
 """From a log of transitions to counts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal

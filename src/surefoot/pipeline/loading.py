@@ -1,5 +1,7 @@
 """A finished run folder, read back."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 

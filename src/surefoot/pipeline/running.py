@@ -1,5 +1,7 @@
 """A whole run: read, find, certify, compare, report, and the folder that holds it all."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

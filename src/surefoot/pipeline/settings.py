@@ -1,5 +1,7 @@
 """The settings of a run: the same names on the command line, in TOML and in Python."""
 
+from __future__ import annotations
+
 import math
 import os
 import tomllib
@@ -263,8 +265,8 @@ class Settings(Shown):
 
     @classmethod
     def from_mapping(
-        cls, values: Mapping[str, Any], place: str, base: "Settings | None" = None
-    ) -> "Settings":
+        cls, values: Mapping[str, Any], place: str, base: Settings | None = None
+    ) -> Settings:
         """Return settings from names and values; dashes and underscores are the same."""
         known = declared(cls)
         given: dict[str, Any] = {}
@@ -277,7 +279,7 @@ class Settings(Shown):
         return replace(base or cls(), **given)
 
     @classmethod
-    def from_toml(cls, path: str | Path, base: "Settings | None" = None) -> "Settings":
+    def from_toml(cls, path: str | Path, base: Settings | None = None) -> Settings:
         """Read a configuration file."""
         source = Path(path)
         if not source.is_file():
@@ -300,7 +302,7 @@ class Settings(Shown):
             and (one.names == "file" or (one.names == "word or file" and Path(value).is_file()))
         }
 
-    def in_full(self) -> "Settings":
+    def in_full(self) -> Settings:
         """Return the same settings with the paths of files written out."""
         changes: dict[str, Any] = {
             name: str(path.absolute()) for name, path in self.side_files().items()
