@@ -87,7 +87,8 @@ class Run(Shown):
     def policy(self) -> tuple[PolicyLine, ...]:
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
-        return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+        policy = self.certificate.policy
+        return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
 
     @property
     def behaviour(self) -> Behaviour | None:
@@ -126,7 +127,7 @@ class Run(Shown):
         shown = self.policy[:MOST_ROWS]
         margins = column_texts([line.margin for line in shown], 4)
         rows = [
-            (str(line.state), str(line.action), f"{line.visits:,}", margin)
+            (line.state_text, line.action_text, f"{line.visits:,}", margin)
             for line, margin in zip(shown, margins, strict=True)
         ]
         return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
@@ -301,14 +302,15 @@ def _completed(model: Model, certificate: Certificate, journal: Journal) -> Cert
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     """Write the policy as CSV and as JSON."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    write_policy(work / "policy.csv", lines)
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
+    columns = model.settings.columns
+    write_policy(work / "policy.csv", lines, columns)
     about = {
         "discount": model.mdp.discount,
         "objective": certificate.objective,
         "promise": certificate.sentence,
     }
-    write_policy_json(work / "policy.json", lines, about)
+    write_policy_json(work / "policy.json", lines, about, columns)
 
 
 @contextmanager
