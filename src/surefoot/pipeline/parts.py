@@ -9,6 +9,7 @@ from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
+from surefoot.pipeline.continuing import known_episodes
 from surefoot.pipeline.model import Model, column_roles, log_sources
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import solve
@@ -32,7 +33,7 @@ class LogParts:
     @property
     def followed(self) -> "Followed | None":
         """All episodes together, as far as returns go."""
-        return Followed.of(self.episodes) if self.episodes else None
+        return Followed.of(self.episodes) if any(map(len, self.episodes)) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,6 +79,8 @@ def divide_log(
             )
             for one in logs
         ]
+        # What an earlier run began is no return from a first state.
+        episodes = [one.without(known_episodes(settings)) for one in episodes]
     buckets: BucketCounts | None = None
     for one in episodes:
         buckets = one.parts if buckets is None else buckets + one.parts

@@ -20,11 +20,12 @@ from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.continuing import count_log
 from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.honest import certifying_model, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, build_model, read_log
+from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
@@ -245,13 +246,13 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         journal.earlier.append(READING)
         return Counts.load(stored)
     with journal.stage(READING):
-        counts = read_log(settings)
-        if settings.add is not None:
-            counts = earlier_counts(settings.add) + counts
+        earlier = None if settings.add is None else earlier_counts(settings.add)
+        counted = count_log(settings, earlier)
+        counted.write(work)
         partial = work / "counts.partial"
-        counts.save(partial)
+        counted.counts.save(partial)
         move_safely(partial, stored)
-        keep(work, COUNTS)
+        keep(work, COUNTS, *counted.files)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
