@@ -18,6 +18,7 @@ from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.honest import certifying_model, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
@@ -68,6 +69,8 @@ class Run(Shown):
     ('long repair', 'repair')
     >>> made.certificate.promise < made.certificate.nominal_return
     True
+    >>> made.action("wear 4").action, made.action(condition="wear 12").known
+    ('repair', False)
     """
 
     folder: Path
@@ -86,6 +89,21 @@ class Run(Shown):
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
         return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+
+    @cached_property
+    def advice(self) -> Advice:
+        """The policy, ready to be asked about many states (`action` asks it about one)."""
+        return Advice.of(self.model, self.policy, certified=not self.certificate.withheld)
+
+    def action(self, state: Any = None, /, *, step: int | None = None, **columns: Any) -> Decision:
+        """Return what to do in a state: the action, how often it was tried, the log's habit.
+
+        The state is one value, a tuple, a mapping, or ``column=value`` for each state column. A
+        state that the log never shows gets an answer without an action, which says so.
+        """
+        if (state is None) == (not columns):
+            raise ValueError("give a state, or its columns by name: run.action(level='high').")
+        return self.advice.on(columns or state, step)
 
     @property
     def behaviour(self) -> Behaviour | None:
