@@ -61,6 +61,7 @@ PUBLIC = (
     "Comparison",
     "Confidence",
     "Counts",
+    "Decision",
     "DirichletPosterior",
     "Discretization",
     "Domain",
@@ -115,6 +116,7 @@ PUBLIC = (
     "var_solve",
     "verify",
     "verify_run",
+    "what_if",
     "worst_case",
     "write_mdp",
 )

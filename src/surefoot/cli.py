@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._version import __version__
-from surefoot.commands import checking, decide, reproducing, solving, studying
+from surefoot.commands import checking, decide, reproducing, solving, studying, what_if
 from surefoot.commands.command import Debug, Json, Quiet, command, examples, run_app
 from surefoot.commands.console import Output, table
 
@@ -54,6 +54,7 @@ def _shared(
 solving.register(app)
 checking.register(app)
 decide.register(app)
+what_if.register(app)
 studying.register(app)
 reproducing.register(app)
 

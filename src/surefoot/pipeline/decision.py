@@ -10,7 +10,7 @@ from surefoot._display import Shown, number_of
 from surefoot._rounding import near_text
 from surefoot.data.counts import Counts
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.state_names import StateNames
+from surefoot.pipeline.state_names import StateNames, label_words, plain_label
 from surefoot.report.tables import PolicyLine
 
 NEVER_SEEN, NEVER_LEFT, ENDS = "never seen", "never left", "ends"
@@ -79,12 +79,12 @@ class Decision(Shown):
         """The answer in words."""
         if self.reason:
             return f"{self.place}: {_WITHOUT[self.reason]}{f' {self.hint}' if self.hint else ''}"
-        said = [f"{self.place}: {_words(self.action)}.", self._tried()]
+        said = [f"{self.place}: {label_words(self.action)}.", self._tried()]
         if self.margin is not None:
             said.append(self._margin(self.margin))
         if self.habit is not None and self.share is not None:
             usual = "also" if self.habit == self.action else "mostly"
-            said.append(f"In the log {usual} {_words(self.habit)} ({self.share:.0%}).")
+            said.append(f"In the log {usual} {label_words(self.habit)} ({self.share:.0%}).")
         return " ".join(said)
 
     def _tried(self) -> str:
@@ -107,13 +107,13 @@ class Decision(Shown):
     def to_mapping(self) -> dict[str, Any]:
         """Return the answer as plain values."""
         return {
-            "state": {name: _plain(value) for name, value in self.state.items()},
+            "state": {name: plain_label(value) for name, value in self.state.items()},
             "known": self.known,
-            "action": _plain(self.action),
+            "action": plain_label(self.action),
             "probability": self.probability,
             "visits": self.visits,
             "margin": self.margin,
-            "habit": _plain(self.habit),
+            "habit": plain_label(self.habit),
             "habit_share": self.share,
             "reason": self.reason or None,
             "certified": self.certified,
@@ -200,14 +200,3 @@ class Advice:
         action = int(counts.row_action[first + most])
         label = action if counts.action_labels is None else counts.action_labels[action]
         return label, float(tried[most] / tried.sum())
-
-
-def _words(label: Hashable) -> str:
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-def _plain(label: Any) -> Any:
-    """Return a label as JSON can hold it: several columns are a list."""
-    if isinstance(label, tuple):
-        return [_plain(part) for part in label]
-    return label if isinstance(label, str | int | float | None) else str(label)

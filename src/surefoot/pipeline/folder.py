@@ -24,7 +24,7 @@ from surefoot.pipeline.manifest import (
 )
 
 PARTS = "parts.npz"
-"""The parts of a log that was divided for good (``honest``): counts and sums, no records."""
+"""The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
 FILES = (
     "policy.csv",
     "policy.json",

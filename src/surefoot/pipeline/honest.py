@@ -43,6 +43,15 @@ def load_parts(path: Path) -> BucketCounts:
         raise ValueError(f"{path}: these are not the parts of a log ({problem}).") from None
 
 
+def model_for(settings: Settings, counts: Counts, buckets: BucketCounts | None) -> Model:
+    """Return the model that promises rest on: of the whole log, or of its certifying part."""
+    if not settings.honest:
+        return build_model(settings, counts)
+    if buckets is None:
+        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
+    return certifying_model(settings, counts, buckets)
+
+
 def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) -> Model:
     """Return the model of the part that certifies."""
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)

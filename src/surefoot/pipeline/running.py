@@ -20,10 +20,10 @@ from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
-from surefoot.pipeline.honest import certifying_model, save_parts
+from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, build_model, read_log
+from surefoot.pipeline.model import Model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
@@ -225,8 +225,10 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
     counts = _counts(settings, work, journal)
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
+        if parts.buckets is not None and (settings.honest or parts.episodes):
+            save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
     with journal.stage("Building the model"):
-        model = _model(settings, counts, parts, work)
+        model = model_for(settings, counts, parts.buckets)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
@@ -278,16 +280,6 @@ def earlier_counts(folder: str | Path) -> Counts:
     if (place / NAME).is_file() and COUNTS in read_manifest(place).damaged(place):
         raise ValueError(f"{place / COUNTS} was changed after it was written.")
     return Counts.load(place / COUNTS)
-
-
-def _model(settings: Settings, counts: Counts, parts: LogParts, work: Path) -> Model:
-    """Return the model that promises rest on: of the whole log, or of its certifying part."""
-    if not settings.honest:
-        return build_model(settings, counts)
-    if parts.buckets is None:
-        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
-    save_parts(work / PARTS, parts.buckets)
-    return certifying_model(settings, counts, parts.buckets)
 
 
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:

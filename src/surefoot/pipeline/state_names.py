@@ -124,3 +124,27 @@ def _spelled(text: str) -> str:
         return repr(float(text))
     except ValueError:
         return text
+
+
+def plain_label(label: Any) -> Any:
+    """Return a label as JSON can hold it: several columns are a list.
+
+    Examples
+    --------
+    >>> plain_label(("old", 3))
+    ['old', 3]
+    """
+    if isinstance(label, tuple):
+        return [plain_label(part) for part in label]
+    return label if isinstance(label, str | int | float | None) else str(label)
+
+
+def label_words(label: Hashable) -> str:
+    """Return a label for people: several columns with commas between them.
+
+    Examples
+    --------
+    >>> label_words(("old", 3))
+    'old, 3'
+    """
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
