@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._version import __version__
-from surefoot.commands import checking, decide, reproducing, solving, studying, what_if
+from surefoot.commands import checking, decide, export, reproducing, solving, studying, what_if
 from surefoot.commands.command import Debug, Json, Quiet, command, examples, run_app
 from surefoot.commands.console import Output, table
 
@@ -55,6 +55,7 @@ solving.register(app)
 checking.register(app)
 decide.register(app)
 what_if.register(app)
+export.register(app)
 studying.register(app)
 reproducing.register(app)
 

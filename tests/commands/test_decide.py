@@ -73,3 +73,15 @@ def test_mistakes_are_one_line(capsys, made, arguments, message):
     code, out, err = run(capsys, "decide", made, *arguments)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert message in err
+
+
+def test_the_policy_is_exported(capsys, made, tmp_path):
+    path = tmp_path / "policy.sql"
+    code, out, _ = run(capsys, "export", made, path)
+    assert code == 0
+    assert out == f"Policy: {path} (10 states)\n"
+    assert 'END AS "decision"' in path.read_text(encoding="utf-8")
+    assert "exists already" in run(capsys, "export", made, path)[2]
+    assert run(capsys, "export", made, tmp_path / "policy.xlsx")[0] == 0
+    code, _, err = run(capsys, "export", made, tmp_path / "policy.txt")
+    assert (code, "must end in .sql or .xlsx" in err) == (1, True)
