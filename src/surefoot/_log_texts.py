@@ -96,6 +96,44 @@ def _rows_left_out(rows: int, what: str) -> str:
 
 
 @says("warning")
+def _gaps_left_out(rows: int, usual: str) -> str:
+    are = "row is" if rows == 1 else "rows are"
+    was = "it was" if rows == 1 else "they were"
+    return (
+        f"{rows:,} {are} followed by a gap (steps are usually {usual} apart): what came next is "
+        f"unknown, and {was} left out."
+    )
+
+
+@says("note")
+def _steps_irregular() -> str:
+    return "The times of steps have no usual distance, so missing rows cannot be noticed."
+
+
+@says("note")
+def _numbers_read(mark: str, example: str) -> str:
+    return f"Numbers are written with a decimal {mark} (such as {example}), and were read so."
+
+
+@says("note")
+def _dates_read(column: str, written: str) -> str:
+    return f"Dates in {column!r} were read as {written}."
+
+
+@says("note")
+def _recoded(file: str, encoding: str) -> str:
+    return f"{file} is not UTF-8; it was read as {encoding}. Name another with encoding=."
+
+
+@says("warning")
+def _looks_continuous(column: str, labels: int) -> str:
+    return (
+        f"The column {column!r} holds {labels:,} different numbers, each of which is a state or an "
+        f"action of its own. If it is a measurement, cut it into bins with bins='{column}=4'."
+    )
+
+
+@says("warning")
 def _end_column_unused(column: str) -> str:
     return (
         f"The column {column!r} was not used. If it marks the ends of episodes, pass "

@@ -6,8 +6,9 @@ import zipfile
 import duckdb
 import pytest
 
+from surefoot.data.side_files import LabelColumns
 from surefoot.pipeline.export import export_policy, run_sql
-from surefoot.pipeline.policy_sql import SqlColumns, policy_sql
+from surefoot.pipeline.policy_sql import policy_sql
 from surefoot.report.tables import PolicyLine
 
 
@@ -29,13 +30,13 @@ NASTY = {
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
 def test_databases_decide_as_the_policy_does(database):
     connection = duckdb.connect() if database == "duckdb" else sqlite3.connect(":memory:")
-    columns = SqlColumns(state=('the "kind"', "level of wear"), action=("to do",))
+    columns = LabelColumns(state=('the "kind"', "level of wear"), action=("to do",))
     connection.execute('CREATE TABLE states ("the ""kind""" VARCHAR, "level of wear" DOUBLE)')
     asked = [*NASTY, ("plain", 7.0)]
     for state in asked:
         connection.execute("INSERT INTO states VALUES (?, ?)", state)
     remark = "a comment\nwith two lines; DROP TABLE states"
-    expression = policy_sql(lines_of(NASTY), columns, remark)
+    expression = policy_sql(lines_of(NASTY), columns, remark=remark)
     found = connection.execute(f"SELECT *, {expression} FROM states").fetchall()
     assert {(kind, level): action for kind, level, action in found} == NASTY | {
         ("plain", 7.0): None
@@ -45,7 +46,7 @@ def test_databases_decide_as_the_policy_does(database):
 
 def test_several_action_columns_are_several_expressions():
     rule = {"old": ("low", 1), "new": ("high", 1)}
-    expression = policy_sql(lines_of(rule), SqlColumns(state=("age",), action=("dose", "times")))
+    expression = policy_sql(lines_of(rule), LabelColumns(state=("age",), action=("dose", "times")))
     with duckdb.connect() as connection:
         found = connection.execute(f"SELECT {expression} FROM (SELECT 'new' AS age)").fetchall()
     assert found == [("high", 1)]
@@ -63,7 +64,7 @@ def test_the_log_itself_is_decided(finished):
 def test_randomised_policies_have_no_sql():
     line = PolicyLine(state="a", action="b", probability=0.5, visits=1, margin=None)
     with pytest.raises(ValueError, match="randomised"):
-        policy_sql([line], SqlColumns(state=("s",), action=("a",)))
+        policy_sql([line], LabelColumns(state=("s",), action=("a",)))
 
 
 def test_a_sheet_holds_rule_and_promise(finished, tmp_path):

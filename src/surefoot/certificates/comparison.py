@@ -1,5 +1,7 @@
 """Two policies in the same models: what the difference may be promised to be."""
 
+from __future__ import annotations
+
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,7 +92,7 @@ class Comparison(Shown):
         )  # fmt: skip
         return sentences.surely(self.delta, self.basis, self.findings, claim)
 
-    def mirrored(self) -> "Comparison":
+    def mirrored(self) -> Comparison:
         """Return the same about costs, or about rewards: better stays better."""
         turned = tuple(found.mirrored() for found in self.findings)
         other = "min" if self.objective == "max" else "max"

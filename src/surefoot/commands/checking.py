@@ -29,7 +29,7 @@ PolicyPath = Annotated[
     typer.Option(
         "--policy",
         metavar=FILE,
-        help="CSV with state, action and perhaps probability; or a run folder.",
+        help="CSV with the columns of state and action, perhaps probability; or a run folder.",
     ),
 ]
 
@@ -193,4 +193,6 @@ def _model(
 def _policy(path: Path, model: "Model") -> "NDArray[Any]":
     from surefoot.certificates.policies import read_policy
 
-    return read_policy(path / "policy.csv" if path.is_dir() else path, model.mdp)
+    file = path / "policy.csv" if path.is_dir() else path
+    settings = model.settings
+    return read_policy(file, model.mdp, columns=settings.columns, how=settings.reading)

@@ -95,7 +95,8 @@ def _many(output: Output, made: "Run", path: Path, out: Path | None, step: int |
     from surefoot._display import number_of
     from surefoot.pipeline.answers import answer_file
 
-    answers = answer_file(made.advice, path, made.settings.action or ("action",), step)
+    settings = made.settings
+    answers = answer_file(made.advice, path, settings.columns.action, step, settings.reading)
     size = len(answers.rows)
     told = f"{number_of(size, 'state')}, {answers.unknown} of them without advice."
     if out is not None:

@@ -11,7 +11,7 @@ rows, so that an episode that goes on in a later log keeps its bucket on every m
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +25,7 @@ from surefoot.data.episode_kernels import follow
 from surefoot.data.groups import names
 from surefoot.data.log_halves import counted_moves
 from surefoot.data.merge import TERMINAL_LABEL
+from surefoot.data.reading import Reading
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.tables import StepColumns, family
 
@@ -141,6 +142,7 @@ def read_episodes(
     terminal: str | None = None,
     missing: str = "error",
     whole: bool = True,
+    **how: Any,
 ) -> Episodes:
     """Follow the episodes of a log that was counted before.
 
@@ -158,6 +160,8 @@ def read_episodes(
         As in :func:`read_transitions`. Where rewards were given, they are taken from the counts.
     whole
         Whether the log is all that was counted; False where more was added to the counts.
+    how
+        How the log is written, as in :func:`read_transitions`: ``decimal``, ``encoding``, ...
 
     Examples
     --------
@@ -184,13 +188,16 @@ def read_episodes(
     wanted = {*as_names("state", state), *as_names("action", action), episode, step}
     wanted |= {*(next_names(state, next_state) or ())}
     wanted |= {name for name in (reward, terminal) if name is not None}
+    reading = Reading.of(**how)
+    if counts.log is not None:
+        reading = replace(reading, bins=counts.log.bins)  # the edges that were counted with
     with session() as connection:
-        found = find(connection, source, wanted)
+        found = find(connection, source, wanted, reading)
         columns = choose(
             list(found.types), found.name, state=state, action=action, next_state=next_state,
             reward=reward, episode=episode, step=step, terminal=terminal, count=None,
         )  # fmt: skip
-        layout = lay_out(connection, found, columns)
+        layout = lay_out(connection, found, columns, reading)
         return follow_episodes(
             connection, layout, counts, discount=discount, seed=seed,
             drop_missing=missing == "drop", whole=whole,

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from surefoot._findings import Finding
 from surefoot.data import checks
+from surefoot.data.bins import Binning
 from surefoot.data.columns import Layout
 from surefoot.data.sources import session
 
@@ -68,6 +69,8 @@ class Log:
         What reading it showed.
     columns
         The names of the state, action and next-state columns.
+    bins
+        Columns that were cut into bins.
     """
 
     names: tuple[str, ...]
@@ -78,6 +81,7 @@ class Log:
     dropped: dict[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     columns: tuple[tuple[str, ...], ...] = (("state",), ("action",), ("next_state",))
+    bins: tuple[Binning, ...] = ()
     checked: tuple[checks.Check, ...] | None = None
     pending: Pending | None = None
 
@@ -107,5 +111,6 @@ class Log:
             dropped=dropped,
             findings=tuple(dict.fromkeys(self.findings + other.findings)),
             columns=self.columns,
+            bins=self.bins,
             checked=self.checks + other.checks,
         )

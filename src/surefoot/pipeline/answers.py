@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from surefoot._atomic import replacing
-from surefoot.certificates.policies import read_lines
+from surefoot.data.reading import Reading
+from surefoot.data.side_files import label_text, read_side_file
 from surefoot.pipeline.decision import Advice, Decision
 
 COLUMNS = ("known", "visits", "margin", "habit", "habit_share")
@@ -44,19 +45,30 @@ class Answers:
 
 
 def answer_file(
-    advice: Advice, path: Path, actions: Sequence[str], step: int | None = None
+    advice: Advice,
+    path: Path,
+    actions: Sequence[str],
+    step: int | None = None,
+    how: Reading | None = None,
 ) -> Answers:
     """Answer every line of a CSV file that has the state columns of a run.
 
-    ``actions`` are the names of the action columns.
+    ``actions`` are the names of the action columns, ``how`` says how the file is written.
     """
     states = advice.names.columns
-    lines = [line for _, line in read_lines(path, states)]
-    decisions = [advice.on({name: line[name] for name in states}, step) for line in lines]
+    file = read_side_file(path, how)
+    file.check_columns(states)
+    lines, decisions = [], []
+    for place, line in file.lines:
+        lines.append(line)
+        try:
+            decisions.append(advice.on({name: line[name] for name in states}, step))
+        except ValueError as problem:  # a measurement that is no number
+            raise ValueError(f"{place}: {problem}") from None
     return Answers(
-        head=_head(lines[0] if lines else states, (*actions, *COLUMNS)),
+        head=_head(file.header, (*actions, *COLUMNS)),
         rows=[
-            (*line.values(), *_cells(one, len(actions)))
+            (*(line[name] for name in file.header), *_cells(one, len(actions)))
             for line, one in zip(lines, decisions, strict=True)
         ],
         decisions=tuple(decisions),
@@ -76,7 +88,7 @@ def _head(asked: Iterable[str], ours: Sequence[str]) -> tuple[str, ...]:
 def _cells(one: Decision, actions: int) -> tuple[str, ...]:
     chosen = one.action if isinstance(one.action, tuple) else (one.action,)
     parts = chosen if one.known else (None,) * actions
-    habit = " ".join(map(str, one.habit)) if isinstance(one.habit, tuple) else one.habit
+    habit = None if one.habit is None else label_text(one.habit)
     margin = None if one.margin is None else f"{one.margin:.9g}"
     share = None if one.share is None else f"{one.share:.4g}"
     cells = (*parts, "yes" if one.known else "no", one.visits, margin, habit, share)

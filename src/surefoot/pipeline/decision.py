@@ -9,8 +9,9 @@ import numpy as np
 from surefoot._display import Shown, number_of
 from surefoot._rounding import near_text
 from surefoot.data.counts import Counts
+from surefoot.data.side_files import label_text
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.state_names import StateNames, label_words, plain_label
+from surefoot.pipeline.state_names import StateNames, plain_label
 from surefoot.report.tables import PolicyLine
 
 NEVER_SEEN, NEVER_LEFT, ENDS = "never seen", "never left", "ends"
@@ -71,20 +72,21 @@ class Decision(Shown):
 
     @property
     def place(self) -> str:
-        """The state in words."""
-        return ", ".join(f"{column} {value}" for column, value in self.state.items())
+        """The state in words; the name of a bin names its column already."""
+        texts = [(f"{column} ", str(value)) for column, value in self.state.items()]
+        return ", ".join(value if value.startswith(name) else name + value for name, value in texts)
 
     @property
     def sentence(self) -> str:
         """The answer in words."""
         if self.reason:
             return f"{self.place}: {_WITHOUT[self.reason]}{f' {self.hint}' if self.hint else ''}"
-        said = [f"{self.place}: {label_words(self.action)}.", self._tried()]
+        said = [f"{self.place}: {label_text(self.action)}.", self._tried()]
         if self.margin is not None:
             said.append(self._margin(self.margin))
         if self.habit is not None and self.share is not None:
             usual = "also" if self.habit == self.action else "mostly"
-            said.append(f"In the log {usual} {label_words(self.habit)} ({self.share:.0%}).")
+            said.append(f"In the log {usual} {label_text(self.habit)} ({self.share:.0%}).")
         return " ".join(said)
 
     def _tried(self) -> str:
@@ -154,7 +156,7 @@ class Advice:
         """Return the advice of a policy for the states of a model."""
         likeliest = sorted(policy, key=lambda line: line.probability)
         return cls(
-            names=StateNames.of(model.settings, model.counts),
+            names=StateNames.of(model.settings, model.counts, model.bins),
             lines={line.state: line for line in likeliest},
             counts=model.counts,
             certified=certified,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from surefoot._atomic import replacing
 from surefoot.pipeline.policy_sheet import write_sheet
-from surefoot.pipeline.policy_sql import SqlColumns, policy_sql
+from surefoot.pipeline.policy_sql import policy_sql
 from surefoot.pipeline.running import Run
 
 
@@ -33,8 +33,5 @@ def export_policy(run: Run, path: str | Path) -> None:
 
 def run_sql(run: Run) -> str:
     """Return the policy of a run as SQL, with its promise as a comment."""
-    columns = SqlColumns(
-        state=run.settings.state or ("state",), action=run.settings.action or ("action",)
-    )
     remark = f"{run.certificate.sentence}\nStates that the log never shows give NULL."
-    return policy_sql(run.policy, columns, remark)
+    return policy_sql(run.policy, run.settings.columns, run.model.bins, remark)

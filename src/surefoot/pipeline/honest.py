@@ -60,7 +60,8 @@ def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) 
             "honest=True divides the log, and one of the parts would be empty. Use a log of more "
             "episodes, or leave it out."
         )
-    return build_model(settings, part(counts, buckets, CERTIFYING))
+    bins = () if counts.log is None else counts.log.bins
+    return replace(build_model(settings, part(counts, buckets, CERTIFYING)), bins=bins)
 
 
 def find_honestly(

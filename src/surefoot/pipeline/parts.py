@@ -9,7 +9,7 @@ from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
-from surefoot.pipeline.model import Model, column_roles
+from surefoot.pipeline.model import Model, column_roles, log_sources
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import solve
 
@@ -75,7 +75,7 @@ def divide_log(
     episodes: list[Episodes] = []
     if has_episodes(settings):
         roles = column_roles(settings)
-        logs = settings.log if sources is None else sources
+        logs = log_sources(settings) if sources is None else sources
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(

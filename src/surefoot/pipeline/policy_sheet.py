@@ -34,7 +34,7 @@ def write_sheet(run: "Run", path: Path) -> None:
 
 
 def _rule(sheet: Any, run: "Run", bold: Any) -> None:
-    states, actions = run.settings.state or ("state",), run.settings.action or ("action",)
+    states, actions = run.settings.columns.state, run.settings.columns.action
     head = [*states, *actions, *OWN]
     rows = [
         [

@@ -60,7 +60,9 @@ def make_page(
         notes=tuple(map(as_options, certificate.notes)),
         assumptions=_assumptions(model, certificate),
         figures=_figures(model, certificate, candidates),
-        policy=policy_lines(model.mdp, model.placed, certificate.policy, model.passive),
+        policy=policy_lines(
+            model.mdp, model.placed, certificate.policy, model.passive, model.order
+        ),
         no_advice=int(np.count_nonzero(ours)),
         candidates=_grouped(certificate, candidates),
         percentile=_percentile_words(model),

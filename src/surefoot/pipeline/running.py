@@ -1,5 +1,7 @@
 """A whole run: read, find, certify, compare, report, and the folder that holds it all."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,7 +90,8 @@ class Run(Shown):
     def policy(self) -> tuple[PolicyLine, ...]:
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
-        return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+        policy = self.certificate.policy
+        return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
 
     @cached_property
     def advice(self) -> Advice:
@@ -142,7 +145,7 @@ class Run(Shown):
         shown = self.policy[:MOST_ROWS]
         margins = column_texts([line.margin for line in shown], 4)
         rows = [
-            (str(line.state), str(line.action), f"{line.visits:,}", margin)
+            (line.state_text, line.action_text, f"{line.visits:,}", margin)
             for line, margin in zip(shown, margins, strict=True)
         ]
         return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
@@ -309,14 +312,15 @@ def _completed(model: Model, certificate: Certificate, journal: Journal) -> Cert
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     """Write the policy as CSV and as JSON."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    write_policy(work / "policy.csv", lines)
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
+    columns = model.settings.columns
+    write_policy(work / "policy.csv", lines, columns)
     about = {
         "discount": model.mdp.discount,
         "objective": certificate.objective,
         "promise": certificate.sentence,
     }
-    write_policy_json(work / "policy.json", lines, about)
+    write_policy_json(work / "policy.json", lines, about, columns)
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surefoot._display import number_of
+from surefoot.data.bins import Binning
 from surefoot.data.counts import Counts
 from surefoot.pipeline.setting import nearest
 from surefoot.pipeline.settings import Settings
@@ -29,6 +30,8 @@ class StateNames:
         The state of each tuple of texts.
     loose
         The same with numbers spelled alike (3 and 3.0), where that is allowed and unique.
+    bins
+        Columns that were cut into bins: their states are named by a measurement, too.
 
     Examples
     --------
@@ -42,11 +45,12 @@ class StateNames:
     labels: tuple[Hashable, ...]
     ids: dict[tuple[str, ...], int]
     loose: dict[tuple[str, ...], int]
+    bins: dict[str, Binning]
 
     @classmethod
-    def of(cls, settings: Settings, counts: Counts) -> "StateNames":
+    def of(cls, settings: Settings, counts: Counts, bins: Sequence[Binning] = ()) -> "StateNames":
         """Return the states of the counts; a label with other columns is one that we added."""
-        columns = settings.state or ("state",)
+        columns = settings.columns.state
         own = range(counts.num_states) if counts.state_labels is None else counts.state_labels
         labels: tuple[Hashable, ...] = tuple(own)
         ids = {
@@ -57,7 +61,8 @@ class StateNames:
         spelled = [tuple(map(_spelled, key)) for key in ids]
         often = Counter(spelled if settings.labels != "text" else ())
         loose = {key: i for key, i in zip(spelled, ids.values(), strict=True) if often[key] == 1}
-        return cls(columns=columns, labels=labels, ids=ids, loose=loose)
+        own_bins = {one.column: one for one in bins}
+        return cls(columns=columns, labels=labels, ids=ids, loose=loose, bins=own_bins)
 
     def asked(self, given: Any) -> tuple[str, ...]:
         """Return the values of a state in the order of the columns, as text.
@@ -85,7 +90,13 @@ class StateNames:
                 f"a state of this run has the columns {', '.join(self.columns)}; "
                 f"{', '.join(missing)} was not given."
             )
-        return tuple(str(given[name]).strip() for name in self.columns)
+        return tuple(self._text(name, given[name]) for name in self.columns)
+
+    def _text(self, column: str, value: Any) -> str:
+        """Return a value as the log names it: a measurement becomes the name of its bin."""
+        own = self.bins.get(column)
+        plain = value.strip() if isinstance(value, str) else value
+        return str(plain if own is None else own.label(plain))
 
     def find(self, texts: tuple[str, ...]) -> int | None:
         """Return the state with these values; None where the log never shows it."""
@@ -137,14 +148,3 @@ def plain_label(label: Any) -> Any:
     if isinstance(label, tuple):
         return [plain_label(part) for part in label]
     return label if isinstance(label, str | int | float | None) else str(label)
-
-
-def label_words(label: Hashable) -> str:
-    """Return a label for people: several columns with commas between them.
-
-    Examples
-    --------
-    >>> label_words(("old", 3))
-    'old, 3'
-    """
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)

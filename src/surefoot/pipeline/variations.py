@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.data.side_files import label_text, parts_of
 from surefoot.data.support import LEARNED
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.running import Run
@@ -46,7 +47,7 @@ class Variation:
         >>> Variation(setting="forbidden", value="repair").words
         'without repair'
         """
-        value = f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+        value = f"{self.value:g}" if isinstance(self.value, float) else label_text(self.value)
         return f"without {value}" if self.setting == "forbidden" else f"{self.setting} {value}"
 
 
@@ -88,19 +89,21 @@ def varied(model: Model, variation: Variation, scratch: Path) -> Settings:
 
 def write_allowed(path: Path, model: Model, action: Hashable) -> None:
     """Write the pairs that may be used without an action; states that have no other keep it."""
-    mdp = model.mdp
+    mdp, columns = model.mdp, model.settings.columns
     labels: Sequence[Hashable] = mdp.action_labels or range(mdp.num_actions)
-    texts = [str(label) for label in labels]
-    if str(action) not in texts:
-        raise ValueError(f"unknown action {str(action)!r}; the log has {', '.join(texts)}.")
+    texts = [label_text(label) for label in labels]
+    if label_text(action) not in texts:
+        raise ValueError(f"unknown action {label_text(action)!r}; the log has {', '.join(texts)}.")
     allowed = np.array(mdp.available if model.allowed is None else model.allowed)
     left = allowed.copy()
-    left[:, texts.index(str(action))] = False
+    left[:, texts.index(label_text(action))] = False
     kept = np.where(left.any(axis=1)[:, None], left, allowed)
-    states = mdp.state_labels or range(mdp.num_states)
+    states: Sequence[Hashable] = mdp.state_labels or range(mdp.num_states)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(("state", "action"))
+        writer.writerow((*columns.state, *columns.action))
         writer.writerows(
-            (states[s], texts[a]) for s, a in np.argwhere(kept) if not model.passive[s]
+            (*parts_of(states[s], len(columns.state)), *parts_of(labels[a], len(columns.action)))
+            for s, a in np.argwhere(kept)
+            if not model.passive[s]
         )

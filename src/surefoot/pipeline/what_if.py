@@ -13,6 +13,7 @@ from surefoot._display import Grid, Shown, number_of
 from surefoot._rounding import DIGITS, lower_text, upper_text
 from surefoot.certificates.certificate import Certificate
 from surefoot.data.counts import Counts
+from surefoot.data.side_files import label_text
 from surefoot.pipeline import promising
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.honest import model_for
@@ -21,7 +22,7 @@ from surefoot.pipeline.loading import load_run, stored_parts
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.running import Run, earlier_counts, processors
-from surefoot.pipeline.state_names import label_words, plain_label
+from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
 from surefoot.pipeline.wording import as_options
 from surefoot.report.tables import policy_lines
@@ -181,7 +182,7 @@ class WhatIf(Shown):
             dots=dots,
             axis=f"discounted {kind} per step{f' in {unit}' if unit else ''}",
             changes=[
-                (line.words, *(label_words(part) for part in change))
+                (line.words, *(label_text(part) for part in change))
                 for line in self.lines
                 for change in line.changes
             ],

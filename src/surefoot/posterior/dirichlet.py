@@ -1,5 +1,7 @@
 """The conjugate posterior: independent Dirichlet rows, exact."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,5 +1,7 @@
 """A posterior that learns from all rows what rows are like and what they have not shown yet."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
