@@ -111,3 +111,68 @@ def test_a_file_is_answered_line_by_line(wards, tmp_path):
     answers.write(tmp_path / "answers.csv")
     text = Path(tmp_path / "answers.csv").read_text(encoding="utf-8")
     assert len(text.splitlines()) == 3
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """One column of measurements in bins and one of words; Excel's semicolons and commas."""
+    lines = ["pressure;ward;dose;gain;pressure_next;ward_next"]
+    for i in range(200):
+        level, ward = 110 + (7 * i) % 70 + 0.5, "AB"[i % 2]
+        dose = ("low", "high")[(i // 3) % 2]
+        after = level - 9 if dose == "high" else level + 5
+        gain = 3 - (level > 140) * 2 - (dose == "high")
+        cells = (f"{level}", ward, dose, gain, f"{after}", ward)
+        lines.append(";".join(str(cell).replace(".", ",") for cell in cells))
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    settings = Settings(
+        log=str(folder / "log.csv"), state=("pressure", "ward"), action="dose", reward="gain",
+        next_state=("pressure_next", "ward_next"), bins=("pressure=125,140,160",), discount=0.7,
+        draws=400, eta=0.1,
+    )  # fmt: skip
+    return run(settings, folder / "run")
+
+
+def test_measurements_are_asked_as_they_are(measured):
+    answer = measured.action(pressure=143.5, ward="A")
+    assert answer.known
+    assert answer.state == {"pressure": "pressure 140-160", "ward": "A"}
+    assert answer == measured.action(pressure="pressure 140-160", ward="A")
+    assert answer == measured.action(pressure="143,5", ward="A")
+    assert answer.sentence.startswith("pressure 140-160, ward A: ")
+    with pytest.raises(ValueError, match="pressure is 'much'; it must be a number"):
+        measured.action(pressure="much", ward="A")
+
+
+def test_a_run_that_is_read_back_knows_its_bins(measured):
+    from surefoot import load_run
+
+    again = load_run(measured.folder)
+    asked = {"pressure": 128, "ward": "B"}
+    assert again.action(asked) == measured.action(asked)
+
+
+def test_a_file_of_measurements_may_have_semicolons(measured, tmp_path):
+    path = tmp_path / "asked.csv"
+    path.write_text("id;pressure;ward\n1;143,5;A\n2;139,9;A\n", encoding="utf-8")
+    answers = answer_file(measured.advice, path, ("dose",), how=measured.settings.reading)
+    assert [one.state["pressure"] for one in answers.decisions] == [
+        "pressure 140-160", "pressure 125-140",
+    ]  # fmt: skip
+    path.write_text("pressure;ward\nmuch;A\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2: pressure is 'much'"):
+        answer_file(measured.advice, path, ("dose",))
+
+
+def test_bins_are_ranges_in_sql(measured):
+    import duckdb
+
+    from surefoot.pipeline.export import run_sql
+
+    levels = [100.0, 125.0, 139.99, 140.0, 175.0]
+    with duckdb.connect() as connection:
+        for level in levels:
+            row = f"(SELECT {level} AS pressure, 'A' AS ward)"
+            (decided,) = connection.execute(f"SELECT {run_sql(measured)} FROM {row}").fetchone()
+            assert decided == measured.action(pressure=level, ward="A").action

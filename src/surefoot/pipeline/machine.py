@@ -14,6 +14,8 @@ from surefoot._cores import available_cores
 
 SOLVE_BYTES = 35
 """Memory of a robust solve for each entry, building the model included (docs/benchmarks.md)."""
+RUN_BASE, RUN_BYTES = 2**30, 2000
+"""Memory of a whole run: for any log (draws are held in batches), and for each entry."""
 GPU_SECONDS = 10
 """How long the driver may take to answer."""
 
