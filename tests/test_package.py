@@ -62,6 +62,7 @@ PUBLIC = (
     "Comparison",
     "Confidence",
     "Counts",
+    "Decision",
     "DirichletPosterior",
     "Discretization",
     "Domain",
@@ -116,6 +117,7 @@ PUBLIC = (
     "var_solve",
     "verify",
     "verify_run",
+    "what_if",
     "worst_case",
     "write_mdp",
 )

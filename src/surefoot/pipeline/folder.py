@@ -24,7 +24,7 @@ from surefoot.pipeline.manifest import (
 )
 
 PARTS = "parts.npz"
-"""The parts of a log that was divided for good (``honest``): counts and sums, no records."""
+"""The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
 BINS, EPISODES = "bins.json", "episodes.npz"
 """Columns that were cut into bins; where episodes stopped, for a log that goes on from there."""
 OPTIONAL = (PARTS, BINS, EPISODES)

@@ -44,6 +44,17 @@ def load_parts(path: Path) -> BucketCounts:
         raise ValueError(f"{path}: these are not the parts of a log ({problem}).") from None
 
 
+def model_for(
+    settings: Settings, counts: Counts, buckets: BucketCounts | None, own: Own | None = None
+) -> Model:
+    """Return the model that promises rest on: of the whole log, or of its certifying part."""
+    if not settings.honest:
+        return build_model(settings, counts, own=own)
+    if buckets is None:
+        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
+    return certifying_model(settings, counts, buckets, own)
+
+
 def certifying_model(
     settings: Settings, counts: Counts, buckets: BucketCounts, own: Own | None = None
 ) -> Model:

@@ -22,11 +22,12 @@ from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.continuing import count_log
+from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
-from surefoot.pipeline.honest import certifying_model, save_parts
+from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
@@ -73,6 +74,8 @@ class Run(Shown):
     ('long repair', 'repair')
     >>> made.certificate.promise < made.certificate.nominal_return
     True
+    >>> made.action("wear 4").action, made.action(condition="wear 12").known
+    ('repair', False)
     """
 
     folder: Path
@@ -92,6 +95,21 @@ class Run(Shown):
         model = self.model
         policy = self.certificate.policy
         return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
+
+    @cached_property
+    def advice(self) -> Advice:
+        """The policy, ready to be asked about many states (`action` asks it about one)."""
+        return Advice.of(self.model, self.policy, certified=not self.certificate.withheld)
+
+    def action(self, state: Any = None, /, *, step: int | None = None, **columns: Any) -> Decision:
+        """Return what to do in a state: the action, how often it was tried, the log's habit.
+
+        The state is one value, a tuple, a mapping, or ``column=value`` for each state column. A
+        state that the log never shows gets an answer without an action, which says so.
+        """
+        if (state is None) == (not columns):
+            raise ValueError("give a state, or its columns by name: run.action(level='high').")
+        return self.advice.on(columns or state, step)
 
     @property
     def behaviour(self) -> Behaviour | None:
@@ -223,8 +241,13 @@ def _stages(
     counts = _counts(settings, work, journal)
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
+        if parts.buckets is not None and (settings.honest or parts.episodes):
+            save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
     with journal.stage("Building the model"):
-        model = _model(settings, counts, parts, work, own)
+        model = model_for(settings, counts, parts.buckets, own)
+        if own is not None:
+            mark = posterior_fingerprint(model.posterior)
+            read_manifest(work).with_posterior(mark).write(work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
@@ -276,23 +299,6 @@ def earlier_counts(folder: str | Path) -> Counts:
     if (place / NAME).is_file() and COUNTS in read_manifest(place).damaged(place):
         raise ValueError(f"{place / COUNTS} was changed after it was written.")
     return Counts.load(place / COUNTS)
-
-
-def _model(
-    settings: Settings, counts: Counts, parts: LogParts, work: Path, own: Own | None
-) -> Model:
-    """Return the model that promises rest on: of the whole log, or of its certifying part."""
-    if not settings.honest:
-        model = build_model(settings, counts, own=own)
-    elif parts.buckets is None:
-        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
-    else:
-        save_parts(work / PARTS, parts.buckets)
-        model = certifying_model(settings, counts, parts.buckets, own)
-    if own is not None:
-        mark = posterior_fingerprint(model.posterior)
-        read_manifest(work).with_posterior(mark).write(work)
-    return model
 
 
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
