@@ -104,7 +104,7 @@ def _weights(rng: np.random.Generator, mdp: MDP) -> tuple[NDArray[np.float64] | 
     if how == 0:
         return None, 1.0
     if how == 1:  # all of one size
-        scale = float(powers(rng, -150, 150))
+        scale = float(powers(rng, -149, 149))
         return scale * rng.uniform(0.3, 2.0, size), scale
     weights = powers(rng, -150, 150, size)
     if how == 3:
