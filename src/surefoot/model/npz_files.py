@@ -1,7 +1,6 @@
 """Models as npz: every array of the MDP as it is, labels as JSON, nothing pickled."""
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +84,9 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         absent = [name for name in FACTS if name not in facts]
         if absent:
             raise ValueError(f"its facts lack {', '.join(absent)}")
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as problem:
-        raise ValueError(f"{path} cannot be read as a model: {problem}.") from None
+    except Exception as problem:  # a damaged file can fail anywhere, in any way
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise ValueError(f"{path} cannot be read as a model: {reason}.") from None
     return arrays, facts
 
 

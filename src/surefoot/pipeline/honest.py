@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
+from surefoot._findings import Finding
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
@@ -69,8 +70,8 @@ def find_honestly(
     both = _shared(chooser, model)
     found = optimize(
         chooser.posterior, chooser.mdp, delta=settings.delta, rng=streams[0],
-        time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
-        progress=progress,
+        time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
+        eta=settings.eta, draws=settings.draws, progress=progress,
     )  # fmt: skip
     policy = _played(found.certificate.policy, chooser, model)
     made = certify(
@@ -89,6 +90,8 @@ def find_honestly(
         seed=settings.seed,
     )  # fmt: skip
     certificate = replace(made, split=split)
+    if found.stopped_early:
+        certificate = certificate.adding(Finding.of("stopped_early"))
     return replace(found, certificate=certificate, holdout=model.posterior)
 
 

@@ -78,8 +78,8 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
     else:
         result = optimize(
             model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
-            time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-            draws=settings.draws, progress=progress,
+            time_budget=settings.time_budget, steps=settings.search_steps,
+            allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     return _shown(model, replace(result, certificate=weighed))

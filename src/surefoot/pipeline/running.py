@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from surefoot._atomic import move_safely
+from surefoot._atomic import move_safely, replacing
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
@@ -18,10 +18,19 @@ from surefoot.certificates.optimize import Candidate, Result
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
-from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
+from surefoot.pipeline.folder import (
+    FOUND,
+    PARTS,
+    STEPS,
+    building,
+    check_free,
+    check_is_run,
+    keep,
+    kept,
+)
 from surefoot.pipeline.honest import certifying_model, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
-from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
+from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.reporting import write_report
@@ -214,7 +223,8 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
     journal.note("")
     hurried = budget.applied(model)
     found = _found(hurried, counts, parts, work, journal)
-    if budget.is_used and model.bayesian:
+    _record(settings, found.search_steps, work)
+    if settings.time_budget is not None and found.stopped_early:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
         shown = _completed(hurried, found.certificate, journal)
@@ -223,6 +233,8 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
+    if late := budget.remark():
+        journal.note(late)
     for finding in shown.findings:
         journal.keep(f"{finding.level}: {finding.text}")
     journal.keep(shown.sentence)
@@ -233,6 +245,14 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
         candidates=found.candidates,
         times=tuple(journal.times),
     )
+
+
+def _record(settings: Settings, steps: int, work: Path) -> None:
+    """Write into the configuration what the clock decided: a repetition then does the same."""
+    if settings.time_budget is None:
+        return
+    with replacing(work / CONFIG, "w", encoding="utf-8") as file:
+        file.write(replace(settings, search_steps=steps).to_toml())
 
 
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
@@ -273,8 +293,8 @@ def _model(settings: Settings, counts: Counts, parts: LogParts, work: Path) -> M
 
 
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
-    certificate, candidates = work / FOUND, work / "candidates.csv"
-    if {certificate.name, candidates.name} <= kept(work):
+    certificate, candidates, steps = work / FOUND, work / "candidates.csv", work / STEPS
+    if {certificate.name, candidates.name, steps.name} <= kept(work):
         journal.note("The policy was found and certified already.")
         journal.earlier.append(FINDING)
         return Result(
@@ -282,12 +302,15 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
             candidates=writing.read_candidates(candidates),
             selection_draws=0,
             holdout=model.posterior if model.bayesian else None,
+            search_steps=int(steps.read_text(encoding="utf-8")),
         )
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
-    keep(work, certificate.name, candidates.name)
+    with replacing(steps, "w", encoding="utf-8") as file:
+        file.write(str(found.search_steps))
+    keep(work, certificate.name, candidates.name, steps.name)
     return found
 
 
