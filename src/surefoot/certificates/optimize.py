@@ -1,6 +1,5 @@
 """Find a policy with a high certified return, and certify it on draws that did not choose it."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._compile import working_clock
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
@@ -321,7 +321,7 @@ class _Clock:
     """
 
     def __init__(self, budget: float | None, wanted: int | None) -> None:
-        self.end = None if budget is None else time.monotonic() + budget
+        self.end = None if budget is None else working_clock() + budget
         self.wanted = wanted
         self.steps = 0
         self.stopped = False
@@ -334,7 +334,7 @@ class _Clock:
     def _is_over(self) -> bool:
         if self.wanted is not None:
             return self.steps >= self.wanted
-        return self.end is not None and time.monotonic() >= self.end
+        return self.end is not None and working_clock() >= self.end
 
 
 def _selection_draws(

@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
     BAD_INPUT = 1
     USAGE = 2
     NOT_VERIFIED = 3
-    STOPPED_EARLY = 4
+    DOUBTFUL = 4
     BUG = 70
     INTERRUPTED = 130
     BROKEN_PIPE = 141

@@ -4,9 +4,9 @@ Only the search looks at the clock, and the steps it did are recorded; all else 
 budget and the model alone. So a run can be repeated bit for bit.
 """
 
-import time
 from dataclasses import dataclass, field, replace
 
+from surefoot._compile import working_clock
 from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning
 from surefoot.model.policies import check_policy
@@ -28,11 +28,11 @@ class Budget:
     """Seconds of wall clock for a whole run, counted from when this was made; None is no limit."""
 
     seconds: float | None
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=working_clock)
 
     def remark(self) -> str:
         """Return what to say of a budget that was too short for what every run has to do."""
-        spent = time.monotonic() - self.began
+        spent = working_clock() - self.began
         if self.seconds is None or spent <= KEPT * self.seconds:
             return ""
         return (
@@ -45,7 +45,7 @@ class Budget:
         """Return the model with settings that keep to what is left of the budget."""
         if self.seconds is None:
             return model
-        used = time.monotonic() - self.began
+        used = working_clock() - self.began
         left = max((1.0 - BOUNDS) * self.seconds - used, 0.0)
         draws = draws_within(model, self.seconds)
         return replace(model, settings=replace(model.settings, time_budget=left, draws=draws))

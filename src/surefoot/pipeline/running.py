@@ -36,7 +36,6 @@ from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.warming import compile_others, is_cold
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
@@ -191,7 +190,6 @@ def run(
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
     folder = Path(out)
-    _compile_first(whole)
     budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
     check_free(folder, force=force)  # before a long log is hashed
@@ -204,12 +202,6 @@ def run(
             journal.note(remark)
         made = _stages(whole, work, journal, budget)
     return replace(made, folder=folder)
-
-
-def _compile_first(settings: Settings) -> None:
-    """Compile before the clock of a time budget starts, on a machine that never did."""
-    if settings.time_budget is not None and is_cold():
-        compile_others()
 
 
 def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
