@@ -87,8 +87,9 @@ def packed(data: bytes) -> bytes:
             name = data[at + 1 : at + 1 + data[at]].decode("latin-1")
             at += 1 + data[at]
             size = int.from_bytes(data[at : at + 2], "big")
-            if name and name not in archive.namelist():
-                archive.writestr(zipfile.ZipInfo(name), data[at + 2 : at + 2 + size])
+            entry = zipfile.ZipInfo(name)  # which cuts a name at its first null
+            if entry.filename not in ("", *archive.namelist()):
+                archive.writestr(entry, data[at + 2 : at + 2 + size])
             at += 2 + size
     return out.getvalue()
 

@@ -90,6 +90,23 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     return arrays, facts
 
 
+def text_of(array: NDArray[Any]) -> str:
+    """Return the text that an array of one string holds, or refuse it.
+
+    NumPy makes strings of any four bytes, also those that stand for no character; such a string
+    breaks whatever touches it.
+
+    Examples
+    --------
+    >>> text_of(np.array("a text"))
+    'a text'
+    """
+    if array.dtype.kind != "U" or array.ndim:
+        raise ValueError(f"a text was expected, found {array.dtype} of shape {array.shape}")
+    plain = array.astype(array.dtype.newbyteorder("<"))
+    return plain.tobytes().decode("utf-32-le").rstrip("\0")
+
+
 def _as_integers(name: str, array: NDArray[Any]) -> NDArray[np.int64]:
     if array.dtype.kind != "i":
         raise ValueError(f"{name} must hold signed integers, found {array.dtype}.")

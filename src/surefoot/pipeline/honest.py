@@ -40,8 +40,9 @@ def load_parts(path: Path) -> BucketCounts:
     try:
         with np.load(path, allow_pickle=False) as file:
             return BucketCounts(**{name: file[name] for name in _ARRAYS if name in file})
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ValueError(f"{path}: these are not the parts of a log ({problem}).") from None
+    except Exception as problem:  # a damaged file can fail anywhere, in any way
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise ValueError(f"{path}: these are not the parts of a log ({reason}).") from None
 
 
 def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) -> Model:
