@@ -17,6 +17,7 @@ from surefoot.certificates.tables import doubt_grid, tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
+from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.pipeline.wording import as_options
@@ -226,7 +227,10 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
     work = planning.policy_work(model.mdp, rewards, rows)
-    draws = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
+    usual = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
+    draws = usual
+    if settings.time_budget is not None:
+        draws = min(usual, draws_within(model, settings.time_budget) or usual)
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
     known = np.isfinite(certificate.gap)
     ends = (certificate.lower_bound, certificate.upper_bound) if known else None
