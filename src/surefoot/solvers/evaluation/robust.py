@@ -19,7 +19,7 @@ from surefoot.solvers.workspace import Workspace
 
 MAX_NATURE_STEPS = 50
 DIRECT_WORK = 4e9
-"""Most operations of an elimination (two seconds); dearer policies are swept."""
+"""Most operations of an elimination (two seconds); more expensive policies are swept."""
 PATIENCE = 0.05
 """What the search for an order of elimination may cost, as a share of one evaluation."""
 INNER_SWEEPS = 30

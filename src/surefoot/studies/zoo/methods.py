@@ -32,8 +32,8 @@ from surefoot.studies.zoo.logs import Columns
 from surefoot.studies.zoo.truth import Choice
 
 DRAWS, LARGE_DRAWS, LARGE = 1000, 500, 100
-"""Posterior draws of a replication, and fewer above so many states: enough for strict ranks at
-delta .05, and quick."""
+"""Posterior draws of a replication, and fewer for models with more than `LARGE` states: enough for
+strict ranks at delta .05, and quick."""
 PRIOR = 1.0
 
 
