@@ -78,7 +78,7 @@ class Claim:
     exempt: bool = False
 
 
-class Method(Protocol):
+class ClaimMaker(Protocol):
     """Anything that turns a log into claims."""
 
     def __call__(

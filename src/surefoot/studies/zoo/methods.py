@@ -27,7 +27,7 @@ from surefoot.pipeline.promising import difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
-from surefoot.studies.zoo.claims import Claim, Facts, Method
+from surefoot.studies.zoo.claims import Claim, ClaimMaker, Facts
 from surefoot.studies.zoo.logs import Columns
 from surefoot.studies.zoo.truth import Choice
 
@@ -186,14 +186,14 @@ def _claims(model: Model, certificate: Certificate) -> list[Claim]:
     ]  # fmt: skip
 
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, ClaimMaker] = {
     "default": default,
     "0.1": version_0_1,
     "frequentist": frequentist,
 }
 
 
-def find_method(name: str) -> Method:
+def find_method(name: str) -> ClaimMaker:
     """Return the method of that name.
 
     Examples
