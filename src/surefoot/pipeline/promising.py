@@ -22,6 +22,7 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.honest import find_honestly
+from surefoot.pipeline.journal import Told
 from surefoot.pipeline.model import Model, frequentist
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.robust import with_robust
@@ -44,8 +45,6 @@ NO_PARTS = LogParts(buckets=None)
 """A log that is not divided."""
 COMPARED = 20_000
 """Most draws on which two policies are compared."""
-
-Told = Callable[[int, str], None]
 
 
 def streams(seed: int) -> list[np.random.Generator]:
