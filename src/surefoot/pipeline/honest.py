@@ -75,7 +75,7 @@ def find_honestly(
         time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
         progress=progress, holdout=chooser.posterior,
     )  # fmt: skip
-    policy = _played(found.certificate.policy, chooser, model)
+    policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams[2],
@@ -108,7 +108,7 @@ def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
     return both
 
 
-def _played(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
+def played_by(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
     """Return the policy in the states of the certifying part."""
     mdp = certifier.mdp
     usual = np.argmax(np.where(mdp.available, certifier.behaviour, -1.0), axis=1)

@@ -45,6 +45,12 @@ def return_limits(model: Model) -> tuple[float, float]:
     return -_best_path(-low, known, counts, discount), _best_path(high, known, counts, discount)
 
 
+def least_return(model: Model) -> float:
+    """Return what earning the lowest reward of the model for ever would bring."""
+    low = min(float(_reward_ends(model.placed)[0].min()), float(model.mdp.reward.min()))
+    return low / (1.0 - model.mdp.discount)
+
+
 def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
     """Return ``(E,)`` lowest and highest rewards of single steps; those of ends are 0."""
     reward = np.asarray(counts.reward_mean)
@@ -80,14 +86,15 @@ def _best_path(reward: Floats, known: NDArray[np.bool_], counts: Counts, discoun
 
 def practice(
     model: Model, parts: LogParts, certificate: Certificate, curse: Curse | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator, *, limits: tuple[float, float] | None = None,
 ) -> Certificate:  # fmt: skip
     """Add what behaviour earned and, where it can be certified, the gain over it.
 
-    All in the rewards of the model: the caller turns costs around.
+    All in the rewards of the model: the caller turns costs around. ``limits`` are those of a path
+    through the whole log, where the model is that of a part of it.
     """
     delta_policy, delta_behaviour = share_delta(model.settings.delta)
-    lowest, highest = return_limits(model)
+    lowest, highest = return_limits(model) if limits is None else limits
     signed = _signed(parts, model)
     shown = earned(signed, lowest=lowest, highest=highest, delta=delta_behaviour)
     by_model = _by_model(model, rng)

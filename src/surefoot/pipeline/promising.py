@@ -23,11 +23,11 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.honest import find_honestly
 from surefoot.pipeline.journal import Told
-from surefoot.pipeline.model import Model, frequentist
-from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.model import Model, build_model, frequentist
+from surefoot.pipeline.parts import LogParts, log_of
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import for_first_state, log_of, past, weigh
+from surefoot.pipeline.weighing import for_first_state, past, weigh, weigh_split
 from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
@@ -70,10 +70,10 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
         result = find_honestly(
             model, counts, parts, parts.buckets, progress, streams(settings.seed)
         )
-        weighed = weigh(model, NO_PARTS, result.certificate, streams(settings.seed)[4])
-        # What the checks found in the whole log holds for each of its parts.
-        warned = [check.finding for check in counts.checks if check.warns]
-        weighed = weighed.adding(*warned, *past(replace(model, counts=counts), parts))
+        weighed = weigh_split(
+            model, build_model(settings, counts, own=model.own), parts, result.certificate,
+            streams(settings.seed)[4],
+        )  # fmt: skip
     else:
         result = optimize(
             model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
@@ -155,13 +155,14 @@ def difference(
     if not model.bayesian:
         center, ambiguity = frequentist(model)
         made = compare_frequentist(policy, other, ambiguity, center)
+        made = made.adding(*past(model, NO_PARTS))
         return replace(model.shown(made), unit=settings.unit)
     made = compare(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
         mdp_b=lead_to_best(model.mdp, model.placed),
         luck=0.0 if curse is None else curse.mean + curse.spread,
-    )  # fmt: skip
+    ).adding(*past(model, NO_PARTS))  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
 
 

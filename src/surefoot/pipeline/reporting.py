@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from surefoot._atomic import replacing
-from surefoot._display import number_of
+from surefoot._display import Grid, number_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
 from surefoot.certificates.optimize import Candidate
 from surefoot.certificates.provenance import posterior_words
+from surefoot.certificates.tables import doubt_grid, tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
@@ -63,6 +64,7 @@ def make_page(
         warnings=tuple(map(as_options, certificate.warnings)),
         notes=tuple(map(as_options, certificate.notes)),
         assumptions=_assumptions(model, certificate),
+        tables=_tables(certificate),
         figures=_figures(model, certificate, candidates),
         policy=policy_lines(model.mdp, model.placed, certificate.policy, model.passive),
         no_advice=int(np.count_nonzero(ours)),
@@ -122,6 +124,28 @@ def _first_state(model: Model) -> str:
     if initial in (None, "episodes", "uniform"):
         return initial_distribution(model.placed, initial).origin
     return f"the distribution in {Path(initial).name}"
+
+
+def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
+    """Return the doubt by cause, and what episodes say of policies on the way to this one."""
+    tables = []
+    doubt, verb = certificate.doubt, "earn" if certificate.objective == "max" else "cost"
+    if doubt is not None:
+        caption = (
+            f"By the averages of the log alone the policy would {verb} {near_text(doubt.as_seen)}. "
+            "The amounts add up to what lies between that and the promise; beside them, what could "
+            "be promised if that doubt alone were gone."
+        )
+        tables.append((caption, doubt_grid(doubt)))
+    tilted = tilted_grid(certificate.tilted)
+    if tilted is not None:
+        caption = (
+            "The state seems to lack something. Policies between what was done (0%) and the chosen "
+            "one (100%), by the log's episodes, reweighted, and by its model: where the two part, "
+            "so does the promise from the truth."
+        )
+        tables.append((caption, tilted))
+    return tables
 
 
 def _grouped(

@@ -117,8 +117,8 @@ class LearnedPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self._mean
 
-    def mean_given(self, count: ArrayLike) -> Floats:
-        """Return the mean with other counts on the same entries, the laws as learned here.
+    def given(self, count: ArrayLike) -> "LearnedPosterior":
+        """Return the posterior with other counts on the same entries, the laws as learned here.
 
         For parts of a log: what they alone would say of the rows, and of where the unseen leads,
         given what all rows are like.
@@ -126,7 +126,7 @@ class LearnedPosterior(OnRows):
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
         other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
-        return other.mean()
+        return other
 
     def to_mdp(self, *, discount: float, initial: Any = None, unseen: str | None = None) -> MDP:
         """Return the model of the mean.

@@ -100,13 +100,13 @@ class Divisible(Posterior, Protocol):
     def counts(self) -> Counts:
         """The declared counts behind it, on the same rows."""
 
-    def mean_given(self, count: ArrayLike) -> Floats:
-        """Return the posterior mean with other counts on the same entries, ``(E,)``."""
+    def given(self, count: ArrayLike) -> Posterior:
+        """Return the posterior with other counts on the same entries, ``(E,)``."""
 
 
 def is_divisible(posterior: Posterior) -> TypeGuard[Divisible]:
     """Tell whether a posterior can say what part of its counts alone would say."""
-    return posterior.counts is not None and hasattr(posterior, "mean_given")
+    return posterior.counts is not None and hasattr(posterior, "given")
 
 
 def check_posterior(posterior: Posterior) -> Posterior:
