@@ -19,8 +19,8 @@ from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.promising import streams
-from surefoot.pipeline.wording import as_options
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import at_most

@@ -37,12 +37,12 @@ from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
