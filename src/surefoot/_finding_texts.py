@@ -12,6 +12,7 @@ from surefoot import _log_texts  # noqa: F401  (registers the words about logs)
 from surefoot._display import number_of
 from surefoot._finding_codes import TEXTS as TEXTS
 from surefoot._finding_codes import says, worst_words
+from surefoot._rounding import lower_text, upper_text
 
 
 def render(code: str, values: Mapping[str, Any]) -> str:
@@ -137,6 +138,17 @@ SMALL_SHARE = 0.005
 """Causes below this share of the doubt are not listed."""
 
 
+def _safe(promise: float, objective: str) -> str:
+    """Return a promise as text, rounded to the side on which it still holds."""
+    return lower_text(promise) if objective == "max" else upper_text(promise)
+
+
+def _about(promise: float, objective: str) -> str:
+    """Return an estimated promise in words."""
+    read = "return of at least" if objective == "max" else "cost of at most"
+    return f"{read} about {_safe(promise, objective)}"
+
+
 @says("note", amounts=("as_seen", "promise", *_WITHOUT))
 def _doubt_by_cause(
     as_seen: float, promise: float, error: float, draws: int,
@@ -161,27 +173,25 @@ def _doubt_by_cause(
     verb = "earn" if objective == "max" else "cost"
     return (
         f"By the averages of the log alone the policy would {verb} {as_seen:.5g}. Between that and "
-        f"the promise of {promise:.5g} lie {between:.4g}: {', '.join(said) or 'nothing'}. In "
-        "brackets, what could be promised without that doubt alone; the split rests on "
-        f"{draws:,} draws (standard errors up to {error:.2g})."
+        f"the promise of {_safe(promise, objective)} lie {between:.4g}: "
+        f"{', '.join(said) or 'nothing'}. In brackets, what could be promised without that doubt "
+        f"alone; the split rests on {draws:,} draws (standard errors up to {error:.2g})."
     )
 
 
 @says("note", amounts=("promise",))
 def _split_would_promise(promise: float, objective: str = "max") -> str:
-    read = "return of at least" if objective == "max" else "cost of at most"
     return (
         "A true split (honest=True), in which one part of the log chooses and the other certifies, "
-        f"would promise a {read} about {promise:.5g}; no luck of choosing can reach that number."
+        f"would promise a {_about(promise, objective)}; no luck of choosing can reach that number."
     )
 
 
 @says("note", amounts=("promise",))
 def _whole_would_promise(promise: float, objective: str = "max") -> str:
-    read = "return of at least" if objective == "max" else "cost of at most"
     return (
         "Without a split, the whole log for choosing and certifying and the measured luck taken "
-        f"off, the promise would be a {read} about {promise:.5g}."
+        f"off, the promise would be a {_about(promise, objective)}."
     )
 
 
@@ -195,7 +205,7 @@ def _range_costs(
     return (
         f"The declared range of {what}, {declared[0]:g} to {declared[1]:g}, is wider than what was "
         f"seen, {seen[0]:g} to {seen[1]:g}. That takes {less:.4g} off the promise (standard error "
-        f"{error:.2g}): within the range seen it would be {read} {promise:.5g}."
+        f"{error:.2g}): within the range seen it would be {read} {_safe(promise, objective)}."
     )
 
 
@@ -298,22 +308,20 @@ def _tilted_agrees(share: str) -> str:
 def _previous_state_helps(
     states: int, promise: float, p_value: float | None = None, objective: str = "max"
 ) -> str:
-    read = "return of at least" if objective == "max" else "cost of at most"
     seen = "" if p_value is None else f" (p = {p_value:.2g})"
     return (
         f"With the previous state added to the state ({states:,} states) the checks find no "
-        f"further memory{seen}, and the promise would be a {read} about {promise:.5g}. Add it to "
+        f"further memory{seen}, and the promise would be a {_about(promise, objective)}. Add it to "
         "the log as a column and name both columns as the state."
     )
 
 
 @says("note", amounts=("promise",))
 def _previous_state_not_enough(states: int, promise: float, objective: str = "max") -> str:
-    read = "return of at least" if objective == "max" else "cost of at most"
     return (
-        f"Adding the previous state to the state ({states:,} states; the promise would be a {read} "
-        f"about {promise:.5g}) does not cure it: the past still matters then. Look for what stays "
-        "with a case (its type, its history) and add that as a column of the state."
+        f"Adding the previous state to the state ({states:,} states; the promise would be a "
+        f"{_about(promise, objective)}) does not cure it: the past still matters then. Look for "
+        "what stays with a case (its type, its history) and add that as a column of the state."
     )
 
 

@@ -124,9 +124,9 @@ def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
     doubt, verb = certificate.doubt, "earn" if certificate.objective == "max" else "cost"
     if doubt is not None:
         caption = (
-            f"By the averages of the log alone the policy would {verb} {near_text(doubt.as_seen)}. "
-            "The amounts add up to what lies between that and the promise; beside them, what could "
-            "be promised if that doubt alone were gone."
+            f"If the log's averages were exact, the policy would {verb} "
+            f"{near_text(doubt.as_seen)}. The amounts add up to what lies between that and the "
+            "promise; beside them, what the promise would be if one doubt alone were gone."
         )
         tables.append((caption, doubt_grid(doubt)))
     tilted = tilted_grid(certificate.tilted)
