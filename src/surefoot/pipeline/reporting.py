@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot._atomic import replacing
 from surefoot._display import Grid, number_of
+from surefoot._findings import Finding, texts_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
@@ -58,7 +59,7 @@ def make_page(
         comparison=certificate.gain_sentence,
         numbers=_numbers(certificate),
         warnings=tuple(map(as_options, certificate.warnings)),
-        notes=tuple(map(as_options, certificate.notes)),
+        notes=tuple(map(as_options, texts_of(_beside_tables(certificate), "note"))),
         assumptions=_assumptions(model, certificate),
         tables=_tables(certificate),
         figures=_figures(model, certificate, candidates),
@@ -116,6 +117,11 @@ def _first_state(model: Model) -> str:
     if initial in (None, "episodes", "uniform"):
         return initial_distribution(model.placed, initial).origin
     return f"the distribution in {Path(initial).name}"
+
+
+def _beside_tables(certificate: Certificate) -> list[Finding]:
+    """Return what was found, without what a table shows."""
+    return [found for found in certificate.findings if found.code != "doubt_by_cause"]
 
 
 def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
