@@ -5,6 +5,7 @@ costs. A gain and a backtest's advantage count what is better: they are the same
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -343,7 +344,7 @@ class Doubt:
 
     def mirrored(self) -> "Doubt":
         """Return the same about costs, or about rewards: amounts stay."""
-        turned = {
+        turned: dict[str, Any] = {
             name: replace(cause, promise_without=0.0 - cause.promise_without)
             for name, cause in self.causes.items()
         }
