@@ -39,6 +39,7 @@ HALL = {
     "_compile",
     "_cores",
     "_display",
+    "_doubt_texts",
     "_finding_codes",
     "_finding_texts",
     "_findings",

@@ -303,6 +303,7 @@ class Certificate(Shown):
             raise ValueError(f"this is not a certificate of format 1 or {FORMAT}.")
         if content["format"] == 1:
             content = _from_format_1(content)
+        content = {"tilted": []} | content  # younger than the format
         missing = [field.name for field in fields(cls) if field.name not in content]
         if missing:
             raise ValueError(f"the certificate lacks {', '.join(sorted(missing))}.")
@@ -342,4 +343,4 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
         for name, level in levels.items()
         for text in map(str, content.get(name, ()))
     ]
-    return unknown | {"tilted": []} | content | {"findings": [to_plain(one) for one in found]}
+    return unknown | content | {"findings": [to_plain(one) for one in found]}

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot._atomic import replacing
 from surefoot._display import Grid, number_of
+from surefoot._findings import Finding, texts_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
@@ -63,7 +64,7 @@ def make_page(
         comparison=certificate.gain_sentence,
         numbers=_numbers(certificate),
         warnings=tuple(map(as_options, certificate.warnings)),
-        notes=tuple(map(as_options, certificate.notes)),
+        notes=tuple(map(as_options, texts_of(_beside_tables(certificate), "note"))),
         assumptions=_assumptions(model, certificate),
         tables=_tables(certificate),
         figures=_figures(model, certificate, candidates),
@@ -129,15 +130,20 @@ def _first_state(model: Model) -> str:
     return f"the distribution in {Path(initial).name}"
 
 
+def _beside_tables(certificate: Certificate) -> list[Finding]:
+    """Return what was found, without what a table shows."""
+    return [found for found in certificate.findings if found.code != "doubt_by_cause"]
+
+
 def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
     """Return the doubt by cause, and what episodes say of policies on the way to this one."""
     tables = []
     doubt, verb = certificate.doubt, "earn" if certificate.objective == "max" else "cost"
     if doubt is not None:
         caption = (
-            f"By the averages of the log alone the policy would {verb} {near_text(doubt.as_seen)}. "
-            "The amounts add up to what lies between that and the promise; beside them, what could "
-            "be promised if that doubt alone were gone."
+            f"If the log's averages were exact, the policy would {verb} "
+            f"{near_text(doubt.as_seen)}. The amounts add up to what lies between that and the "
+            "promise; beside them, what the promise would be if one doubt alone were gone."
         )
         tables.append((caption, doubt_grid(doubt)))
     tilted = tilted_grid(certificate.tilted)
