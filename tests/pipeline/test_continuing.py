@@ -80,6 +80,23 @@ def test_three_months_one_by_one_are_the_log_as_a_whole(tmp_path, date):
     assert_same(count_log(settings_for(tuple(months)), None).counts, whole)
 
 
+def test_one_row_a_night(tmp_path):
+    rows = list(visits(patients=8, days=30))
+    whole = count_log(settings_for(written(tmp_path / "all.csv", rows)), None).counts
+    place = first_run(tmp_path / "0", written(tmp_path / "a.csv", [r for r in rows if r[1] < 27]))
+    for night in (27, 28, 29):
+        log = written(tmp_path / f"{night}.csv", [r for r in rows if r[1] == night])
+        counted = added(place, log)
+        place = tmp_path / str(night)
+        place.mkdir()
+        counted.write(place)
+        counted.counts.save(place / COUNTS)
+    assert_same(counted.counts, whole)
+    alone = written(tmp_path / "alone.csv", [(99, 1, "well,wait,1")])
+    with pytest.raises(ValueError, match="no row has a following row in its episode"):
+        added(place, alone)
+
+
 def test_a_gap_at_the_boundary_is_not_joined(tmp_path):
     rows = list(visits())
     one = first_run(tmp_path / "one", written(tmp_path / "a.csv", [r for r in rows if r[1] < 20]))

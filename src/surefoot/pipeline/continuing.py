@@ -11,11 +11,14 @@ from surefoot.data.boundaries import (
     continued,
     joined,
     load_boundaries,
+    only_across,
     read_boundaries,
     save_boundaries,
 )
 from surefoot.data.counts import Counts
+from surefoot.data.faults import NoTransitionError
 from surefoot.pipeline.folder import BINS, EPISODES
+from surefoot.pipeline.manifest import NAME, read_manifest
 from surefoot.pipeline.model import WRITTEN, column_roles, log_sources, read_log
 from surefoot.pipeline.settings import Settings
 
@@ -44,8 +47,18 @@ class Counted(NamedTuple):
 def count_log(settings: Settings, earlier: Counts | None) -> Counted:
     """Read the log of the settings, and add it to the counts of an earlier run where it has one."""
     bins = _earlier_bins(settings, earlier)
-    counts = read_log(settings, bins)
     before = _earlier_boundaries(settings)
+    try:
+        counts = read_log(settings, bins)
+    except NoTransitionError:
+        if earlier is None or before is None:
+            raise
+        here = _boundaries(settings, earlier, before.seed)
+        name = settings.log[0] if len(settings.log) == 1 else f"{len(settings.log)} files"
+        both = None if here is None else only_across(earlier, here, before, name)
+        if both is None or here is None:
+            raise
+        return Counted(both, joined(before, here))
     here = _boundaries(settings, counts, settings.seed if before is None else before.seed)
     if earlier is None:
         return Counted(counts, here)
@@ -73,7 +86,10 @@ def _boundaries(settings: Settings, counts: Counts, seed: int) -> Boundaries | N
 def _earlier_boundaries(settings: Settings) -> Boundaries | None:
     if settings.add is None or not (Path(settings.add) / EPISODES).is_file():
         return None
-    return load_boundaries(Path(settings.add) / EPISODES)
+    place = Path(settings.add)
+    if (place / NAME).is_file() and EPISODES in read_manifest(place).damaged(place):
+        raise ValueError(f"{place / EPISODES} was changed after it was written.")
+    return load_boundaries(place / EPISODES)
 
 
 def known_episodes(settings: Settings) -> Any:
