@@ -1,25 +1,16 @@
-"""Where the episodes of a log begin and stop, so that the next log can go on from there.
+"""A log that goes on from an earlier one: transitions across the boundary, and no false starts."""
 
-What is kept of an episode is its hashed label, its last step and, where the following row would be
-its next state, what was done last. A new month then continues the episodes of the old one: the
-transition across the boundary is counted, and the first rows of the month are not starts.
-"""
-
-import json
-import os
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._atomic import replacing
 from surefoot._findings import Finding
-from surefoot._rows import freeze_fields
 from surefoot.data.columns import Columns, Layout, choose, lay_out
 from surefoot.data.counts import Counts
+from surefoot.data.episode_ends import EpisodeEnds
 from surefoot.data.episodes import hashed_label
 from surefoot.data.groups import names
 from surefoot.data.log import Log
@@ -28,68 +19,11 @@ from surefoot.data.reading import Reading
 from surefoot.data.side_files import parts_of
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.transitions import assemble
-from surefoot.model.npz_files import labels_from_plain, plain_labels
-
-DAY = 86_400_000_000
-ARRAYS = ("identity", "first_step", "last_step", "ended", "state", "action", "reward")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Boundaries:
-    """The first and the last row of each episode.
-
-    Attributes
-    ----------
-    seed
-        What labels were hashed with.
-    identity
-        ``(N,)`` hashed labels, increasing.
-    first_step, last_step
-        ``(N,)``: numbers, or times in microseconds.
-    ended
-        ``(N,)``: whether the episode ended by itself.
-    first
-        ``(N,)`` labels of the first states; empty once the log is added.
-    state, action, reward
-        ``(N,)``: ids of what was done last, -1 (NaN) where it is not needed or not known.
-    state_labels, action_labels
-        What the ids stand for.
-    reach
-        How far the next step may be away: 1 for numbers, a time, or infinity where there is no
-        usual distance.
-    working_days
-        Whether distances are counted in working days.
-    """
-
-    seed: int
-    identity: NDArray[np.uint64]
-    first_step: NDArray[np.float64]
-    last_step: NDArray[np.float64]
-    ended: NDArray[np.bool_]
-    state: NDArray[np.int64]
-    action: NDArray[np.int64]
-    reward: NDArray[np.float64]
-    state_labels: tuple[Hashable, ...]
-    action_labels: tuple[Hashable, ...]
-    reach: float
-    working_days: bool = False
-    first: tuple[Hashable, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_fields(self)
-
-    def follows(self, last: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which first steps come next after last ones."""
-        apart = first - last
-        if self.working_days:
-            weeks = np.floor((first / DAY + 3) / 7) - np.floor((last / DAY + 3) / 7)
-            apart = np.round(apart / DAY) - 2 * weeks
-        return np.asarray((apart > 0) & (apart <= self.reach))
-
-
-def read_boundaries(
+def read_ends(
     source: Any, counts: Counts, columns: dict[str, Any], how: Reading, *, seed: int
-) -> Boundaries:
+) -> EpisodeEnds:
     """Read where the episodes of a log begin and stop; ``counts`` were read from it."""
     if counts.log is not None:
         how = replace(how, bins=counts.log.bins)
@@ -113,7 +47,7 @@ def read_boundaries(
     done = [actions.of(key) for key in parts["a"]]
     state_ids, state_labels = _numbered(last)
     action_ids, action_labels = _numbered(done)
-    return Boundaries(
+    return EpisodeEnds(
         seed=seed,
         identity=rows["id"],
         first_step=rows["first"],
@@ -199,34 +133,7 @@ def _spelled(layout: Layout, name: str) -> str:
     return f"{name}::BIGINT::VARCHAR" if kinds[int(name[1:])] == "float" else f"{name}::VARCHAR"
 
 
-def joined(old: Boundaries, new: Boundaries) -> Boundaries:
-    """Return the boundaries of both logs together: of an episode in both, those of the new one."""
-    ids = {label: i for i, label in enumerate(dict.fromkeys(old.state_labels + new.state_labels))}
-    acts = {
-        label: i for i, label in enumerate(dict.fromkeys(old.action_labels + new.action_labels))
-    }
-    fresh = ~np.isin(old.identity, new.identity)
-    arrays: dict[str, Any] = {
-        name: np.concatenate((getattr(old, name)[fresh], getattr(new, name))) for name in ARRAYS
-    }
-    for name, where in (("state", ids), ("action", acts)):
-        moved = [
-            np.append([where[label] for label in getattr(one, f"{name}_labels")], -1).astype(int)
-            for one in (old, new)
-        ]
-        arrays[name] = np.concatenate(
-            (moved[0][getattr(old, name)[fresh]], moved[1][getattr(new, name)])
-        )
-    order = np.argsort(arrays["identity"])
-    return replace(
-        new, **{name: array[order] for name, array in arrays.items()},
-        state_labels=tuple(ids), action_labels=tuple(acts), first=(),
-        reach=new.reach if np.isfinite(new.reach) else old.reach,
-        working_days=new.working_days or (not np.isfinite(new.reach) and old.working_days),
-    )  # fmt: skip
-
-
-def continued(new: Counts, here: Boundaries, earlier: Boundaries) -> Counts:
+def continued(new: Counts, here: EpisodeEnds, earlier: EpisodeEnds) -> Counts:
     """Return the counts of a new log as what goes on from an earlier one.
 
     Transitions from the last row of an episode to its first new one are added; episodes that the
@@ -250,7 +157,7 @@ def continued(new: Counts, here: Boundaries, earlier: Boundaries) -> Counts:
     return replace(fewer + _moves(here, earlier, meeting, new), log=log)
 
 
-def only_across(old: Counts, here: Boundaries, earlier: Boundaries, name: str) -> Counts | None:
+def only_across(old: Counts, here: EpisodeEnds, earlier: EpisodeEnds, name: str) -> Counts | None:
     """Return old counts and the transitions to a log of single rows, one for each episode.
 
     Such a log has no transition of its own. None where it has none with the earlier one either.
@@ -262,6 +169,7 @@ def only_across(old: Counts, here: Boundaries, earlier: Boundaries, name: str) -
     fresh = np.flatnonzero(~meeting.known)
     log = Log(
         names=(name,), rows=rows, episodes=len(fresh), findings=meeting.findings, checked=(),
+        ends=here,
         columns=old.log.columns if old.log is not None else (("state",), ("action",), ()),
         bins=() if old.log is None else old.log.bins,
     )  # fmt: skip
@@ -285,7 +193,7 @@ class _Meeting(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def _meet(here: Boundaries, earlier: Boundaries, like: Counts) -> _Meeting:
+def _meet(here: EpisodeEnds, earlier: EpisodeEnds, like: Counts) -> _Meeting:
     place = np.searchsorted(earlier.identity, here.identity)
     place = np.minimum(place, max(len(earlier.identity) - 1, 0))
     if not len(earlier.identity):
@@ -308,7 +216,7 @@ def _meet(here: Boundaries, earlier: Boundaries, like: Counts) -> _Meeting:
     return _Meeting(known, place, across, tuple(found))
 
 
-def _moves(here: Boundaries, earlier: Boundaries, meeting: _Meeting, like: Counts) -> Counts:
+def _moves(here: EpisodeEnds, earlier: EpisodeEnds, meeting: _Meeting, like: Counts) -> Counts:
     """Return the transitions across the boundary."""
     last = meeting.place[meeting.across]
     state = [earlier.state_labels[i] for i in earlier.state[last]]
@@ -335,32 +243,3 @@ def _moves(here: Boundaries, earlier: Boundaries, meeting: _Meeting, like: Count
         counted, starts=None if like.starts is None else np.zeros(counted.num_states, np.int64),
         reward_model=like.reward_model, reward_range=like.reward_range,
     )  # fmt: skip
-
-
-def save_boundaries(path: str | os.PathLike[str], ends: Boundaries) -> None:
-    """Write ``episodes.npz``: hashed labels and what goes on from there."""
-    arrays = {name: getattr(ends, name) for name in ARRAYS}
-    about = {
-        "format": 1, "seed": ends.seed, "reach": None if np.isinf(ends.reach) else ends.reach,
-        "working_days": ends.working_days,
-        "state_labels": plain_labels("state_labels", ends.state_labels),
-        "action_labels": plain_labels("action_labels", ends.action_labels),
-    }  # fmt: skip
-    with replacing(path, "wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
-
-
-def load_boundaries(path: str | os.PathLike[str]) -> Boundaries:
-    """Read what `save_boundaries` wrote."""
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            arrays: dict[str, Any] = {name: file[name] for name in ARRAYS}
-        return Boundaries(
-            **arrays, seed=int(about["seed"]), working_days=bool(about["working_days"]),
-            reach=np.inf if about["reach"] is None else float(about["reach"]),
-            state_labels=labels_from_plain(about["state_labels"]) or (),
-            action_labels=labels_from_plain(about["action_labels"]) or (),
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ValueError(f"{path}: these are not the episodes of a run ({problem}).") from None

@@ -123,7 +123,7 @@ def _rewards(model: Model, row: Any, after: Any, seen: Floats) -> Floats:
     key = mdp.entry_row * mdp.num_states + mdp.successor
     place = np.minimum(np.searchsorted(key, row * mdp.num_states + after), len(key) - 1)
     listed = (key[place] == row * mdp.num_states + after) & (after >= 0)
-    return np.where(listed, mdp.entry_reward[place], mdp.reward.min())
+    return np.asarray(np.where(listed, mdp.entry_reward[place], mdp.reward.min()))
 
 
 def _highest(model: Model) -> Floats:
@@ -133,7 +133,7 @@ def _highest(model: Model) -> Floats:
     if placed.reward_range is not None:
         return np.asarray(np.maximum(top, placed.reward_range[1]))
     if placed.reward_high is None:
-        return np.asarray(top)
+        return np.asarray(top, dtype=np.float64)
     return np.asarray(np.fmax(top, placed.reward_high[mdp.row_action]))
 
 
