@@ -65,6 +65,10 @@ class Finding(Shown):
         """The finding in words."""
         return texts.render(self.code, self.values)
 
+    def about(self, data: str) -> Finding:
+        """Return the same finding with the name of the data it speaks of."""
+        return replace(self, values={**self.values, "data": data})
+
     def mirrored(self) -> Finding:
         """Return the same finding about costs instead of rewards, or the other way round."""
         return replace(self, values=texts.mirrored(self.code, self.values))

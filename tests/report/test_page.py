@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from surefoot import Candidate
+from surefoot._display import Grid
 from surefoot.report import plots
 from surefoot.report.page import SHOWN, Figure, Page
 from surefoot.report.tables import PolicyLine
@@ -25,6 +26,7 @@ def page(**changes):
         "warnings": (EVIL,),
         "notes": (EVIL,),
         "assumptions": (EVIL,),
+        "tables": [("Caption", Grid(head=("doubt", "amount"), rows=[(EVIL, "1.5")], total=1))],
         "figures": (),
         "policy": (line,),
         "no_advice": 2,
@@ -78,7 +80,7 @@ def figures():
 def test_nothing_from_outside_is_markup():
     html = page()
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") == 10
+    assert html.count("&lt;script&gt;") == 11
     assert "run &amp; hide" in html
     assert "1,200" in html
     assert "no advice" in html

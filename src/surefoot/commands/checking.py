@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
     )(with_options(PROMISE, READING, MODEL, COMPUTING)(compare))  # fmt: skip
     command(
         app, "verify", short_help="Check the promise of a run again.",
-        epilog=examples("surefoot verify run"),
+        epilog=examples("surefoot verify run", "surefoot verify run --log 'new/*.csv'"),
     )(verify)  # fmt: skip
     command(
         app, "report", short_help="Write the report of a run again.",
@@ -122,17 +122,39 @@ def compare(
     output.result(made.to_mapping(), made.sentence)
 
 
-def verify(output: Output, run: RunPath) -> ExitCode:
-    """Check the certificate of a run again on new draws; exit code 3 if it does not stand."""
+def verify(
+    output: Output,
+    run: RunPath,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--log", metavar="LOG",
+            help="All data that came after the run: does the promise agree with them? May be asked "
+            "again and again; repeat for several files.",
+        ),
+    ] = None,
+) -> ExitCode:  # fmt: skip
+    """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
+
+    With --log, also ask whether the promise agrees with new data.
+    """
     from dataclasses import asdict
 
+    from surefoot.pipeline.agreeing import agreement_with
     from surefoot.pipeline.loading import verify_run
 
     announce_compiling(output)
     with output.stage("Checking the certificate"):
         verdict = verify_run(run)
-    output.result(asdict(verdict), verdict.message)
-    return ExitCode.OK if verdict.stands else ExitCode.NOT_VERIFIED
+    facts, lines, holds = asdict(verdict), [verdict.message], verdict.stands
+    if log:
+        with output.stage("Reading the new data"):
+            found = agreement_with(run, log)
+        facts["agreement"] = asdict(found) | {"message": found.message}
+        lines.append(found.message)
+        holds = holds and found.agrees
+    output.result(facts, *lines)
+    return ExitCode.OK if holds else ExitCode.NOT_VERIFIED
 
 
 def report(output: Output, run: RunPath) -> None:
@@ -178,10 +200,13 @@ def _model(
 ) -> "Model":
     """Build the model of a log, or of a run folder with its settings."""
     from surefoot.pipeline.folder import is_run
+    from surefoot.pipeline.manifest import check_brought
     from surefoot.pipeline.model import build_model, read_log
     from surefoot.pipeline.running import earlier_counts
 
     if log and len(log) == 1 and is_run(log[0]):
+        how = "use surefoot.load_run(..., posterior=...) and surefoot.certify from Python"
+        check_brought(Path(log[0]), brought=False, how=how)
         settings = settings_from(None, config, given, log[0])
         return build_model(settings, earlier_counts(log[0]))
     settings = settings_from(log, config, given)

@@ -1,5 +1,6 @@
 """Steps that are dates or times: how they are written, and how far apart they usually are."""
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -123,10 +124,13 @@ class Rhythm:
         them; "" where steps have no usual distance.
     words
         The usual distance in words.
+    reach
+        The longest distance that is no gap: in microseconds, or 1 working day.
     """
 
     gap: str = ""
     words: str = ""
+    reach: float = math.inf
 
     def finding(self, rows: int) -> Finding | None:
         """Return what to say about the steps, and the rows that are followed by a gap."""
@@ -166,9 +170,10 @@ def learn_rhythm(connection: Connection, rows: str) -> Rhythm | None:
     if name == "day" and usual == 1 and not weekend:
         monday = "date_diff('day', date_trunc('week', k), date_trunc('week', after))"
         days = f"date_diff('day', k, after) - 2 * ({monday} // 7)"
-        return Rhythm(gap=f"{days} > 1", words="1 working day")
+        return Rhythm(gap=f"{days} > 1", words="1 working day", reach=1.0)
     plural = "" if usual == 1 else "s"
     return Rhythm(
         gap=f"epoch_us(after) - epoch_us(k) > {int(FACTOR * usual * size)}",
         words=f"{usual} {name}{plural}",
+        reach=float(int(FACTOR * usual * size)),
     )

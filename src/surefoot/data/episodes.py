@@ -105,6 +105,19 @@ class Episodes:
         """``(N,)``: the bucket of each episode."""
         return (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
 
+    def without(self, known: NDArray[np.uint64]) -> "Episodes":
+        """Return the same without the returns and starts of episodes that began before the log."""
+        fresh = ~np.isin(self.identity, known)
+        if fresh.all() or self.parts.starts is None:
+            return self
+        starts = np.zeros_like(self.parts.starts)
+        np.add.at(starts, (self.bucket[fresh], self.first[fresh]), 1)
+        fields = {
+            name: getattr(self, name)[fresh]
+            for name in ("identity", "earned", "steps", "ended", "first")
+        }
+        return replace(self, **fields, parts=self.parts.with_starts(starts))
+
     @property
     def time_limit(self) -> int | None:
         """The length at which every unfinished episode was cut, where it is the same for all."""
@@ -281,14 +294,19 @@ def _ordered_steps(
             yield {name: np.ascontiguousarray(np.ma.getdata(x)) for name, x in found.items()}
 
 
-def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
-    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r."""
+def hashed_label(layout: Layout, seed: int) -> str:
+    """Return the SQL of an episode's hashed label."""
     episode = layout.columns.episode
     spelled = "e"
     if episode is not None and family(layout.types[episode]) == "float":
         # Whole numbers beside a missing value arrive as decimals; 7.0 and 7 are one label.
         spelled = "CASE WHEN e = floor(e) THEN e::BIGINT::VARCHAR ELSE e::VARCHAR END"
     digits = f"substr(md5('{int(seed)}:' || ({spelled})::VARCHAR), 1, 16)"
+    return f"('0x' || {digits})::UBIGINT"
+
+
+def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
+    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r."""
     reward = "m.r::DOUBLE" if layout.columns.reward is not None else "0::DOUBLE"
     joins = "".join(
         f" {kind} {table}_names AS {letter} ON "
@@ -300,7 +318,7 @@ def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
         )
     )
     return (
-        f"SELECT ('0x' || {digits})::UBIGINT AS id, m.k, s.id AS s, a.id AS a, "
+        f"SELECT {hashed_label(layout, seed)} AS id, m.k, s.id AS s, a.id AS a, "
         f"coalesce(t.id, -1)::BIGINT AS t, m.z, {reward} AS r "
         f"FROM ({counted_moves(layout, drop_missing, rows=False)}) AS m{joins}"
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 from surefoot._findings import Finding
 from surefoot.data import checks
@@ -112,5 +113,20 @@ class Log:
             findings=tuple(dict.fromkeys(self.findings + other.findings)),
             columns=self.columns,
             bins=self.bins,
-            checked=self.checks + other.checks,
+            checked=(*_told(self), *_told(other)),
         )
+
+    @property
+    def title(self) -> str:
+        """What to call the log in a sentence."""
+        names = [name if "\n" in name else Path(name).name for name in self.names]
+        return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def _told(log: Log) -> tuple[checks.Check, ...]:
+    """Return the checks of a log, each with the data it speaks of, before others join them."""
+    return tuple(
+        check if "data" in check.finding.values or check.finding.code == "stated"
+        else replace(check, finding=check.finding.about(log.title))
+        for check in log.checks
+    )  # fmt: skip

@@ -141,7 +141,7 @@ def read_transitions(
     with open_log(
         source, columns, drop_missing=missing == "drop", text_labels=labels == "text", how=how
     ) as opened:
-        counts = replace(_assemble(opened.tally), log=_history(opened))
+        counts = replace(assemble(opened.tally), log=_history(opened))
     _check_size(counts, opened.layout)
     if reward is not None and column is None:
         counts = counts.with_rewards(reward)
@@ -263,7 +263,7 @@ def _is_integer(text: str) -> bool:
     return text.isascii() and text.lstrip("-").isdigit()
 
 
-def _assemble(seen: Tally) -> Counts:
+def assemble(seen: Tally) -> Counts:
     """Give terminal transitions an absorbing state, and pack the entries into rows."""
     successor, state_labels, terminal = _place_ends(seen)
     num_states, num_actions = len(state_labels), len(seen.action_labels)

@@ -6,18 +6,23 @@ from pathlib import Path
 import numpy as np
 
 from surefoot._atomic import replacing
-from surefoot._display import number_of
+from surefoot._display import Grid, number_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import curve_of
 from surefoot.certificates.optimize import Candidate
+from surefoot.certificates.provenance import posterior_words
+from surefoot.certificates.tables import doubt_grid, tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.pipeline.wording import as_options
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import at_most
 from surefoot.report import plots
 from surefoot.report.page import Figure, Page
 from surefoot.report.tables import policy_lines
@@ -59,6 +64,7 @@ def make_page(
         warnings=tuple(map(as_options, certificate.warnings)),
         notes=tuple(map(as_options, certificate.notes)),
         assumptions=_assumptions(model, certificate),
+        tables=_tables(certificate),
         figures=_figures(model, certificate, candidates),
         policy=policy_lines(
             model.mdp, model.placed, certificate.policy, model.passive, model.order
@@ -97,18 +103,22 @@ def _numbers(certificate: Certificate) -> dict[str, str]:
 
 def _assumptions(model: Model, certificate: Certificate) -> list[str]:
     """Return what a reader must believe for the promise to mean something to them."""
-    if model.bayesian:
-        basis = f"The prior: {model.posterior.prior_words}, the same for every row."
-    else:
-        basis = "No prior: the promise holds whatever the true model on the stated successors."
     given = [f"{text[:1].upper()}{text[1:]}." for text in certificate.assumptions]
     return [
         "What comes next depends on the present state and action alone, and goes on as in the log.",
-        basis,
+        _basis(model),
         *given,
         f"The first state is drawn from: {_first_state(model)}.",
         "The promise is about the average over many runs, discounted; one run may do worse.",
     ]
+
+
+def _basis(model: Model) -> str:
+    if not model.bayesian:
+        return "No prior: the promise holds whatever the true model on the stated successors."
+    if isinstance(model.posterior, DirichletPosterior | LearnedPosterior):
+        return f"The prior: {model.posterior.prior_words}, the same for every row."
+    return f"The posterior is the user's own: {posterior_words(model.posterior)}."
 
 
 def _first_state(model: Model) -> str:
@@ -116,6 +126,28 @@ def _first_state(model: Model) -> str:
     if initial in (None, "episodes", "uniform"):
         return initial_distribution(model.placed, initial).origin
     return f"the distribution in {Path(initial).name}"
+
+
+def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
+    """Return the doubt by cause, and what episodes say of policies on the way to this one."""
+    tables = []
+    doubt, verb = certificate.doubt, "earn" if certificate.objective == "max" else "cost"
+    if doubt is not None:
+        caption = (
+            f"By the averages of the log alone the policy would {verb} {near_text(doubt.as_seen)}. "
+            "The amounts add up to what lies between that and the promise; beside them, what could "
+            "be promised if that doubt alone were gone."
+        )
+        tables.append((caption, doubt_grid(doubt)))
+    tilted = tilted_grid(certificate.tilted)
+    if tilted is not None:
+        caption = (
+            "The state seems to lack something. Policies between what was done (0%) and the chosen "
+            "one (100%), by the log's episodes, reweighted, and by its model: where the two part, "
+            "so does the promise from the truth."
+        )
+        tables.append((caption, tilted))
+    return tables
 
 
 def _grouped(
@@ -194,7 +226,7 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
     work = planning.policy_work(model.mdp, rewards, rows)
-    draws = planning.affordable_draws(work, LEAST, DRAWN, WORK)
+    draws = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
     known = np.isfinite(certificate.gap)
     ends = (certificate.lower_bound, certificate.upper_bound) if known else None

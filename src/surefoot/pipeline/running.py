@@ -17,16 +17,19 @@ from surefoot._rounding import column_texts
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
+from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.continuing import count_log
 from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, read_log
+from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, divide_log
+from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
@@ -172,8 +175,9 @@ class Run(Shown):
 
 
 def run(
-    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False
-) -> Run:
+    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False,
+    posterior: Own | None = None,
+) -> Run:  # fmt: skip
     """Go from a log to a finished run folder, as ``surefoot solve`` does.
 
     The folder appears when everything in it is complete. A run that was killed goes on where it
@@ -189,6 +193,11 @@ def run(
         Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
     force
         Replace an older run of that name.
+    posterior
+        A function from counts to a :class:`~surefoot.Posterior` of your own, or one posterior. The
+        function gets the counts of the log on all successors taken to be possible (``support``;
+        with costs, rewards are negative costs) and returns a posterior on their rows. Pass the same
+        to `load_run` and `verify_run`: a folder cannot hold it. None learns one from the log.
 
     Examples
     --------
@@ -202,6 +211,7 @@ def run(
     """
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
+    check_own(whole, posterior)
     folder = Path(out)
     _compile_first(whole)
     budget = Budget(seconds=whole.time_budget)
@@ -209,12 +219,13 @@ def run(
     check_free(folder, force=force)  # before a long log is hashed
     if whole.add is not None:
         check_is_run(Path(whole.add))
-    begun = building(folder, take_stock(whole), whole.to_toml(), force=force)
+    name = None if posterior is None else name_of_own(posterior)
+    begun = building(folder, take_stock(whole, name), whole.to_toml(posterior=name), force=force)
     with begun as (work, remark), processors(whole):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
-        made = _stages(whole, work, journal, budget)
+        made = _stages(whole, work, journal, budget, posterior)
     return replace(made, folder=folder)
 
 
@@ -224,14 +235,19 @@ def _compile_first(settings: Settings) -> None:
         compile_others()
 
 
-def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
+def _stages(
+    settings: Settings, work: Path, journal: Journal, budget: Budget, own: Own | None
+) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
         if parts.buckets is not None and (settings.honest or parts.episodes):
             save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
     with journal.stage("Building the model"):
-        model = model_for(settings, counts, parts.buckets)
+        model = model_for(settings, counts, parts.buckets, own)
+        if own is not None:
+            mark = posterior_fingerprint(model.posterior)
+            read_manifest(work).with_posterior(mark).write(work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
@@ -265,13 +281,13 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         journal.earlier.append(READING)
         return Counts.load(stored)
     with journal.stage(READING):
-        counts = read_log(settings)
-        if settings.add is not None:
-            counts = earlier_counts(settings.add) + counts
+        earlier = None if settings.add is None else earlier_counts(settings.add)
+        counted = count_log(settings, earlier)
+        counted.write(work)
         partial = work / "counts.partial"
-        counts.save(partial)
+        counted.counts.save(partial)
         move_safely(partial, stored)
-        keep(work, COUNTS)
+        keep(work, COUNTS, *counted.files)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
@@ -288,14 +304,17 @@ def earlier_counts(folder: str | Path) -> Counts:
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
     certificate, candidates = work / FOUND, work / "candidates.csv"
     if {certificate.name, candidates.name} <= kept(work):
-        journal.note("The policy was found and certified already.")
-        journal.earlier.append(FINDING)
-        return Result(
-            certificate=writing.read_certificate(certificate),
-            candidates=writing.read_candidates(candidates),
-            selection_draws=0,
-            holdout=model.posterior if model.bayesian else None,
-        )
+        stored = writing.read_certificate(certificate)
+        if model.own is None or stored.data_fingerprint == posterior_fingerprint(model.posterior):
+            journal.note("The policy was found and certified already.")
+            journal.earlier.append(FINDING)
+            return Result(
+                certificate=stored,
+                candidates=writing.read_candidates(candidates),
+                selection_draws=0,
+                holdout=model.posterior if model.bayesian else None,
+            )
+        journal.note("The posterior is another one than before: a policy is searched anew.")
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
-from surefoot.data.log_files import log_files as files_of
-from surefoot.data.reading import Reading
-from surefoot.data.side_files import LabelColumns
 from surefoot.pipeline.setting import (
     COLUMN,
     COMPUTING,
@@ -35,6 +31,10 @@ from surefoot.pipeline.setting import (
     setting,
     toml_text,
 )
+
+if TYPE_CHECKING:
+    from surefoot.data.reading import Reading
+    from surefoot.data.side_files import LabelColumns
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
@@ -278,12 +278,16 @@ class Settings(Shown):
     @property
     def reading(self) -> Reading:
         """How the log and the files beside it are written."""
+        from surefoot.data.reading import Reading  # --help has no use for it
+
         names = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
         return Reading.of(**{name: getattr(self, name) for name in names})
 
     @property
     def columns(self) -> LabelColumns:
         """The columns of states and actions in the log."""
+        from surefoot.data.side_files import LabelColumns  # --help has no use for it
+
         own = LabelColumns()
         return LabelColumns(state=self.state or own.state, action=self.action or own.action)
 
@@ -328,6 +332,8 @@ class Settings(Shown):
     @classmethod
     def from_toml(cls, path: str | Path, base: Settings | None = None) -> Settings:
         """Read a configuration file."""
+        import tomllib  # --help has no use for it
+
         source = Path(path)
         if not source.is_file():
             raise FileNotFoundError(f"{source}: there is no such file.")
@@ -359,15 +365,22 @@ class Settings(Shown):
             changes["add"] = str(Path(self.add).absolute())
         return replace(self, **changes)
 
-    def to_toml(self) -> str:
+    def to_toml(self, *, posterior: str | None = None) -> str:
         """Return the settings as a configuration file.
+
+        ``posterior`` names what made a posterior of the user's own, which no file can hold.
 
         Examples
         --------
         >>> print(Settings(discount=0.9, state=("a", "b")).to_toml().splitlines()[1])
         discount = 0.9
         """
-        lines = ["# To repeat this run: surefoot solve --config config.toml --out NEW_FOLDER"]
+        again = "surefoot solve --config config.toml --out NEW_FOLDER"
+        if posterior is not None:
+            again = (
+                f"run(Settings.from_toml(...), NEW_FOLDER, posterior=...) from Python: {posterior}"
+            )
+        lines = [f"# To repeat this run: {again}"]
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and value != ():
@@ -393,8 +406,10 @@ def _stamps(name: str) -> list[str]:
 
 
 def _files(name: str) -> list[Path]:
+    from surefoot.data.log_files import log_files  # --help has no use for it
+
     try:
-        return [file.resolve() for file in files_of(name).files]
+        return [file.resolve() for file in log_files(name).files]
     except FileNotFoundError:
         return []
 
@@ -417,6 +432,8 @@ def read_twice(settings: Settings, *, together: bool = False) -> list[str]:
 
 def _read_by(folder: Path) -> set[str]:
     """Return the files behind a run that still look as they did, and those it was added to."""
+    import tomllib
+
     try:
         content = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):

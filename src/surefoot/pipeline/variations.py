@@ -97,7 +97,7 @@ def write_allowed(path: Path, model: Model, action: Hashable) -> None:
     allowed = np.array(mdp.available if model.allowed is None else model.allowed)
     left = allowed.copy()
     left[:, texts.index(label_text(action))] = False
-    kept = np.where(left.any(axis=1)[:, None], left, allowed)
+    kept = np.where(left.any(axis=1, keepdims=True), left, allowed)
     states: Sequence[Hashable] = mdp.state_labels or range(mdp.num_states)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

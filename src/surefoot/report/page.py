@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from surefoot._display import Grid
 from surefoot._rounding import column_texts
 from surefoot.certificates.optimize import Candidate
 from surefoot.report.tables import PolicyLine
@@ -36,6 +37,8 @@ class Page:
         Reasons for doubt, and what else a reader should know.
     assumptions
         What the promise rests on, one sentence each.
+    tables
+        What is between the promise and the averages of the log, with a caption each.
     figures
         In this order.
     policy
@@ -62,6 +65,7 @@ class Page:
     warnings: Sequence[str]
     notes: Sequence[str]
     assumptions: Sequence[str]
+    tables: Sequence[tuple[str, Grid]]
     figures: Sequence[Figure]
     policy: Sequence[PolicyLine]
     no_advice: int
