@@ -226,6 +226,8 @@ class Certificate(Shown):
             doubt=None if self.doubt is None else self.doubt.mirrored(),
         )
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.sentence
 

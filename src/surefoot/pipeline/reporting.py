@@ -1,16 +1,24 @@
 """From a finished run to its page."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from surefoot._atomic import replacing
 from surefoot._display import number_of
-from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
+from surefoot._rounding import lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.curve import curve_of
+from surefoot.certificates.curve import GuaranteeCurve, curve_of
+from surefoot.certificates.headlines import (
+    amount_text,
+    before_headline,
+    promise_headline,
+    with_commas,
+)
 from surefoot.certificates.optimize import Candidate
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
@@ -18,9 +26,14 @@ from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.pipeline.wording import as_options
-from surefoot.report import plots
-from surefoot.report.page import Figure, Page
-from surefoot.report.tables import policy_lines
+from surefoot.report import policy_plots, promise_plots
+from surefoot.report.assumptions import Assumption, assumptions
+from surefoot.report.glossary import glossary
+from surefoot.report.page import SHOWN, Cause, Figure, Page
+from surefoot.report.rows import rule_rows
+from surefoot.report.rule import Change, changes, rule_words
+from surefoot.report.svg import action_colours, drawing
+from surefoot.report.tables import PolicyLine, policy_lines
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -28,8 +41,14 @@ DRAWN, LEAST = 20_000, 2000
 """Draws behind the figures."""
 WORK = 5e9
 """Fewer draws where they would take more operations than this (a few seconds)."""
-FEW = 2
-"""With no more different candidates than this, the table alone will do."""
+CELLS = 1600
+"""A grid of more states than this is a blur."""
+CAUSES = {
+    "transitions": "How likely each next state is",
+    "unseen": "What never happened in the log",
+    "rewards": "What single steps bring",
+}
+"""Causes of doubt in words."""
 
 
 def write_report(
@@ -46,67 +65,132 @@ def make_page(
     model: Model, certificate: Certificate, candidates: Sequence[Candidate], config: str
 ) -> Page:
     """Put together what the page says."""
-    ours = model.passive.copy()
-    if model.placed.unseen is not None:
-        ours[model.placed.unseen] = False
-    ours &= ~model.placed.is_terminal
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    found = changes(model.mdp, model.placed, certificate.policy, model.behaviour)
+    columns = state_columns(model)
+    broad, narrow = _picture(model, certificate)
     return Page(
-        title="A policy and what may be promised about it",
-        subtitle=_subtitle(model),
+        title=_title(model),
+        failures=tuple(map(as_options, certificate.failures)),
+        rule=_rule(certificate, rule_words(lines, found, columns)),
+        promise=promise_headline(certificate, model.mdp.discount),
+        before=before_headline(certificate),
+        picture=broad,
+        narrow=narrow,
+        warnings=_warnings(certificate),
+        notes=tuple(map(as_options, certificate.notes)),
+        about_rule=_about_rule(found, certificate),
+        columns=columns,
+        rows=rule_rows(lines[:SHOWN], found, len(columns)),
+        num_states=len(lines),
+        no_advice=_without_advice(model),
+        gain_word="saves" if model.settings.costs else "gain",
+        map=_map(lines, columns),
+        assumptions=_assumptions(model, certificate),
+        causes=_causes(certificate),
+        figures=_figures(model, certificate, lines),
+        glossary=glossary(
+            confidence=certificate.confidence, discount=model.mdp.discount,
+            horizon=certificate.horizon, costs=model.settings.costs,
+        ),
         sentence=certificate.sentence,
         comparison=certificate.gain_sentence,
-        numbers=_numbers(certificate),
-        warnings=tuple(map(as_options, certificate.warnings)),
-        notes=tuple(map(as_options, certificate.notes)),
-        assumptions=_assumptions(model, certificate),
-        figures=_figures(model, certificate, candidates),
-        policy=policy_lines(model.mdp, model.placed, certificate.policy, model.passive),
-        no_advice=int(np.count_nonzero(ours)),
         candidates=_grouped(certificate, candidates),
         percentile=_percentile_words(model),
         facts=_facts(certificate),
         log=_log_lines(model),
         config=config,
-    )
+    )  # fmt: skip
 
 
-def _subtitle(model: Model) -> str:
+def _rule(certificate: Certificate, words: str) -> str:
+    return f"Found, but not certified: {words}" if certificate.withheld else words
+
+
+def state_columns(model: Model) -> tuple[str, ...]:
+    """Return what the log calls the columns of a state."""
+    log = model.counts.log
+    return ("state",) if log is None else tuple(log.columns[0])
+
+
+def _title(model: Model) -> str:
     log = model.counts.log
     names = [Path(name).name for name in log.names] if log is not None else []
     source = f" in {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else ""
-    seen = number_of(int(model.counts.count.sum()), "transition")
-    return f"From {seen}{source}. Discount {model.mdp.discount:g} per step."
+    return f"A rule from {number_of(int(model.counts.count.sum()), 'decision')}{source}"
 
 
-def _numbers(certificate: Certificate) -> dict[str, str]:
-    lower, upper = bracket_text(certificate.lower_bound, certificate.upper_bound)
+def _warnings(certificate: Certificate) -> tuple[str, ...]:
+    """Return the warnings; what failed stands at the very top already."""
+    failed = certificate.failures
+    return tuple(as_options(text) for text in certificate.warnings if text not in failed)
+
+
+def _without_advice(model: Model) -> int:
+    ours = model.passive & ~model.placed.is_terminal
+    if model.placed.unseen is not None:
+        ours[model.placed.unseen] = False
+    return int(np.count_nonzero(ours))
+
+
+def _picture(model: Model, certificate: Certificate) -> tuple[Figure, Figure]:
+    """Return the head's numbers on one axis, for wide and for narrow screens."""
+    marks = promise_plots.marks_of(certificate)
+    alt = f"On one axis, {promise_plots.amount_words(certificate)}: "
+    alt += ", ".join(mark.words for mark in marks)
+    worth = f"{100 * model.mdp.discount:.4g}%"
+    word = "cost" if model.settings.costs else "reward"
+    counted = f"Totals count a {word} one step later at {worth} of its amount."
+    limit = "less" if model.settings.costs else "more"
+    caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
+    if not np.isfinite(certificate.gap):
+        caption = counted
+
+    def figure(name: str, width: float, height: float) -> Figure:
+        with drawing(name, alt, width, height) as drawn:
+            promise_plots.plot_promise(certificate, axes=drawn.axes)
+        return Figure(svg=drawn.svg, caption=caption)
+
+    return figure("head", 9.2, 2.3), figure("small", 4.1, 2.5)
+
+
+def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
+    """Return how to read the table."""
     reward = certificate.objective == "max"
-    numbers = {"promised, at least" if reward else "promised, at most": lower if reward else upper}
-    if np.isfinite(certificate.gap):
-        limit = f"{certificate.scope} can be promised {'more' if reward else 'less'} than"
-        numbers[limit] = upper if reward else lower
-    numbers["in the nominal model"] = near_text(certificate.nominal_return)
-    gain = None if certificate.gain is None else certificate.gain.lower_bound
-    if gain is not None and gain >= 0:
-        words = f"{'more' if reward else 'less'} than what was done in the log, at least"
-        numbers[words] = lower_text(gain, 4)
-    return numbers
+    word, unit = ("Gain", certificate.unit) if reward else ("Saves", certificate.unit)
+    measured = "" if unit is None else f", in {unit}"
+    totals = [change.total for change in found.values()]
+    known = [total for total in totals if total is not None]
+    told = (
+        "A filled action departs from what was mostly done so far; the bars show how often each "
+        "action was taken."
+    )
+    if len(known) < len(totals):
+        return f"{told} {word}: by the model, each time{measured}."
+    whole = amount_text(near_text(sum(known), 4), unit)
+    return f"{told} {word}: this state's part of the {whole} expected over past practice."
 
 
-def _assumptions(model: Model, certificate: Certificate) -> list[str]:
-    """Return what a reader must believe for the promise to mean something to them."""
-    if model.bayesian:
-        basis = f"The prior: {model.posterior.prior_words}, the same for every row."
-    else:
-        basis = "No prior: the promise holds whatever the true model on the stated successors."
-    given = [f"{text[:1].upper()}{text[1:]}." for text in certificate.assumptions]
-    return [
-        "What comes next depends on the present state and action alone, and goes on as in the log.",
-        basis,
-        *given,
-        f"The first state is drawn from: {_first_state(model)}.",
-        "The promise is about the average over many runs, discounted; one run may do worse.",
-    ]
+def _map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
+    if not policy_plots.is_grid(lines) or len(lines) > CELLS:
+        return None
+    sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
+    told = f"What to do, by {columns[0]} (down) and {columns[1]} (across)."
+    alt = f"{told} The table below says the same."
+    width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
+    with drawing("map", alt, width, height) as drawn:
+        policy_plots.plot_policy(lines, columns=columns, axes=drawn.axes)
+    return Figure(svg=drawn.svg, caption=told, width=7.5 * width)
+
+
+def _assumptions(model: Model, certificate: Certificate) -> list[Assumption]:
+    told = assumptions(
+        certificate.findings,
+        [check.finding for check in model.counts.checks],
+        first_state=_first_state(model),
+        prior=model.posterior.prior_words if model.bayesian else None,
+    )
+    return [Assumption(as_options(one.text), as_options(one.otherwise)) for one in told]
 
 
 def _first_state(model: Model) -> str:
@@ -114,6 +198,26 @@ def _first_state(model: Model) -> str:
     if initial in (None, "episodes", "uniform"):
         return initial_distribution(model.placed, initial).origin
     return f"the distribution in {Path(initial).name}"
+
+
+def _causes(certificate: Certificate) -> list[Cause]:
+    """Return where the doubt comes from, the largest cause first."""
+    doubt = certificate.doubt
+    if doubt is None:
+        return []
+    known = [(field.name, getattr(doubt, field.name)) for field in fields(doubt)]
+    told = [(name, cause) for name, cause in known if cause is not None]
+    safe = lower_text if certificate.objective == "max" else upper_text
+    return [
+        Cause(
+            words=CAUSES.get(name, name.replace("_", " ")),
+            share=f"{100 * cause.share:.0f}%",
+            width=round(100 * min(max(cause.share, 0.0), 1.0), 1),
+            without="Without this doubt the promise would be "
+            f"{amount_text(safe(cause.promise_without, 4), certificate.unit)}.",
+        )
+        for name, cause in sorted(told, key=lambda one: -one[1].share)
+    ]
 
 
 def _grouped(
@@ -132,93 +236,79 @@ def _log_lines(model: Model) -> list[str]:
     return [as_options(line) for line in describe(model.placed, costs=model.settings.costs)]
 
 
-def _figures(
-    model: Model, certificate: Certificate, candidates: Sequence[Candidate]
-) -> list[Figure]:
-    tried = model.placed.visits[~model.passive[model.mdp.row_state]]
-    rows = check_policy(model.mdp, certificate.policy).rows.astype(np.int64)
-    used = model.placed.visits[rows[~model.passive[model.mdp.row_state[rows]]]]
-    figures = []
-    if model.bayesian:
-        figures += _posterior_figures(model, certificate)
-        if len({(c.nominal_return, c.percentile) for c in candidates}) > FEW:
-            figures.append(_trade(model, candidates))
-    else:
-        figures.append(_bracket(model, certificate))
-    return [
-        *figures,
-        Figure(
-            svg=plots.visits(tried, used),
-            caption="How often the log shows each state-action pair. A promise is as good as the "
-            "data on the pairs that the policy uses.",
-        ),
-    ]
+def _figures(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
+    flow = _flow(model, certificate, lines)
+    figures = _posterior_figures(model, certificate) if model.bayesian else []
+    return figures if flow is None else [*figures, flow]
 
 
-def _marks(certificate: Certificate) -> list[tuple[str, float, str]]:
-    reward = certificate.objective == "max"
-    limit = certificate.upper_bound if reward else certificate.lower_bound
-    marks = [
-        ("promise", certificate.promise, plots.ORANGE),
-        ("nominal model", certificate.nominal_return, plots.GREEN),
-    ]
-    return [*marks, ("limit", limit, plots.GREY)] if np.isfinite(limit) else marks
-
-
-def _bracket(model: Model, certificate: Certificate) -> Figure:
-    unit = "discounted cost" if model.settings.costs else "discounted return"
+def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
+    """Return where the rule leads, for models that are small enough to draw."""
+    labels = model.mdp.state_labels or tuple(range(model.mdp.num_states))
+    few = lines[: 2 * policy_plots.FLOWS]
+    states = list(dict.fromkeys(labels.index(line.state) for line in few))
+    if not 2 <= len(states) <= policy_plots.FLOWS:
+        return None
+    colours = action_colours(policy_plots.actions_of(lines))
+    alt = "States in a row, with arrows as wide as the traffic between them under the rule."
+    with drawing("flow", alt, 4.7, 3.1) as drawn:
+        policy_plots.plot_flow(
+            model.mdp, certificate.policy, states, colours=colours, axes=drawn.axes
+        )
+        low, high = drawn.axes.get_ylim()
+        drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
     return Figure(
-        svg=plots.bracket(_marks(certificate), unit=unit),
-        caption="The promise is the policy's worst case over all models of the confidence set, the "
-        "limit the best that any policy could reach in one of them.",
-    )
-
-
-def _trade(model: Model, candidates: Sequence[Candidate]) -> Figure:
-    unit = "cost" if model.settings.costs else "return"
-    points = {(c.nominal_return, c.percentile, c.selected) for c in candidates}
-    safer, better = ("down", "left") if model.settings.costs else ("up", "right")
-    return Figure(
-        svg=plots.candidates(sorted(points), unit=unit),
-        caption=f"The policies considered. Further {safer} is safer, further {better} is better if "
-        "the model were exactly right.",
+        title="Where the rule leads",
+        svg=drawn.svg,
+        caption="How much of the time each state takes up under the rule (later steps count less), "
+        "by the model, coloured by action as in the table. Arrows above lead right, below left.",
     )
 
 
 def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     settings = model.settings
-    sign, unit = (-1.0, "discounted cost") if settings.costs else (1.0, "discounted return")
+    sign = -1.0 if settings.costs else 1.0
     rng = streams(settings.seed)[3]
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
     work = planning.policy_work(model.mdp, rewards, rows)
     draws = planning.affordable_draws(work, LEAST, DRAWN, WORK)
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
-    known = np.isfinite(certificate.gap)
-    ends = (certificate.lower_bound, certificate.upper_bound) if known else None
     curve = curve_of(returns, eta=settings.eta)
-    side = "above" if settings.costs else "below"
-    note = f" ({curve.note[0].upper()}{curve.note[1:]})" if curve.note else ""
-    return [
-        Figure(
-            svg=plots.distribution(
-                sign * returns.lower, _marks(certificate), unit=unit, bracket=ends
-            ),
-            caption=f"The policy's expected {unit} in {draws:,} models drawn from the posterior. "
-            f"The promise leaves at most {100 * settings.delta:g}% of the posterior {side} it; "
-            f"{certificate.scope} can be promised what lies beyond the limit.",
-        ),
-        Figure(
-            svg=plots.curve(
-                curve.confidence,
-                sign * (curve.bound - certificate.taken_off),
-                settings.delta,
-                unit=unit,
-            ),
-            caption="What could be promised about this policy at other confidences, with the same "
-            f"taken off for luck and first state; all points hold together.{note}",
-        ),
-    ]
+    shown = GuaranteeCurve(
+        confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
+        eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
+    )  # fmt: skip
+    return [_scatter(sign * returns.lower, certificate), _curve(shown, certificate)]
+
+
+def _scatter(values: Any, certificate: Certificate) -> Figure:
+    side = "below" if certificate.objective == "max" else "above"
+    low, high = np.quantile(values, [0.05, 0.95])
+    ends = f"{with_commas(near_text(low, 4))} and {with_commas(near_text(high, 4))}"
+    most = f"{100 * certificate.delta:g}%"
+    with drawing("returns", f"Totals scatter; nine in ten lie between {ends}.") as drawn:
+        promise_plots.plot_returns(values, certificate, axes=drawn.axes)
+    return Figure(
+        title="How well the total is known",
+        svg=drawn.svg,
+        caption=f"The rule's total in {len(values):,} processes that fit the log equally well. "
+        f"At most {most} of them lie {side} the promise.",
+    )
+
+
+def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
+    known = ~np.isnan(curve.bound)
+    points = zip(curve.confidence[known], curve.bound[known], strict=True)
+    told = [f"{100 * level:.4g}%: {with_commas(near_text(bound, 4))}" for level, bound in points]
+    with drawing("curve", f"What can be promised: {', '.join(told)}.") as drawn:
+        promise_plots.plot_guarantee_curve(curve, certificate.delta, axes=drawn.axes)
+    note = f" {curve.note[0].upper()}{curve.note[1:]}" if curve.note else ""
+    return Figure(
+        title="What could be promised at other levels",
+        svg=drawn.svg,
+        caption=f"The surer a promise must be, the less it says. All points hold together.{note}",
+    )
 
 
 def _percentile_words(model: Model) -> str:
