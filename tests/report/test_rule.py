@@ -59,7 +59,7 @@ def test_a_randomised_rule_is_a_table():
 @pytest.mark.parametrize("seed", range(3))
 def test_gains_of_states_add_up_to_the_difference_of_returns(seed):
     rng = np.random.default_rng(seed)
-    domain = garnet(8, 3, 4, rng=rng)
+    domain = garnet(8, 3, 4, discount=0.9, rng=rng)
     counts, mdp = domain.simulate(20, rng), domain.mdp
     policy = rng.integers(0, 3, size=8)
     mixed = rng.dirichlet(np.ones(3), size=8)
