@@ -43,6 +43,7 @@ HALL = {
     "_finding_codes",
     "_finding_texts",
     "_findings",
+    "_fingerprint",
     "_hooks",
     "_log_texts",
     "_order_statistics",

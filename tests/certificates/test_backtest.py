@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import surefoot as sf
 from surefoot.certificates import backtest
-from surefoot.certificates.backtest import advantage, new_successors, newly_seen
+from surefoot.certificates.backtest import (
+    advantage,
+    held_out_rewards,
+    new_successors,
+    newly_seen,
+)
 from surefoot.certificates.evidence import Advantage, Backtest, NewSuccessors
 from surefoot.data.counts import Counts
 
@@ -98,3 +104,46 @@ def test_shapes_and_numbers_are_checked() -> None:
         new_successors([1], [2], rng, draws=[[0.1], [0.2]])
     with pytest.raises(ValueError, match="once"):
         new_successors([1], [1], rng)
+
+
+def noisy_halves(model: str, seed: int, less: float = 0.0) -> tuple[sf.Counts, sf.Counts]:
+    """Return two halves of a log with rewards that scatter; the second brings less."""
+    rng = np.random.default_rng(seed)
+    state = rng.integers(3, size=600)
+    log = {
+        "state": state, "action": np.zeros(600, dtype=int), "next_state": (state + 1) % 3,
+        "reward": rng.normal(size=600) - np.where(np.arange(600) < 300, 0.0, less),
+    }  # fmt: skip
+    bounds = (-10.0, 10.0) if model == "bounded" else None
+    first, second = (
+        sf.read_transitions(
+            {name: values[part] for name, values in log.items()},
+            rewards=model,  # type: ignore[arg-type]
+            reward_range=bounds,
+        )
+        for part in (slice(0, 300), slice(300, 600))
+    )
+    return first, second
+
+
+@pytest.mark.parametrize("model", ["bounded", "normal"])
+def test_held_out_rewards_have_their_level_and_their_power(model: str) -> None:
+    rng = np.random.default_rng(0)
+    level = [held_out_rewards(*noisy_halves(model, seed), rng) for seed in range(30)]
+    assert sum(found.p_value < 0.05 for found in level if found) <= 5
+    power = [held_out_rewards(*noisy_halves(model, seed, less=1.0), rng) for seed in range(5)]
+    assert all(found is not None and found.p_value < 0.01 for found in power)
+    assert power[0] is not None
+    assert power[0].statistic < -0.5
+
+
+def test_a_mass_that_is_a_little_small_is_tolerated() -> None:
+    draws = np.full((100, 500), 0.05)
+    seen = np.full(500, 0)
+    seen[: int(500 * 100 * 0.055) // 10] = 10  # 5.5% where 5% were expected
+    rng = np.random.default_rng(0)
+    strict = new_successors(np.full(500, 100), seen, rng, draws=draws)
+    assert strict.p_value < 0.001
+    kind = new_successors(np.full(500, 100), seen, rng, draws=draws, tolerated=0.2)
+    assert kind.p_value > 0.5
+    assert kind.expected == strict.expected

@@ -96,6 +96,7 @@ def test_worse_steps_than_expected_are_noticed_and_luck_is_allowed_for():
     found = worse(NO_LUCK)
     assert found.failed
     assert found.advantage.statistic < 0
-    lucky = worse(Curse(mean=abs(found.advantage.statistic), spread=0.0))
-    assert lucky.advantage.p_value == pytest.approx(0.5)
+    # The curse is that of the whole log; a half has more luck, by the root of two.
+    lucky = worse(Curse(mean=abs(found.advantage.statistic) * 0.5**0.5, spread=0.0))
+    assert lucky.advantage.p_value == pytest.approx(0.5, abs=0.03)  # by a thousand draws
     assert not lucky.failed

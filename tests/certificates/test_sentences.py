@@ -36,7 +36,9 @@ BESIDE = {
         new_successors=NewSuccessors(seen=3, expected=2.5, tried=100, p_value=0.5),
         advantage=Advantage(statistic=-2.0, error=0.5, uncovered=0.125, p_value=0.0001),
     ),
-    "doubt": Doubt(rewards=Cause(share=0.25, promise_without=3.0)),
+    "doubt": Doubt(
+        as_seen=7.0, draws=500, rewards=Cause(amount=0.25, error=0.01, promise_without=3.0)
+    ),
     "horizon": 12,
     "unit": "EUR",
 }

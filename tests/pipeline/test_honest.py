@@ -7,7 +7,7 @@ import pandas as pd
 
 from surefoot import Settings, load_run, run, verify_run
 from surefoot.pipeline.model import build_model, read_log
-from surefoot.pipeline.promising import certify_policy
+from surefoot.pipeline.promising import certify_policy, difference
 
 
 def two_step_log(*, memory, episodes=200, steps=12):
@@ -34,12 +34,19 @@ def honest_run(tmp_path, log):
 
 
 def test_an_honest_run_is_certified_by_the_other_part(tmp_path):
-    made = honest_run(tmp_path, two_step_log(memory=False))
+    made = honest_run(tmp_path, two_step_log(memory=False, episodes=100, steps=60))
     split = made.certificate.split
     assert split is not None
     assert split.by == "episodes"
-    assert split.choosing + split.certifying == 200
+    assert split.choosing + split.certifying == 100
     assert made.certificate.curse is None
+    assert made.certificate.backtest is not None
+    assert made.certificate.gain is not None
+    assert made.certificate.gain.lower_bound is not None
+    told = [
+        found.values for found in made.certificate.findings if found.code == "whole_would_promise"
+    ]
+    assert told[0]["promise"] > made.certificate.promise - 2.0
     assert not made.certificate.withheld
     assert verify_run(tmp_path / "run", np.random.default_rng(1)).stands
     assert load_run(tmp_path / "run").certificate.promise == made.certificate.promise
@@ -49,6 +56,10 @@ def test_checks_of_the_whole_log_take_an_honest_promise_back(tmp_path):
     made = honest_run(tmp_path, two_step_log(memory=True))
     assert made.certificate.has("not_markov")
     assert made.certificate.has("memory_seen")
+    # The state before last decides: adding the previous state cures it.
+    assert made.certificate.has("previous_state_helps")
+    assert [one.share for one in made.certificate.tilted][:2] == [0.0, 0.1]
+    assert "by the episodes" in made.certificate.summary()
     assert made.certificate.sentence.startswith("NOT CERTIFIED")
 
 
@@ -64,3 +75,9 @@ def test_other_promises_about_such_a_log_are_taken_back_too(tmp_path):
         policy = np.zeros(model.mdp.num_states, dtype=int)
         brought = certify_policy(model, policy)
         assert brought.sentence.startswith("NOT CERTIFIED")
+        other = policy.copy()
+        other[0] = 1
+        compared = difference(model, policy, other)
+        assert compared.withheld
+        assert compared.sentence.startswith("NOT CERTIFIED")
+        assert compared.to_mapping()["withheld"]

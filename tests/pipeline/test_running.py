@@ -47,7 +47,7 @@ def reseal(folder):
     certificate = folder / "certificate.json"
     content = json.loads(certificate.read_text())
     content.pop("digest")
-    content["digest"] = writing._digest(content)
+    content["digest"] = writing.digest_of(content)
     certificate.write_text(json.dumps(content))
     names = [name for name in FILES if name != "manifest.json"]
     read_manifest(folder).with_files(folder, names).write(folder)

@@ -97,6 +97,7 @@ def test_hidden_types_take_the_promise_back(tmp_path):
     assert made.sentence.startswith("NOT CERTIFIED. The early part of an episode predicts")
     assert "If that were not so: with 95% confidence" in made.sentence
     assert made.gain_sentence == ""
+    assert made.has("previous_state_not_enough")
 
 
 NEW = NewSuccessors(seen=9, expected=2.0, tried=100, p_value=0.006)

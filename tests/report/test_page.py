@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 
 from surefoot import Candidate, Finding
-from surefoot.certificates.evidence import Cause, Doubt
-from surefoot.pipeline.reporting import _causes
+from surefoot._display import Grid
+from surefoot._rounding import near_text
 from surefoot.report.assumptions import Assumption
-from surefoot.report.page import Figure, Page
+from surefoot.report.page import Cause, Figure, Page
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change
 from surefoot.report.tables import PolicyLine
@@ -41,7 +41,9 @@ def page(**changes):
         "gain_word": "gain",
         "map": FIGURE,
         "assumptions": (Assumption(EVIL, EVIL),),
-        "causes": (),
+        "doubt": EVIL,
+        "causes": (Cause(words=EVIL, amount=EVIL, width=50.0, without=EVIL),),
+        "tables": [(EVIL, Grid(head=("doubt", "amount"), rows=[(EVIL, "1.5")], total=1))],
         "figures": (FIGURE,),
         "glossary": ((EVIL, EVIL),),
         "sentence": EVIL,
@@ -184,16 +186,15 @@ def test_two_state_columns_are_columns_and_a_map(pages):
     assert pages["demo"].map is None
 
 
-def doubtful(made):
-    cause = Cause(share=0.7, promise_without=185.5)
-    return replace(made.certificate, doubt=Doubt(transitions=cause))
-
-
 def test_causes_of_doubt_are_shown_where_they_are_known(pages, demo):
-    html = replace(pages["demo"], causes=_causes(doubtful(demo))).to_html()
+    html = pages["demo"].to_html()
+    doubt = demo.certificate.doubt
     assert "Where the doubt comes from" in html
-    assert "How likely each next state is" in html
-    assert "Where the doubt comes from" not in pages["demo"].to_html()
+    assert "How often the successors seen really follow" in html
+    assert near_text(doubt.as_seen) in html
+    assert near_text(doubt.transitions.promise_without, 4) in html
+    unknown = replace(pages["demo"], doubt="", causes=()).to_html()
+    assert "Where the doubt comes from" not in unknown
 
 
 def test_candidates_that_came_to_the_same_are_one_line():

@@ -1,9 +1,10 @@
 """What the held-out part of a log says about a model and a policy made without it.
 
-The promise of a policy cannot be observed in a log of other behaviour. Two things can: how often
+The promise of a policy cannot be observed in a log of other behaviour. Three things can: how often
 the held-out part B shows what part A never saw, against the mass that A's posterior left for it;
-and whether the steps of the policy that B happens to contain bring what A expected of them. Passing
-proves little. Failing means that the model of A is wrong in a way that matters.
+whether steps bring less than A's law of mean rewards has it; and whether the steps of the policy
+that B happens to contain bring what A expected of them. Passing proves little. Failing means that
+the model of A is wrong in a way that matters.
 """
 
 from collections.abc import Iterable
@@ -12,8 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from surefoot.certificates.evidence import Advantage, NewSuccessors
+from surefoot.certificates.evidence import Advantage, HeldOutRewards, NewSuccessors
 from surefoot.data.counts import Counts
+from surefoot.data.reward_uncertainty import (
+    bounded_law,
+    mean_rewards,
+    pooled_variance,
+    uncertain_rewards,
+)
+from surefoot.posterior.mean_rewards import MeanRewards
+from surefoot.posterior.protocol import stream_key
 
 SIMULATIONS = 2000
 """Simulated numbers of new successors: enough for a p-value of half the level."""
@@ -31,6 +40,7 @@ def new_successors(
     *,
     beta: ArrayLike | None = None,
     draws: ArrayLike | None = None,
+    tolerated: float = 0.0,
 ) -> NewSuccessors:
     """Compare new successors in B with their predictive law under A's posterior.
 
@@ -45,6 +55,9 @@ def new_successors(
         ``(2, R)``: their mass is Beta(``beta[0]``, ``beta[1]``), rows independent.
     draws
         ``(D, R)``: or draws of it from A's posterior, for rows that depend on each other.
+    tolerated
+        The p-value is that of a mass larger by this share: in long logs any law of unseen mass is
+        wrong by a little, which a promise can bear. Only with ``draws``.
 
     Notes
     -----
@@ -69,7 +82,8 @@ def new_successors(
     total = int(observed.sum())
     if beta is None:
         expected = float(number @ mass.mean(axis=0))
-        masses = (mass[i % len(mass)] for i in _blocks(len(number)))
+        larger = mass * (1.0 + tolerated)
+        masses = (larger[i % len(mass)] for i in _blocks(len(number)))
         p_value = _simulated(total, number, masses, rng)
     else:
         expected, p_value = _beta_binomial(total, number, mass, rng)
@@ -112,6 +126,64 @@ def _simulated(
         [rng.binomial(number, np.clip(mass, 0.0, 1.0)).sum(axis=1) for mass in masses]
     )
     return float((1 + np.count_nonzero(sums >= total)) / (1 + len(sums)))
+
+
+def held_out_rewards(
+    known: Counts, held_out: Counts, rng: np.random.Generator
+) -> HeldOutRewards | None:
+    """Compare what steps brought in B with the law of their mean rewards by A; None without any.
+
+    A draw of A's mean rewards, and around them B's rewards as the law has them: the lowest of the
+    range or ``width`` above it (``"bounded"``), or normal ones. The sum over all steps counts.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0, 1] * 50, "action": [0] * 100, "next_state": [1, 0] * 50}
+    >>> rng = np.random.default_rng(0)
+    >>> high, low = (
+    ...     read_transitions(log | {"reward": rng.random(100) - less}, reward_range=(-1.0, 1.0))
+    ...     for less in (0.0, 0.4)
+    ... )
+    >>> held_out_rewards(high, low, rng).p_value < 0.01 < held_out_rewards(high, high, rng).p_value
+    True
+    """
+    uncertain = uncertain_rewards(known)
+    at, entry = _same_entries(known, held_out)
+    kept = uncertain[entry] & (held_out.count[at] > 0)
+    at, entry = at[kept], entry[kept]
+    if len(entry) == 0:
+        return None
+    number = held_out.count[at].astype(np.int64)
+    total = float(number @ mean_rewards(held_out)[at])
+    drawn = MeanRewards(known).draws(stream_key(rng), 0, SIMULATIONS, entry)
+    if known.reward_model == "normal":
+        deviation = np.sqrt(pooled_variance(known)[0][known.entry_action[entry]] * number)
+        sums = drawn @ number + rng.normal(size=drawn.shape) @ deviation
+    else:
+        law = bounded_law(known)
+        width = law.width[entry]
+        share = np.divide(drawn - law.lowest, width, out=np.zeros_like(drawn), where=width > 0)
+        good = rng.binomial(number, np.clip(share, 0.0, 1.0))
+        sums = law.lowest * number.sum() + good @ width
+    steps = int(number.sum())
+    return HeldOutRewards(
+        statistic=(total - float(sums.mean())) / steps,
+        error=float(sums.std()) / steps,
+        tried=steps,
+        p_value=float((1 + np.count_nonzero(sums <= total)) / (1 + len(sums))),
+    )
+
+
+def _same_entries(known: Counts, held_out: Counts) -> tuple[Ints, Ints]:
+    """Return the entries of B that A has too, and those of A that they are."""
+    keys, wanted = (
+        _row_keys(counts)[counts.entry_row] * known.num_states + counts.successor
+        for counts in (known, held_out)
+    )
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    at = np.flatnonzero(keys[place] == wanted)
+    return at, place[at]
 
 
 def newly_seen(known: Counts, held_out: Counts) -> tuple[Ints, Ints, Ints]:

@@ -9,12 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
-from surefoot._display import Shown
+from surefoot._display import Grid, Shown
 from surefoot._findings import Finding, stated, texts_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import sentences
-from surefoot.certificates.evidence import Backtest, Behaviour, Curse, Doubt, Gain, Split, minus
+from surefoot.certificates.evidence import (
+    Backtest,
+    Behaviour,
+    Curse,
+    Doubt,
+    Gain,
+    Split,
+    Tilted,
+    minus,
+)
 from surefoot.certificates.json_fields import from_plain, to_plain
+from surefoot.certificates.tables import tilted_grid
 
 FORMAT = 2
 """Version of the JSON layout; format 1, of version 0.1, is still read."""
@@ -76,6 +86,9 @@ class Certificate(Shown):
         How the policy fared on a held-out part of the log.
     doubt
         Where the doubt comes from, by cause.
+    tilted
+        Where the state seems to lack something: policies between what was done and this one, by the
+        episodes of the log and by its model.
     horizon
         The most steps that are counted; None for a discounted future without end.
     unit
@@ -122,6 +135,7 @@ class Certificate(Shown):
     gain: Gain | None = None
     backtest: Backtest | None = None
     doubt: Doubt | None = None
+    tilted: tuple[Tilted, ...] = ()
     horizon: int | None = None
     unit: str | None = None
     stream: str | None = None
@@ -224,6 +238,7 @@ class Certificate(Shown):
             behaviour=None if self.behaviour is None else self.behaviour.mirrored(),
             gain=None if self.gain is None else self.gain.mirrored(),
             doubt=None if self.doubt is None else self.doubt.mirrored(),
+            tilted=tuple(one.mirrored() for one in self.tilted),
         )
 
     _pictured = True
@@ -257,6 +272,9 @@ class Certificate(Shown):
         if self.marginal_bound is not None:
             facts.append(("promise, marginal form", safe(self.marginal_bound)))
         return [*facts, ("numerical error, subtracted", f"{self.numerical_error:.1e}")]
+
+    def _grid(self) -> Grid | None:
+        return tilted_grid(self.tilted)
 
     def __repr__(self) -> str:
         low, high = bracket_text(self.lower_bound, self.upper_bound)
@@ -324,4 +342,4 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
         for name, level in levels.items()
         for text in map(str, content.get(name, ()))
     ]
-    return unknown | content | {"findings": [to_plain(one) for one in found]}
+    return unknown | {"tilted": []} | content | {"findings": [to_plain(one) for one in found]}

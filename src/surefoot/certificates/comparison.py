@@ -43,7 +43,7 @@ class Comparison(Shown):
     delta, eta, draws, seed, basis, objective, unit
         As in a certificate.
     findings
-        What the bound assumes.
+        What the bound assumes, and the checks of the log that failed.
     a, b
         What the two are called.
     same
@@ -88,7 +88,22 @@ class Comparison(Shown):
             self.difference_lower_bound, a=self.a, b=self.b, objective=self.objective,
             unit=self.unit, mean=self.mean_difference, chance=self.probability_a_better,
         )  # fmt: skip
-        return sentences.surely(self.delta, self.basis, self.findings, claim)
+        said = sentences.surely(self.delta, self.basis, self.findings, claim)
+        return sentences.not_certified(self.failures, said) if self.withheld else said
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The checks of the log that failed, in sentences."""
+        return texts_of(self.findings, "failed")
+
+    @property
+    def withheld(self) -> bool:
+        """Whether a check failed, so that the difference is not stated as a promise."""
+        return bool(self.failures)
+
+    def adding(self, *findings: Finding) -> "Comparison":
+        """Return the same comparison with more findings."""
+        return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
     def mirrored(self) -> "Comparison":
         """Return the same about costs, or about rewards: better stays better."""
@@ -104,6 +119,7 @@ class Comparison(Shown):
             "mean": self.mean_difference,
             "probability_better": self.probability_a_better,
             "assumptions": list(self.assumptions),
+            "withheld": self.withheld,
             "sentence": self.sentence,
         }
 

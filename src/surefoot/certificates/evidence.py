@@ -5,6 +5,7 @@ costs. A gain and a backtest's advantage count what is better: they are the same
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from surefoot.certificates.json_fields import NOT_KEPT
 
 BACKTEST_LEVEL = 0.01
-"""A backtest fails below this, shared by its two tests."""
+"""A backtest fails below this, shared by its tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,8 +205,30 @@ class Advantage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOutRewards:
+    """What held-out steps brought, against the law of mean rewards that the other part gives.
+
+    Attributes
+    ----------
+    statistic
+        How much more than expected a step brought on average; negative where less.
+    error
+        The standard deviation of its predictive law.
+    tried
+        Held-out steps whose mean reward is uncertain.
+    p_value
+        One-sided: the probability of so little or less.
+    """
+
+    statistic: float
+    error: float
+    tried: int
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Backtest:
-    """The policy chosen without a part of the log, looked at on that part: two tests.
+    """The policy chosen without a part of the log, looked at on that part: three tests.
 
     A failed one speaks against the promise; a passed one is no proof.
 
@@ -218,48 +241,151 @@ class Backtest:
 
     new_successors: NewSuccessors | None
     advantage: Advantage | None
+    rewards: HeldOutRewards | None = None
     level: float = BACKTEST_LEVEL
 
     @property
+    def p_values(self) -> tuple[float, ...]:
+        """Those of the tests that ran."""
+        tests = (self.new_successors, self.advantage, self.rewards)
+        found = (None if test is None else test.p_value for test in tests)
+        return tuple(p for p in found if p is not None)
+
+    @property
     def p_value(self) -> float | None:
-        """The smaller p-value times the number of tests (Bonferroni); None where neither ran."""
-        ran = [test.p_value for test in (self.new_successors, self.advantage) if test is not None]
-        values = [p for p in ran if p is not None]
-        return min(1.0, len(values) * min(values)) if values else None
+        """The smallest p-value times the number of tests (Bonferroni); None where none ran."""
+        return min(1.0, len(self.p_values) * min(self.p_values)) if self.p_values else None
 
     @property
     def failed(self) -> bool:
         """Whether the held-out part contradicts the model."""
         return self.p_value is not None and self.p_value < self.level
 
+    def fails(self, test: NewSuccessors | Advantage | HeldOutRewards | None) -> bool:
+        """Tell whether one test failed, at its part of the level."""
+        p_value = None if test is None else test.p_value
+        return p_value is not None and p_value < self.level / len(self.p_values)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One cause of doubt: its share of it, and what could be promised without it."""
+    """One cause of doubt.
 
-    share: float
+    Attributes
+    ----------
+    amount
+        What it takes off; the amounts of all causes add up.
+    error
+        The standard error of the amount.
+    promise_without
+        What could be promised without this cause alone, all others as they are.
+    """
+
+    amount: float
+    error: float
     promise_without: float
+
+
+CAUSES = ("transitions", "unseen", "rewards", "first_state", "choosing", "monte_carlo")
+"""All causes of doubt, in the order of tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """Where the distance between the promise and the posterior mean comes from, by cause."""
+    """What lies between the averages of the log and the promise, by cause.
 
+    Attributes
+    ----------
+    as_seen
+        What the policy earns by the averages of the log: every row and reward exactly as it was on
+        average, and nothing else possible. That is no promise, and no unbiased guess either.
+    draws
+        The posterior draws behind the split.
+    transitions
+        How often the successors that were seen really follow.
+    unseen
+        What was never observed: how much of it there is, and where it leads.
+    rewards
+        The mean rewards.
+    first_state
+        The law of the first state.
+    choosing
+        The luck of choosing on the data that certify.
+    monte_carlo
+        That draws are finite: those of the promise, and those of this split.
+
+    Examples
+    --------
+    >>> cause = Cause(amount=2.0, error=0.1, promise_without=9.5)
+    >>> doubt = Doubt(as_seen=10.0, draws=500, transitions=cause)
+    >>> doubt.total, doubt.mirrored().as_seen, doubt.mirrored().transitions.promise_without
+    (2.0, -10.0, -9.5)
+    """
+
+    as_seen: float
+    draws: int
     transitions: Cause | None = None
     unseen: Cause | None = None
     rewards: Cause | None = None
+    first_state: Cause | None = None
+    choosing: Cause | None = None
+    monte_carlo: Cause | None = None
+
+    @property
+    def causes(self) -> dict[str, Cause]:
+        """Those that there are, by name."""
+        found = ((name, getattr(self, name)) for name in CAUSES)
+        return {name: cause for name, cause in found if cause is not None}
+
+    @property
+    def total(self) -> float:
+        """All amounts together."""
+        return sum(cause.amount for cause in self.causes.values())
 
     def mirrored(self) -> "Doubt":
+        """Return the same about costs, or about rewards: amounts stay."""
+        turned: dict[str, Any] = {
+            name: replace(cause, promise_without=0.0 - cause.promise_without)
+            for name, cause in self.causes.items()
+        }
+        return replace(self, as_seen=0.0 - self.as_seen, **turned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tilted:
+    """A policy between what was done and what was chosen: by the episodes, and by the model.
+
+    Attributes
+    ----------
+    share
+        How often the chosen policy decides; else behaviour does.
+    log, error
+        What it earns by the log's episodes, reweighted, and the standard error.
+    model
+        What it earns by the averages of the log.
+    episodes
+        How many episodes the reweighted ones are worth.
+
+    Examples
+    --------
+    >>> Tilted(share=0.25, log=1.0, error=0.1, model=1.5, episodes=80.0).surprise
+    -5.0
+    """
+
+    share: float
+    log: float
+    error: float
+    model: float
+    episodes: float
+
+    @property
+    def surprise(self) -> float:
+        """By how many standard errors the episodes lie above the model."""
+        return (self.log - self.model) / self.error if self.error > 0 else 0.0
+
+    def mirrored(self) -> "Tilted":
         """Return the same about costs, or about rewards."""
-        return Doubt(
-            transitions=_turned(self.transitions),
-            unseen=_turned(self.unseen),
-            rewards=_turned(self.rewards),
-        )
-
-
-def _turned(cause: Cause | None) -> Cause | None:
-    return None if cause is None else replace(cause, promise_without=0.0 - cause.promise_without)
+        return replace(self, log=0.0 - self.log, model=0.0 - self.model)
 
 
 def minus(value: float | None) -> float | None:

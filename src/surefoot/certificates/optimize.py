@@ -14,7 +14,7 @@ from surefoot._rounding import column_texts, near_text
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
-from surefoot.certificates.local_search import local_search
+from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import (
     Ints,
     Models,
@@ -340,7 +340,8 @@ def _search(
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
     pool: list[tuple[str, Ints, float]] = []
-    known: dict[bytes, float] = {}
+    seen = Seen()
+    known = seen.reached
 
     def consider(name: str, choice: Ints) -> None:
         policy = choice.tobytes()
@@ -357,7 +358,7 @@ def _search(
     for name, choice in _starts(pool)[: STARTS if batch.small else LARGE_STARTS]:
         if clock():
             break
-        better, _ = local_search(batch, choice, delta, clock)
+        better, _ = local_search(batch, choice, delta, clock, seen)
         consider(f"local search from {name}", better)
     best = max(range(len(pool)), key=lambda k: pool[k][2])
     return tuple(

@@ -11,7 +11,7 @@ from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -90,8 +90,7 @@ def verify(
         return Verification(stands=False, message=message, below=0, draws=0, p_value=0.0)
     source = np.random.default_rng() if rng is None else rng
     n = certificate.draws if draws is None else draws
-    if posterior.num_draws is not None:
-        n = min(n, posterior.num_draws)
+    n = at_most(posterior, n)
     n = planning.check_draws(posterior, n, certificate.delta, certificate.eta)
     rows = check_policy(mdp, certificate.policy)
     rewards = rewards_of(mdp, posterior, objective=certificate.objective)

@@ -197,10 +197,13 @@ def _model(
 ) -> "Model":
     """Build the model of a log, or of a run folder with its settings."""
     from surefoot.pipeline.folder import is_run
+    from surefoot.pipeline.manifest import check_brought
     from surefoot.pipeline.model import build_model, read_log
     from surefoot.pipeline.running import earlier_counts
 
     if log and len(log) == 1 and is_run(log[0]):
+        how = "use surefoot.load_run(..., posterior=...) and surefoot.certify from Python"
+        check_brought(Path(log[0]), brought=False, how=how)
         settings = settings_from(None, config, given, log[0])
         return build_model(settings, earlier_counts(log[0]))
     settings = settings_from(log, config, given)

@@ -118,10 +118,15 @@ def demo(
 
 def show_run(output: Output, made: "Run") -> None:
     """Print the promise, the comparison, the warnings and where the files are."""
+    from surefoot.certificates.tables import tilted_grid
+
     remarks = [as_options(remark(finding)) for finding in made._remarks()]
     lines = ["", *(f"{text[0].upper()}{text[1:]}" for text in remarks)]
     if remarks:
         lines.append("")
+    tilted = tilted_grid(made.certificate.tilted)
+    if tilted is not None:
+        lines += [tilted.text(), ""]
     lines.append(made.certificate.sentence)
     if made.comparison:
         lines += ["", made.comparison]

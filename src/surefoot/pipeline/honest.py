@@ -19,6 +19,7 @@ from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.settings import Settings
 
 CHOOSING = np.arange(NUM_BUCKETS // 2)
@@ -43,7 +44,9 @@ def load_parts(path: Path) -> BucketCounts:
         raise ValueError(f"{path}: these are not the parts of a log ({problem}).") from None
 
 
-def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) -> Model:
+def certifying_model(
+    settings: Settings, counts: Counts, buckets: BucketCounts, own: Own | None = None
+) -> Model:
     """Return the model of the part that certifies."""
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     if not (sizes[CHOOSING].any() and sizes[CERTIFYING].any()):
@@ -51,7 +54,7 @@ def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) 
             "honest=True divides the log, and one of the parts would be empty. Use a log of more "
             "episodes, or leave it out."
         )
-    return build_model(settings, part(counts, buckets, CERTIFYING))
+    return build_model(settings, part(counts, buckets, CERTIFYING), own=own)
 
 
 def find_honestly(
@@ -65,14 +68,14 @@ def find_honestly(
     tried action is played.
     """
     settings = model.settings
-    chooser = build_model(settings, part(counts, buckets, CHOOSING))
+    chooser = build_model(settings, part(counts, buckets, CHOOSING), own=model.own)
     both = _shared(chooser, model)
     found = optimize(
-        chooser.posterior, chooser.mdp, delta=settings.delta, rng=streams[0],
+        chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
-        progress=progress,
+        progress=progress, holdout=chooser.posterior,
     )  # fmt: skip
-    policy = _played(found.certificate.policy, chooser, model)
+    policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams[2],
@@ -105,7 +108,7 @@ def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
     return both
 
 
-def _played(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
+def played_by(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
     """Return the policy in the states of the certifying part."""
     mdp = certifier.mdp
     usual = np.argmax(np.where(mdp.available, certifier.behaviour, -1.0), axis=1)

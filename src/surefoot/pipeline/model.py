@@ -20,9 +20,10 @@ from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
+from surefoot.pipeline.posteriors import Fitted, Own, check_own, fit
 from surefoot.pipeline.settings import Settings, read_twice
-from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.mean_model import mean_model
+from surefoot.posterior.protocol import Posterior
 
 Floats = NDArray[np.float64]
 
@@ -98,12 +99,18 @@ class Model:
         The counts on all successors that are taken to be possible.
     mdp
         The model: posterior means, or observed frequencies.
+    fitted
+        What prior and data say; None without a prior.
+    own
+        The posterior, or what makes one from counts, where the user brought it.
     """
 
     settings: Settings
     counts: Counts
     placed: Counts
     mdp: MDP
+    fitted: Fitted | None
+    own: Own | None = None
 
     def shown(self, made: Mirrored) -> Mirrored:
         """Return what was made from this model in the units of the log, and the other way round."""
@@ -114,12 +121,30 @@ class Model:
         """Whether promises rest on a prior."""
         return self.settings.basis == "bayesian"
 
-    @cached_property
-    def posterior(self) -> DirichletPosterior | LearnedPosterior:
-        """What prior and data say."""
-        if self.settings.prior is None:
-            return LearnedPosterior(self.placed)
-        return DirichletPosterior(self.placed, prior=self.settings.prior)
+    @property
+    def posterior(self) -> Posterior:
+        """What promises rest on, where they rest on a prior."""
+        return self._fitted.certifying
+
+    @property
+    def choosing(self) -> Posterior:
+        """What policies are chosen on: the posterior, or a part of its draws."""
+        return self._fitted.choosing
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What must be said of a posterior of the user's, besides what its promises assume.
+
+        One that has no counts does not know what was found in the log.
+        """
+        log = () if self.posterior.counts is not None else self.placed.findings
+        return (*self._fitted.findings, *log)
+
+    @property
+    def _fitted(self) -> Fitted:
+        if self.fitted is None:
+            raise ValueError("basis='frequentist' has no posterior.")
+        return self.fitted
 
     @cached_property
     def behaviour(self) -> Floats:
@@ -147,7 +172,7 @@ class Model:
         return read_allowed(self.settings.allowed, self.mdp, self.passive)
 
 
-def place(settings: Settings, counts: Counts) -> Counts:
+def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:
     """Return the counts on all successors taken to be possible; costs become negative rewards.
 
     This is the only place where costs change their sign on the way in; `Model.shown` is the way
@@ -156,7 +181,7 @@ def place(settings: Settings, counts: Counts) -> Counts:
     signed = negated(counts) if settings.costs and counts.has_rewards else counts
     support = settings.support
     learned = settings.prior is None and settings.basis == "bayesian"
-    if support is None and learned and not counts.declared:
+    if support is None and learned and own is None and not counts.declared:
         support = LEARNED
     elif settings.basis == "frequentist" and support in ("observed", "action"):
         raise ValueError(
@@ -172,32 +197,37 @@ def place(settings: Settings, counts: Counts) -> Counts:
     return signed.on_support(support, settings.unvisited, settings.min_visits)
 
 
-def build_model(settings: Settings, counts: Counts, first: Floats | None = None) -> Model:
-    """Choose the successors, and make the model of them.
+def build_model(
+    settings: Settings, counts: Counts, first: Floats | None = None, own: Own | None = None
+) -> Model:
+    """Choose the successors, learn the posterior once, and make the model of its mean.
 
-    ``first`` is the distribution of the first state where no file or rule gives it.
+    ``first`` is the distribution of the first state where no file or rule gives it; ``own`` the
+    user's posterior, or what makes one from the placed counts.
     """
     if not counts.has_rewards:
         raise ValueError(
             "the log has no rewards. Name their column with --reward, or give a file of rewards "
             "with --reward-table."
         )
-    placed = place(settings, counts)
+    check_own(settings, own)
+    placed = place(settings, counts, own)
     initial: Any = settings.initial if first is None else first
     if isinstance(initial, str) and initial not in ("episodes", "uniform"):
         initial = read_initial(initial, placed)
     options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
-    if settings.basis == "bayesian" and settings.prior is None:
-        mdp = LearnedPosterior(placed).to_mdp(**options, unseen=settings.unseen)
-    else:
-        prior = settings.prior if settings.basis == "bayesian" else None
-        mdp = placed.to_mdp(**options, prior=prior, unseen=_unseen(settings))
-    return Model(settings=settings, counts=counts, placed=placed, mdp=mdp)
+    if settings.basis == "frequentist":
+        mdp = placed.to_mdp(**options, unseen=_unseen(settings))
+        return Model(settings=settings, counts=counts, placed=placed, mdp=mdp, fitted=None)
+    posterior = fit(settings, placed, own)
+    mdp = mean_model(posterior, placed, **options, unseen=settings.unseen)
+    fitted = Fitted.of(posterior, mdp, settings.seed)
+    return Model(settings=settings, counts=counts, placed=placed, mdp=mdp, fitted=fitted, own=own)
 
 
 def _unseen(settings: Settings) -> str | None:
     """Return where the unseen leads; a promise without a prior takes no guess."""
-    if settings.basis == "frequentist" and settings.unseen == "worst":
+    if settings.unseen == "worst":
         raise ValueError(
             "unseen='worst' is a guess from the posterior mean, which a frequentist promise does "
             "without. Leave it out, or use basis='bayesian'."

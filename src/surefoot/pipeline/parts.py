@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.certificates.halves import Log
 from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
 from surefoot.pipeline.model import Model, column_roles
 from surefoot.pipeline.settings import Settings
+from surefoot.posterior.protocol import is_divisible
 from surefoot.solvers.solver import solve
 
 
@@ -87,6 +89,17 @@ def divide_log(
     if rest.any():  # counts that were added from an earlier run, without their episodes
         buckets = buckets + deal(replace(counts, count=rest.astype(np.int64)), settings.seed)
     return LogParts(buckets=buckets, episodes=tuple(episodes))
+
+
+def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
+    """Return the log in parts, on the model's entries; None where parts cannot be looked at.
+
+    A posterior of the user's may not be able to say what part of a log alone would say.
+    """
+    if parts is None or not is_divisible(model.posterior):
+        return None
+    costs, delta = model.settings.costs, model.settings.delta
+    return Log.of(model.posterior, model.mdp, model.counts, parts, costs=costs, delta=delta)
 
 
 def memory_of(model: Model, parts: LogParts) -> Memory | None:

@@ -17,6 +17,7 @@ from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
+from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -42,6 +43,12 @@ def return_limits(model: Model) -> tuple[float, float]:
     if counts.unseen is not None:
         known = (counts.successor != counts.unseen) & (counts.entry_state != counts.unseen)
     return -_best_path(-low, known, counts, discount), _best_path(high, known, counts, discount)
+
+
+def least_return(model: Model) -> float:
+    """Return what earning the lowest reward of the model for ever would bring."""
+    low = min(float(_reward_ends(model.placed)[0].min()), float(model.mdp.reward.min()))
+    return low / (1.0 - model.mdp.discount)
 
 
 def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
@@ -79,14 +86,15 @@ def _best_path(reward: Floats, known: NDArray[np.bool_], counts: Counts, discoun
 
 def practice(
     model: Model, parts: LogParts, certificate: Certificate, curse: Curse | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator, *, limits: tuple[float, float] | None = None,
 ) -> Certificate:  # fmt: skip
     """Add what behaviour earned and, where it can be certified, the gain over it.
 
-    All in the rewards of the model: the caller turns costs around.
+    All in the rewards of the model: the caller turns costs around. ``limits`` are those of a path
+    through the whole log, where the model is that of a part of it.
     """
     delta_policy, delta_behaviour = share_delta(model.settings.delta)
-    lowest, highest = return_limits(model)
+    lowest, highest = return_limits(model) if limits is None else limits
     signed = _signed(parts, model)
     shown = earned(signed, lowest=lowest, highest=highest, delta=delta_behaviour)
     by_model = _by_model(model, rng)
@@ -112,8 +120,9 @@ def _signed(parts: LogParts, model: Model) -> Any:
 def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, model.behaviour)
+    draws = at_most(model.posterior, MODEL_DRAWS)
     drawn = policy_returns(
-        model.posterior, model.mdp, rows, MODEL_DRAWS, rng.spawn(1)[0], rewards=rewards
+        model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards
     )
     low, high = np.quantile(drawn.lower, [0.025, 0.975])
     return Interval(mean=float(drawn.lower.mean()), lower=float(low), upper=float(high))

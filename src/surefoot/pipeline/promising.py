@@ -15,7 +15,6 @@ from surefoot.certificates.comparison import Comparison, compare, compare_freque
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
-from surefoot.certificates.halves import Log
 from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
@@ -23,11 +22,12 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.honest import find_honestly
-from surefoot.pipeline.model import Model, frequentist
-from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.model import Model, build_model, frequentist
+from surefoot.pipeline.parts import LogParts, log_of
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import for_first_state, past, weigh
+from surefoot.pipeline.weighing import for_first_state, past, weigh, weigh_split
+from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.unseen import lead_to_best
@@ -71,17 +71,18 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
         result = find_honestly(
             model, counts, parts, parts.buckets, progress, streams(settings.seed)
         )
-        weighed = weigh(model, NO_PARTS, result.certificate, streams(settings.seed)[4])
-        # What the checks found in the whole log holds for each of its parts.
-        warned = [check.finding for check in counts.checks if check.warns]
-        weighed = weighed.adding(*warned, *past(replace(model, counts=counts), parts))
+        weighed = weigh_split(
+            model, build_model(settings, counts), parts, result.certificate,
+            streams(settings.seed)[4],
+        )  # fmt: skip
     else:
         result = optimize(
-            model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+            model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
             time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-            draws=settings.draws, progress=progress,
+            draws=settings.draws, progress=progress, holdout=model.posterior,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+    weighed = weighed.adding(*model.findings)
     return _shown(model, replace(result, certificate=weighed))
 
 
@@ -155,13 +156,14 @@ def difference(
     if not model.bayesian:
         center, ambiguity = frequentist(model)
         made = compare_frequentist(policy, other, ambiguity, center)
+        made = made.adding(*past(model, NO_PARTS))
         return replace(model.shown(made), unit=settings.unit)
     made = compare(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
         mdp_b=lead_to_best(model.mdp, model.placed),
         luck=0.0 if curse is None else curse.mean + curse.spread,
-    )  # fmt: skip
+    ).adding(*past(model, NO_PARTS))  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
 
 
@@ -169,12 +171,8 @@ def measured_curse(model: Model) -> Curse | None:
     """Return what choosing on the log of a model costs; transitions are dealt into parts."""
     if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
         return None
-    parts = deal(model.counts, model.settings.seed)
-    settings = model.settings
-    log = Log.of(
-        model.posterior, model.mdp, model.counts, parts, costs=settings.costs, delta=settings.delta
-    )
-    return curse_of_choosing(log, seed=model.settings.seed)
+    log = log_of(model, deal(model.counts, model.settings.seed))
+    return None if log is None else curse_of_choosing(log, seed=model.settings.seed)
 
 
 def _compared(model: Model, *policies: NDArray[Any]) -> int:
@@ -183,7 +181,7 @@ def _compared(model: Model, *policies: NDArray[Any]) -> int:
     rewards = rewards_of(mdp, model.posterior, objective="max")
     work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
     least = planning.least_draws(settings.delta, settings.eta, work)
-    return planning.affordable_draws(work, least, COMPARED)
+    return at_most(model.posterior, planning.affordable_draws(work, least, COMPARED))
 
 
 def check_again(

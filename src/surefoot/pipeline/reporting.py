@@ -1,14 +1,14 @@
 """From a finished run to its page."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from surefoot._atomic import replacing
-from surefoot._display import number_of
+from surefoot._display import Grid, number_of
+from surefoot._finding_texts import CAUSES
 from surefoot._rounding import lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
@@ -20,12 +20,17 @@ from surefoot.certificates.headlines import (
     with_commas,
 )
 from surefoot.certificates.optimize import Candidate
+from surefoot.certificates.provenance import posterior_words
+from surefoot.certificates.tables import tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.pipeline.wording import as_options
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import at_most
 from surefoot.report import policy_plots, promise_plots
 from surefoot.report.assumptions import Assumption, assumptions
 from surefoot.report.glossary import glossary
@@ -43,12 +48,6 @@ WORK = 5e9
 """Fewer draws where they would take more operations than this (a few seconds)."""
 CELLS = 1600
 """A grid of more states than this is a blur."""
-CAUSES = {
-    "transitions": "How likely each next state is",
-    "unseen": "What never happened in the log",
-    "rewards": "What single steps bring",
-}
-"""Causes of doubt in words."""
 
 
 def write_report(
@@ -87,7 +86,9 @@ def make_page(
         gain_word="saves" if model.settings.costs else "gain",
         map=_map(lines, columns),
         assumptions=_assumptions(model, certificate),
+        doubt=_doubt_words(certificate),
         causes=_causes(certificate),
+        tables=_tables(certificate),
         figures=_figures(model, certificate, lines),
         glossary=glossary(
             confidence=certificate.confidence, discount=model.mdp.discount,
@@ -188,9 +189,18 @@ def _assumptions(model: Model, certificate: Certificate) -> list[Assumption]:
         certificate.findings,
         [check.finding for check in model.counts.checks],
         first_state=_first_state(model),
-        prior=model.posterior.prior_words if model.bayesian else None,
+        prior=_prior(model),
     )
     return [Assumption(as_options(one.text), as_options(one.otherwise)) for one in told]
+
+
+def _prior(model: Model) -> str | None:
+    """Return what was believed before the data, in words; None for promises without a belief."""
+    if not model.bayesian:
+        return None
+    if isinstance(model.posterior, DirichletPosterior | LearnedPosterior):
+        return f"prior: {model.posterior.prior_words}"
+    return f"your own posterior: {posterior_words(model.posterior)}"
 
 
 def _first_state(model: Model) -> str:
@@ -200,24 +210,48 @@ def _first_state(model: Model) -> str:
     return f"the distribution in {Path(initial).name}"
 
 
+def _doubt_words(certificate: Certificate) -> str:
+    if certificate.doubt is None:
+        return ""
+    verb = "earn" if certificate.objective == "max" else "cost"
+    seen = amount_text(near_text(certificate.doubt.as_seen), certificate.unit)
+    return (
+        f"By the averages of the log alone the rule would {verb} {seen}. This is what lies between "
+        "that and the promise."
+    )
+
+
 def _causes(certificate: Certificate) -> list[Cause]:
     """Return where the doubt comes from, the largest cause first."""
     doubt = certificate.doubt
     if doubt is None:
         return []
-    known = [(field.name, getattr(doubt, field.name)) for field in fields(doubt)]
-    told = [(name, cause) for name, cause in known if cause is not None]
-    safe = lower_text if certificate.objective == "max" else upper_text
+    told = {name: cause for name, cause in doubt.causes.items() if cause.amount != 0.0}
+    largest = max((abs(cause.amount) for cause in told.values()), default=1.0)
+    unit = certificate.unit
     return [
         Cause(
-            words=CAUSES.get(name, name.replace("_", " ")),
-            share=f"{100 * cause.share:.0f}%",
-            width=round(100 * min(max(cause.share, 0.0), 1.0), 1),
-            without="Without this doubt the promise would be "
-            f"{amount_text(safe(cause.promise_without, 4), certificate.unit)}.",
+            words=f"{CAUSES[name][:1].upper()}{CAUSES[name][1:]}",
+            amount=amount_text(near_text(cause.amount, 3), unit),
+            width=round(100 * max(cause.amount, 0.0) / largest, 1),
+            without="Without this doubt alone the promise would be "
+            f"{amount_text(near_text(cause.promise_without, 4), unit)}.",
         )
-        for name, cause in sorted(told, key=lambda one: -one[1].share)
+        for name, cause in sorted(told.items(), key=lambda one: -one[1].amount)
     ]
+
+
+def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
+    """Return what episodes say of policies on the way to this one, where that was asked."""
+    tilted = tilted_grid(certificate.tilted)
+    if tilted is None:
+        return []
+    caption = (
+        "The state seems to lack something. Rules between what was done (0%) and the one found "
+        "(100%), by the log's episodes, reweighted, and by its model: where the two part, so does "
+        "the promise from the truth."
+    )
+    return [(caption, tilted)]
 
 
 def _grouped(
@@ -272,7 +306,7 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
     work = planning.policy_work(model.mdp, rewards, rows)
-    draws = planning.affordable_draws(work, LEAST, DRAWN, WORK)
+    draws = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
     returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
     curve = curve_of(returns, eta=settings.eta)
     shown = GuaranteeCurve(

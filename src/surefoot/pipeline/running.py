@@ -15,6 +15,7 @@ from surefoot._rounding import column_texts
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
+from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
@@ -24,6 +25,7 @@ from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model, build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
+from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
@@ -153,8 +155,9 @@ class Run(Shown):
 
 
 def run(
-    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False
-) -> Run:
+    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False,
+    posterior: Own | None = None,
+) -> Run:  # fmt: skip
     """Go from a log to a finished run folder, as ``surefoot solve`` does.
 
     The folder appears when everything in it is complete. A run that was killed goes on where it
@@ -170,6 +173,11 @@ def run(
         Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
     force
         Replace an older run of that name.
+    posterior
+        A function from counts to a :class:`~surefoot.Posterior` of your own, or one posterior. The
+        function gets the counts of the log on all successors taken to be possible (``support``;
+        with costs, rewards are negative costs) and returns a posterior on their rows. Pass the same
+        to `load_run` and `verify_run`: a folder cannot hold it. None learns one from the log.
 
     Examples
     --------
@@ -183,6 +191,7 @@ def run(
     """
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
+    check_own(whole, posterior)
     folder = Path(out)
     _compile_first(whole)
     budget = Budget(seconds=whole.time_budget)
@@ -190,12 +199,13 @@ def run(
     check_free(folder, force=force)  # before a long log is hashed
     if whole.add is not None:
         check_is_run(Path(whole.add))
-    begun = building(folder, take_stock(whole), whole.to_toml(), force=force)
+    name = None if posterior is None else name_of_own(posterior)
+    begun = building(folder, take_stock(whole, name), whole.to_toml(posterior=name), force=force)
     with begun as (work, remark), processors(whole):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
-        made = _stages(whole, work, journal, budget)
+        made = _stages(whole, work, journal, budget, posterior)
     return replace(made, folder=folder)
 
 
@@ -205,12 +215,14 @@ def _compile_first(settings: Settings) -> None:
         compile_others()
 
 
-def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
+def _stages(
+    settings: Settings, work: Path, journal: Journal, budget: Budget, own: Own | None
+) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
     with journal.stage("Building the model"):
-        model = _model(settings, counts, parts, work)
+        model = _model(settings, counts, parts, work, own)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
@@ -264,27 +276,37 @@ def earlier_counts(folder: str | Path) -> Counts:
     return Counts.load(place / COUNTS)
 
 
-def _model(settings: Settings, counts: Counts, parts: LogParts, work: Path) -> Model:
+def _model(
+    settings: Settings, counts: Counts, parts: LogParts, work: Path, own: Own | None
+) -> Model:
     """Return the model that promises rest on: of the whole log, or of its certifying part."""
     if not settings.honest:
-        return build_model(settings, counts)
-    if parts.buckets is None:
+        model = build_model(settings, counts, own=own)
+    elif parts.buckets is None:
         raise ValueError("honest=True needs a log of whole transitions, to divide it.")
-    save_parts(work / PARTS, parts.buckets)
-    return certifying_model(settings, counts, parts.buckets)
+    else:
+        save_parts(work / PARTS, parts.buckets)
+        model = certifying_model(settings, counts, parts.buckets, own)
+    if own is not None:
+        mark = posterior_fingerprint(model.posterior)
+        read_manifest(work).with_posterior(mark).write(work)
+    return model
 
 
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
     certificate, candidates = work / FOUND, work / "candidates.csv"
     if {certificate.name, candidates.name} <= kept(work):
-        journal.note("The policy was found and certified already.")
-        journal.earlier.append(FINDING)
-        return Result(
-            certificate=writing.read_certificate(certificate),
-            candidates=writing.read_candidates(candidates),
-            selection_draws=0,
-            holdout=model.posterior if model.bayesian else None,
-        )
+        stored = writing.read_certificate(certificate)
+        if model.own is None or stored.data_fingerprint == posterior_fingerprint(model.posterior):
+            journal.note("The policy was found and certified already.")
+            journal.earlier.append(FINDING)
+            return Result(
+                certificate=stored,
+                candidates=writing.read_candidates(candidates),
+                selection_draws=0,
+                holdout=model.posterior if model.bayesian else None,
+            )
+        journal.note("The posterior is another one than before: a policy is searched anew.")
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)

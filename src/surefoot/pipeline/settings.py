@@ -2,7 +2,6 @@
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
-from surefoot.data.log_files import log_files as files_of
 from surefoot.pipeline.setting import (
     COLUMN,
     COMPUTING,
@@ -279,6 +277,8 @@ class Settings(Shown):
     @classmethod
     def from_toml(cls, path: str | Path, base: "Settings | None" = None) -> "Settings":
         """Read a configuration file."""
+        import tomllib  # --help has no use for it
+
         source = Path(path)
         if not source.is_file():
             raise FileNotFoundError(f"{source}: there is no such file.")
@@ -310,15 +310,22 @@ class Settings(Shown):
             changes["add"] = str(Path(self.add).absolute())
         return replace(self, **changes)
 
-    def to_toml(self) -> str:
+    def to_toml(self, *, posterior: str | None = None) -> str:
         """Return the settings as a configuration file.
+
+        ``posterior`` names what made a posterior of the user's own, which no file can hold.
 
         Examples
         --------
         >>> print(Settings(discount=0.9, state=("a", "b")).to_toml().splitlines()[1])
         discount = 0.9
         """
-        lines = ["# To repeat this run: surefoot solve --config config.toml --out NEW_FOLDER"]
+        again = "surefoot solve --config config.toml --out NEW_FOLDER"
+        if posterior is not None:
+            again = (
+                f"run(Settings.from_toml(...), NEW_FOLDER, posterior=...) from Python: {posterior}"
+            )
+        lines = [f"# To repeat this run: {again}"]
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and value != ():
@@ -344,8 +351,10 @@ def _stamps(name: str) -> list[str]:
 
 
 def _files(name: str) -> list[Path]:
+    from surefoot.data.log_files import log_files  # --help has no use for it
+
     try:
-        return [file.resolve() for file in files_of(name).files]
+        return [file.resolve() for file in log_files(name).files]
     except FileNotFoundError:
         return []
 
@@ -364,6 +373,8 @@ def read_twice(settings: Settings) -> list[str]:
 
 def _read_by(folder: Path) -> set[str]:
     """Return the files behind a run that still look as they did, and those it was added to."""
+    import tomllib
+
     try:
         content = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -52,4 +52,6 @@ def _option(found: re.Match[str]) -> str:
         value = " ".join(value[1:-1].split(", "))
     elif re.fullmatch(r"'[\w./-]+'", value):
         value = value[1:-1]
+    elif value == "True":  # a flag
+        value = ""
     return f"--{name} {value}".rstrip()

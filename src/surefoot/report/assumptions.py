@@ -65,7 +65,7 @@ def _told(found: Finding) -> Assumption:
 
 def _prior(words: str) -> Assumption:
     return Assumption(
-        f"Before looking at the data, every state and action is treated alike (prior: {words}).",
+        f"Before looking at the data, every state and action is treated alike ({words}).",
         "The less an action was tried, the more depends on this. A frequentist promise does "
         "without it, and is more cautious.",
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from surefoot._display import Grid
 from surefoot._rounding import column_texts
 from surefoot.certificates.optimize import Candidate
 from surefoot.report.assumptions import Assumption
@@ -30,10 +31,10 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One cause of doubt, in words: its share, and what could be promised without it."""
+    """One cause of doubt, in words: what it takes off, and the promise without it."""
 
     words: str
-    share: str
+    amount: str
     width: float
     without: str
 
@@ -61,8 +62,10 @@ class Page:
         The rule as a grid, where states have two columns.
     assumptions
         What the promise rests on.
-    causes
-        Where the doubt comes from; empty where that is not known.
+    doubt, causes
+        Where the doubt comes from; "" and empty where that is not known.
+    tables
+        What else bears on the promise, with a caption each.
     figures
         In this order.
     glossary
@@ -98,7 +101,9 @@ class Page:
     gain_word: str
     map: Figure | None
     assumptions: Sequence[Assumption]
+    doubt: str
     causes: Sequence[Cause]
+    tables: Sequence[tuple[str, Grid]]
     figures: Sequence[Figure]
     glossary: Sequence[tuple[str, str]]
     sentence: str

@@ -90,7 +90,7 @@ def policy_lines(
 
 def _qualities(mdp: MDP, value: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``(R,)``: what taking an action once is worth, with the policy's values after it."""
-    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    reward = mdp.entry_reward
     gain = mdp.probability * (reward + mdp.discount * value[mdp.successor])
     return np.asarray(np.add.reduceat(gain, mdp.row_start[:-1]))
 

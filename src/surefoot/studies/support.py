@@ -157,7 +157,7 @@ def optimal_rows(mdp: MDP) -> Ints:
     >>> mdp.row_action[optimal_rows(mdp)].tolist()
     [1, 1, 1, 1, 1, 1]
     """
-    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    reward = mdp.entry_reward
     gain = np.add.reduceat(mdp.probability * reward, mdp.row_start[:-1])
     transitions = np.zeros((mdp.num_rows, mdp.num_states))
     transitions[mdp.entry_row, mdp.successor] = mdp.probability
@@ -183,7 +183,7 @@ def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
     """Return what a policy earns in each drawn model of its rows."""
     entries = np.concatenate([np.arange(*mdp.row_start[row : row + 2]) for row in rows])
     starts = np.append(0, np.cumsum(np.diff(mdp.row_start)[rows]))
-    reward = mdp.reward[entries] if mdp.reward_per_entry else mdp.reward[mdp.entry_row[entries]]
+    reward = mdp.entry_reward[entries]
     size = mdp.num_states
     matrices, values = np.empty((len(draws), size, size)), np.empty((len(draws), size))
     write_systems(

@@ -1,0 +1,299 @@
+"""Where the distance between what a log shows and what is promised comes from.
+
+The policy is valued in the same drawn models again and again, each time without some causes of
+doubt: mean rewards as they were seen, nothing unseen, the successors that were seen at their mean
+shares. What a cause adds depends on which others are there already; its amount is the average over
+all orders in which the causes could be taken away (Shapley 1953), so that the amounts add up. What
+could be promised without a cause takes away that one alone.
+
+Few draws are enough: all versions meet the same models, so that differences are known better than
+the quantiles themselves. How well is said, by resampling the draws.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot._order_statistics import lower_rank
+from surefoot.certificates import planning
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.evidence import Cause, Doubt
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy, check_policy
+from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.rows import OnRows, RowLayout
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.solver import evaluate
+
+LEAST, MOST = 200, 2000
+"""Draws behind the split."""
+WORK = 1e9
+"""Fewer draws where all versions together would take more operations (about a second)."""
+RESAMPLED = 100
+"""How often the draws are resampled, to say how well amounts are known."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Causes = frozenset[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Surer(OnRows):
+    """The draws of a posterior with less doubt in them.
+
+    Attributes
+    ----------
+    whole
+        Where the draws come from.
+    seen
+        ``(E,)``: which successors were observed. Rows that show none are left as they are.
+    without
+        ``"unseen"``: all mass goes to successors that were seen, in their drawn proportions.
+        ``"transitions"``: they share what is theirs as in the mean.
+
+    Examples
+    --------
+    >>> from surefoot import Counts, DirichletPosterior
+    >>> counts = Counts.from_arrays([[[3, 1, 0]]] * 3, support=[[[1, 1, 1]]] * 3)
+    >>> whole = DirichletPosterior(counts)
+    >>> Surer(whole, counts.count > 0, frozenset({"unseen"})).mean()[:3].round(3).tolist()
+    [0.667, 0.333, 0.0]
+    """
+
+    whole: Posterior
+    seen: NDArray[np.bool_]
+    without: Causes
+
+    @cached_property
+    def layout(self) -> RowLayout:  # type: ignore[override]
+        """The rows and entries of the whole."""
+        return RowLayout.of(self.whole)
+
+    @property
+    def independent_rows(self) -> bool:
+        """Whether the rows of one draw are independent of each other."""
+        return self.whole.independent_rows
+
+    @property
+    def num_draws(self) -> int | None:
+        """How many independent draws there are; None when there is no end to them."""
+        return self.whole.num_draws
+
+    @property
+    def counts(self) -> None:
+        """None: how sure rewards are is decided elsewhere."""
+        return None
+
+    @property
+    def identity(self) -> Floats:
+        """The mean."""
+        return self.mean()
+
+    def mean(self) -> Floats:
+        """Return the whole's mean with the same taken away, ``(E,)``."""
+        rows = np.arange(self.layout.num_rows)
+        return np.asarray(self._surer(self.whole.mean()[None], rows)[0])
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` draws, ``(n, E)``."""
+        return np.concatenate(list(self.stream(n, rng)))
+
+    def stream(
+        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield the draws block by block, for all rows or for some."""
+        chosen = self.layout.check_rows(rows)
+        return (self._surer(block, chosen) for block in self.whole.stream(n, rng, rows))
+
+    def _surer(self, block: Floats, rows: Ints) -> Floats:
+        entries = self.layout.entries_of(rows)
+        lengths = np.diff(self.layout.row_start)[rows]
+        start, row = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(rows)), lengths)
+        seen = self.seen[entries]
+        untried = ~np.logical_or.reduceat(seen, start)[row]
+        known = seen | untried
+        part = np.where(known, block, 0.0)
+        own = np.add.reduceat(part, start, axis=1)
+        if "transitions" in self.without:
+            mean = np.where(known, self.whole.mean()[entries], 0.0)
+            share = mean / np.add.reduceat(mean, start)[row]
+            part = own[:, row] * share
+        if "unseen" in self.without:
+            total = np.add.reduceat(part, start, axis=1)
+            return np.asarray(part / np.where(total > 0, total, 1.0)[:, row])
+        return np.where(known, part, block)
+
+
+def doubt_of(
+    certificate: Certificate, posterior: Posterior, mdp: MDP, rng: np.random.Generator, *,
+    draws: int | None = None,
+) -> Doubt | None:  # fmt: skip
+    """Return by cause what lies between the averages of the log and a promise about rewards.
+
+    ``draws``: for the split; None takes as many as about a second pays for. None is returned for a
+    posterior that does not say what was seen.
+
+    Examples
+    --------
+    >>> from surefoot import DirichletPosterior, certify, machine_replacement
+    >>> counts = machine_replacement().simulate(20, np.random.default_rng(1))
+    >>> mdp, posterior = counts.to_mdp(discount=0.95, prior=1.0), DirichletPosterior(counts)
+    >>> policy = np.zeros(10, dtype=int)
+    >>> made = certify(policy, posterior, mdp, draws=2000, rng=np.random.default_rng(2))
+    >>> doubt = doubt_of(made, posterior, mdp, np.random.default_rng(3))
+    >>> round(doubt.as_seen - doubt.total, 6) == round(made.promise, 6)
+    True
+    """
+    if posterior.counts is None:
+        return None
+    versions = _Versions.of(certificate, posterior, mdp, rng, draws)
+    low, strict = versions.quantiles(), versions.quantiles(level=_strict_level(certificate))
+    errors = versions.errors()
+    taken = _taken_off(certificate)
+    model = {
+        name: Cause(
+            amount=versions.amount(name, low),
+            error=errors[name],
+            promise_without=certificate.lower_bound
+            + strict[frozenset({name})]
+            - strict[frozenset()],
+        )
+        for name in versions.present
+    }
+    rest = versions.as_seen - certificate.lower_bound
+    rest -= sum(cause.amount for cause in model.values()) + sum(taken.values())
+    finite = certificate.marginal_bound
+    model["monte_carlo"] = Cause(
+        amount=rest,
+        error=errors["monte_carlo"],
+        promise_without=certificate.lower_bound if finite is None else finite,
+    )
+    for name, amount in taken.items():
+        without = certificate.lower_bound + amount
+        model[name] = Cause(amount=amount, error=0.0, promise_without=without)
+    return Doubt(as_seen=versions.as_seen, draws=versions.draws, **model)
+
+
+def _strict_level(certificate: Certificate) -> float:
+    """Return the share of draws below the order statistic that the promise is."""
+    n = certificate.draws
+    return lower_rank(n, certificate.delta, certificate.eta) / n
+
+
+def _taken_off(certificate: Certificate) -> dict[str, float]:
+    """Return what was taken off the order statistic, by cause."""
+    luck = certificate.curse
+    choosing = 0.0 if luck is None else luck.mean + luck.spread
+    return {"choosing": choosing, "first_state": certificate.taken_off - choosing}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Versions:
+    """The policy's returns in the same draws, without none, some or all causes of doubt."""
+
+    present: tuple[str, ...]
+    returns: dict[Causes, Floats]
+    delta: float
+
+    @classmethod
+    def of(
+        cls, certificate: Certificate, posterior: Posterior, mdp: MDP, rng: np.random.Generator,
+        draws: int | None,
+    ) -> "_Versions":  # fmt: skip
+        rows = check_policy(mdp, certificate.policy)
+        rewards = rewards_of(mdp, posterior, objective="max")
+        present = _present(posterior, mdp, rewards, rows)
+        sets = [frozenset(s) for k in range(len(present)) for s in combinations(present, k)]
+        work = planning.policy_work(mdp, rewards, rows) * max(1, len(sets))
+        n = planning.affordable_draws(work, LEAST, MOST, WORK) if draws is None else draws
+        n = min(n, posterior.num_draws or n)
+        returns = {
+            without: _returns(without, posterior, mdp, rewards, rows, n, deepcopy(rng))
+            for without in sets
+        }
+        every = frozenset(present)
+        seen = _counted(posterior)
+        sure = replace(mdp, probability=Surer(posterior, seen, every).mean()) if present else mdp
+        bare = evaluate(sure, certificate.policy).return_lower
+        return cls(
+            present=present, returns=returns | {every: np.full(n, bare)}, delta=certificate.delta
+        )
+
+    @property
+    def draws(self) -> int:
+        return len(next(iter(self.returns.values())))
+
+    @property
+    def as_seen(self) -> float:
+        """What the policy earns by the averages of the log."""
+        return float(self.returns[frozenset(self.present)][0])
+
+    def quantiles(
+        self, which: Ints | None = None, level: float | None = None
+    ) -> dict[Causes, float]:
+        """Return the quantile of every version, of all draws or of a sample of them."""
+        chosen = slice(None) if which is None else which
+        at = self.delta if level is None else level
+        return {k: float(np.quantile(v[chosen], at)) for k, v in self.returns.items()}
+
+    def amount(self, name: str, low: dict[Causes, float]) -> float:
+        """Return what a cause takes away on average over all orders."""
+        others = [other for other in self.present if other != name]
+        size = len(self.present)
+        total = 0.0
+        for k in range(size):
+            weight = factorial(k) * factorial(size - k - 1) / factorial(size)
+            for some in map(frozenset, combinations(others, k)):
+                total += weight * (low[some | {name}] - low[some])
+        return total
+
+    def errors(self) -> dict[str, float]:
+        """Return the standard errors of the amounts, and of what the draws leave open in all."""
+        rng = np.random.default_rng(0)
+        lows = [self.quantiles(rng.integers(0, self.draws, self.draws)) for _ in range(RESAMPLED)]
+        found = {name: [self.amount(name, low) for low in lows] for name in self.present}
+        found["monte_carlo"] = [low[frozenset()] for low in lows]
+        return {name: float(np.std(values)) for name, values in found.items()}
+
+
+def _counted(posterior: Posterior) -> NDArray[np.bool_]:
+    counts = posterior.counts
+    if counts is None:
+        raise ValueError("this posterior knows no counts.")
+    return np.asarray(counts.count > 0)
+
+
+def _present(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: RowPolicy
+) -> tuple[str, ...]:  # fmt: skip
+    """Return the causes of doubt in the rows that a policy plays."""
+    layout = RowLayout.of(mdp)
+    played = rows.rows.astype(np.int64)
+    seen = _counted(posterior)
+    known = np.add.reduceat(seen, layout.row_start[:-1])[played]
+    size = np.diff(layout.row_start)[played]
+    found = {
+        "transitions": bool(np.any((known > 1) | ((known == 0) & (size > 1)))),
+        "unseen": bool(np.any((known > 0) & (known < size))),
+        "rewards": bool(rewards.uncertain[layout.entries_of(played)].any()),
+    }
+    return tuple(name for name, here in found.items() if here)
+
+
+def _returns(
+    without: Causes, posterior: Posterior, mdp: MDP, rewards: Rewards, rows: RowPolicy, n: int,
+    rng: np.random.Generator,
+) -> Floats:  # fmt: skip
+    drawn = posterior
+    if without - {"rewards"}:
+        drawn = Surer(posterior, _counted(posterior), without)
+    if "rewards" in without:
+        rewards = replace(rewards, uncertain=np.zeros_like(rewards.uncertain))
+    return policy_returns(drawn, mdp, rows, n, rng, rewards=rewards).lower

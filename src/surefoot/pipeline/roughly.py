@@ -1,0 +1,80 @@
+"""About what the log would promise if it were divided otherwise: a cautious policy, fewer draws.
+
+A run promises either from the whole log, less the measured luck of choosing, or (``honest``) from
+one part about a policy of the other. These functions say roughly what the other way would give,
+without a search, so that both numbers can stand side by side. They are estimates, not promises.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._order_statistics import draws_needed
+from surefoot.certificates import planning
+from surefoot.certificates.certifying import certify
+from surefoot.certificates.evidence import Curse
+from surefoot.certificates.halves import Log
+from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal, part
+from surefoot.data.counts import Counts
+from surefoot.model.policies import check_policy
+from surefoot.pipeline.first_state import first_state_doubt
+from surefoot.pipeline.honest import CERTIFYING, CHOOSING, played_by
+from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.parts import log_of
+from surefoot.solvers.evaluation.rewards import rewards_of
+
+MOST_DRAWS, WORK = 1000, 1e9
+"""Draws behind an estimate, and operations that they may cost (about a second)."""
+MOST_ENTRIES = 200_000
+"""Larger models are not built again for the sake of a second number."""
+
+
+def about_whole(
+    model: Model, log: Log, curse: Curse, rng: np.random.Generator
+) -> float | None:  # fmt: skip
+    """Return about what the whole log promises, the luck of choosing taken off; None if unknown."""
+    if model.allowed is not None:  # the cautious choice knows of no rules
+        return None
+    policy = log.choose(log.half(np.arange(NUM_BUCKETS)))
+    return _bound(model, policy, rng, less=curse.mean + curse.spread)
+
+
+def about_split(model: Model, buckets: BucketCounts, rng: np.random.Generator) -> float | None:
+    """Return about what a true split promises; None if unknown. ``model``: of the whole log."""
+    counts, settings = model.counts, model.settings
+    sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
+    parted = sizes[CHOOSING].any() and sizes[CERTIFYING].any() and not counts.declared
+    if not parted or model.allowed is not None or model.mdp.num_entries > MOST_ENTRIES:
+        return None
+    first = _first(model, counts)
+    chooser, certifier = (
+        build_model(settings, part(counts, buckets, half), first) for half in (CHOOSING, CERTIFYING)
+    )
+    log = log_of(chooser, deal(chooser.counts, settings.seed))
+    if log is None:
+        return None
+    chosen = log.choose(log.half(np.arange(NUM_BUCKETS)))
+    return _bound(certifier, played_by(chosen, chooser, certifier), rng)
+
+
+def _first(model: Model, counts: Counts) -> NDArray[np.float64] | None:
+    """Return the first states of the whole log, where its parts have no starts of their own."""
+    if model.placed.starts is not None:
+        return None
+    first = np.asarray(model.mdp.initial)[: counts.num_states]
+    return np.asarray(first / first.sum())
+
+
+def _bound(
+    model: Model, policy: NDArray[np.int64], rng: np.random.Generator, less: float = 0.0
+) -> float:
+    settings, mdp = model.settings, model.mdp
+    rewards = rewards_of(mdp, model.posterior, objective="max")
+    work = planning.policy_work(mdp, rewards, check_policy(mdp, policy))
+    least = 2 * draws_needed(settings.delta, settings.eta)
+    made = certify(
+        policy, model.posterior, mdp, delta=settings.delta, eta=settings.eta,
+        draws=planning.affordable_draws(work, least, MOST_DRAWS, WORK), rng=rng, upper=False,
+    )  # fmt: skip
+    bound = made.lower_bound - less
+    reach = made.nominal_return - bound
+    return bound - first_state_doubt(model, policy, reach=reach, delta=settings.delta)
