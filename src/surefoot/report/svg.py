@@ -44,6 +44,7 @@ STYLE: Any = {
     "ytick.color": INK,
 }
 
+LINES = "stroke-linejoin: round; stroke-linecap: butt"
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
 
@@ -130,7 +131,9 @@ def svg_text(figure: Any, name: str, alt: str) -> str:
     text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{name}-", text)
     said = html.escape(" ".join(alt.split())).replace("\\", r"\\")
-    head = f'<svg role="img" aria-label="{said}" {NAMESPACES} viewBox="\\1">'
+    # A style element would hold for the whole page.
+    text = re.sub(r"\s*<style.*?</style>", "", text, flags=re.DOTALL)
+    head = f'<svg role="img" aria-label="{said}" {NAMESPACES} style="{LINES}" viewBox="\\1">'
     text = re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', head, text, count=1)
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     return _recoloured(text)
