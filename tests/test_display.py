@@ -1,6 +1,7 @@
 """Whatever the public API returns prints in a line, a summary and a notebook card."""
 
 import inspect
+import re
 from html.parser import HTMLParser
 
 import numpy as np
