@@ -1,5 +1,7 @@
 """How objects look: a few facts, as lines on a terminal and as a small card in a notebook."""
 
+from __future__ import annotations
+
 import html
 import unicodedata
 from collections.abc import Hashable, Sequence
@@ -103,7 +105,7 @@ class Shown:
     def _grid(self) -> Grid | None:
         return None
 
-    def _remarks(self) -> "Sequence[str | Finding]":
+    def _remarks(self) -> Sequence[str | Finding]:
         return ()
 
     def summary(self) -> str:
@@ -122,7 +124,7 @@ class Shown:
         return card(self._headline(), self._facts(), self._grid(), notes, picture)
 
 
-def remark(found: "str | Finding") -> str:
+def remark(found: str | Finding) -> str:
     """Return a remark with its level in front.
 
     Examples

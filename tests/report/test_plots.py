@@ -19,8 +19,8 @@ from surefoot import (
     plot_returns,
     plot_simplex,
 )
+from surefoot.report.marks import Mark, arranged
 from surefoot.report.policy_plots import plot_flow
-from surefoot.report.promise_plots import Mark, arranged
 from surefoot.report.svg import PALETTE, drawing
 from surefoot.report.tables import PolicyLine
 

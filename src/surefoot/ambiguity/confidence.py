@@ -1,5 +1,7 @@
 """What a set promises, and how it was made: it travels with the set and fits no other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Ambiguity sets without a prior: concentration around observed frequencies."""
 
+from __future__ import annotations
+
 import dataclasses
 from typing import Any
 

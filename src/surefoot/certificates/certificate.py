@@ -1,5 +1,7 @@
 """What may be promised about one policy, with everything that stands behind it."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -159,7 +161,7 @@ class Certificate(Shown):
         """Tell whether something was found, by its code."""
         return any(found.code == code for found in self.findings)
 
-    def adding(self, *findings: Finding) -> "Certificate":
+    def adding(self, *findings: Finding) -> Certificate:
         """Return the same certificate with more findings."""
         return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
@@ -224,7 +226,7 @@ class Certificate(Shown):
         )  # fmt: skip
         return sentences.surely(self.delta, self.basis, self.findings, claim)
 
-    def mirrored(self) -> "Certificate":
+    def mirrored(self) -> Certificate:
         """Return a certificate about rewards as one about costs, and the other way round."""
         return replace(
             self,
@@ -293,7 +295,7 @@ class Certificate(Shown):
         return json.dumps(content, indent=2, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Certificate":
+    def from_json(cls, text: str) -> Certificate:
         """Read a certificate back, of this format or of format 1."""
         try:
             content = json.loads(text)
@@ -316,7 +318,7 @@ class Certificate(Shown):
             file.write(self.to_json() + "\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
+    def load(cls, path: str | Path) -> Certificate:
         """Read a certificate from a JSON file."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 

@@ -1,5 +1,7 @@
 """Certify a policy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

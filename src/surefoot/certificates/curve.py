@@ -1,5 +1,7 @@
 """Certified return against confidence."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

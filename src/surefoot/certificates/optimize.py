@@ -1,5 +1,7 @@
 """Find a policy with a high certified return, and certify it on draws that did not choose it."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -79,7 +81,7 @@ class Candidate(Shown):
     selected: bool
     policy: Ints | None = None
 
-    def mirrored(self) -> "Candidate":
+    def mirrored(self) -> Candidate:
         """Return a candidate in rewards as one in costs, and the other way round."""
         percentile, nominal = 0.0 - self.percentile, 0.0 - self.nominal_return
         return replace(self, percentile=percentile, nominal_return=nominal)
@@ -136,7 +138,7 @@ class Result(Shown):
         """What had to be done otherwise than asked."""
         return self.certificate.notes
 
-    def mirrored(self) -> "Result":
+    def mirrored(self) -> Result:
         """Return a result in rewards as one in costs, and the other way round."""
         turned = tuple(candidate.mirrored() for candidate in self.candidates)
         return replace(self, certificate=self.certificate.mirrored(), candidates=turned)

@@ -1,5 +1,7 @@
 """Check a certificate again, on draws that had no part in it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

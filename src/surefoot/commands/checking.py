@@ -29,7 +29,7 @@ PolicyPath = Annotated[
     typer.Option(
         "--policy",
         metavar=FILE,
-        help="CSV with state, action and perhaps probability; or a run folder.",
+        help="CSV with the columns of state and action, perhaps probability; or a run folder.",
     ),
 ]
 
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
     )(with_options(PROMISE, READING, MODEL, COMPUTING)(compare))  # fmt: skip
     command(
         app, "verify", short_help="Check the promise of a run again.",
-        epilog=examples("surefoot verify run"),
+        epilog=examples("surefoot verify run", "surefoot verify run --log 'new/*.csv'"),
     )(verify)  # fmt: skip
     command(
         app, "report", short_help="Write the report of a run again, or compare several.",
@@ -122,17 +122,39 @@ def compare(
     output.result(made.to_mapping(), made.sentence)
 
 
-def verify(output: Output, run: RunPath) -> ExitCode:
-    """Check the certificate of a run again on new draws; exit code 3 if it does not stand."""
+def verify(
+    output: Output,
+    run: RunPath,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--log", metavar="LOG",
+            help="All data that came after the run: does the promise agree with them? May be asked "
+            "again and again; repeat for several files.",
+        ),
+    ] = None,
+) -> ExitCode:  # fmt: skip
+    """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
+
+    With --log, also ask whether the promise agrees with new data.
+    """
     from dataclasses import asdict
 
+    from surefoot.pipeline.agreeing import agreement_with
     from surefoot.pipeline.loading import verify_run
 
     announce_compiling(output)
     with output.stage("Checking the certificate"):
         verdict = verify_run(run)
-    output.result(asdict(verdict), verdict.message)
-    return ExitCode.OK if verdict.stands else ExitCode.NOT_VERIFIED
+    facts, lines, holds = asdict(verdict), [verdict.message], verdict.stands
+    if log:
+        with output.stage("Reading the new data"):
+            found = agreement_with(run, log)
+        facts["agreement"] = asdict(found) | {"message": found.message}
+        lines.append(found.message)
+        holds = holds and found.agrees
+    output.result(facts, *lines)
+    return ExitCode.OK if holds else ExitCode.NOT_VERIFIED
 
 
 def report(
@@ -215,4 +237,6 @@ def _model(
 def _policy(path: Path, model: "Model") -> "NDArray[Any]":
     from surefoot.certificates.policies import read_policy
 
-    return read_policy(path / "policy.csv" if path.is_dir() else path, model.mdp)
+    file = path / "policy.csv" if path.is_dir() else path
+    settings = model.settings
+    return read_policy(file, model.mdp, columns=settings.columns, how=settings.reading)

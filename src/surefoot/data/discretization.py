@@ -4,6 +4,8 @@ A guarantee computed from such states is about the aggregated model, not about t
 inside one cell the world may behave differently from place to place.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,7 +104,7 @@ class Discretization(Shown):
             )  # fmt: skip
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> "Discretization":
+    def load(path: str | os.PathLike[str]) -> Discretization:
         """Read what :meth:`save` wrote."""
         place = Path(path)
         if not place.exists():

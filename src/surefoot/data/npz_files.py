@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from surefoot._atomic import replacing
 from surefoot._display import printable
 from surefoot._findings import Finding, stated
+from surefoot.data.bins import binning_from
 from surefoot.data.checks import Check
 from surefoot.data.log import Log
 from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs
@@ -71,6 +72,7 @@ def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
             for field in fields(Log) if field.name not in ("pending", "checked")
         } | {
             "findings": [found.to_mapping() for found in log.findings],
+            "bins": [one.to_mapping() for one in log.bins],
             "checked": [
                 asdict(check) | {"finding": check.finding.to_mapping()}
                 for check in log.checked or ()
@@ -176,8 +178,9 @@ def _log(about: dict[str, Any] | None) -> Log | None:
     # Version 0.1 kept sentences.
     notes = [stated(text, "warning") for text in about.pop("notes", ())]
     findings = [*notes, *map(Finding.from_mapping, about.pop("findings", ()))]
+    bins = tuple(map(binning_from, about.pop("bins", ())))
     lists: Any = {name: labels_from_plain(about.pop(name)) for name in ("names", "columns")}
-    return Log(**about, **lists, findings=tuple(findings), checked=checked)
+    return Log(**about, **lists, findings=tuple(findings), bins=bins, checked=checked)
 
 
 def _check(about: dict[str, Any]) -> Check:

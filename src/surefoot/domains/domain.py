@@ -1,5 +1,7 @@
 """What every benchmark domain returns: the truth, and ways to take data from it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

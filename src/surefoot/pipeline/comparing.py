@@ -5,10 +5,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from surefoot._atomic import replacing
+from surefoot.data.side_files import label_text
 from surefoot.pipeline.loading import load_run
-from surefoot.pipeline.reporting import state_columns
 from surefoot.pipeline.running import Run
-from surefoot.report.rule import text_of
 from surefoot.report.runs_page import RunFacts, runs_page
 
 PLACES = ("log", "add", "threads", "strict")
@@ -53,14 +52,14 @@ def _facts(run: Run) -> RunFacts:
     for line in run.policy:
         if line.probability > best.get(line.state, 0.0):
             best[line.state] = line.probability
-            actions[line.state] = text_of(line.action)
+            actions[line.state] = label_text(line.action)
     settings = run.settings
     given = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return RunFacts(
         certificate=run.certificate,
         discount=run.model.mdp.discount,
         actions=actions,
-        columns=state_columns(run.model),
+        columns=settings.columns.state,
         settings={n: _text(value) for n, value in given.items() if n not in PLACES},
         transitions=float(counts.count.sum()),
         states=counts.num_states,

@@ -25,6 +25,10 @@ from surefoot.pipeline.manifest import (
 
 PARTS = "parts.npz"
 """The parts of a log that was divided for good (``honest``): counts and sums, no records."""
+BINS, EPISODES = "bins.json", "episodes.npz"
+"""Columns that were cut into bins; where episodes stopped, for a log that goes on from there."""
+OPTIONAL = (PARTS, BINS, EPISODES)
+"""What some run folders hold."""
 FILES = (
     "policy.csv",
     "policy.json",
@@ -134,7 +138,7 @@ def kept(work: Path) -> set[str]:
 
 def _is_ours(work: Path) -> bool:
     """Tell whether a folder holds nothing but what an unfinished run leaves."""
-    known = {*FILES, PARTS, LOCK, FOUND, INPUTS, "counts.partial"}
+    known = {*FILES, *OPTIONAL, LOCK, FOUND, INPUTS, "counts.partial"}
     temporary = tuple(f".{name}." for name in known)
     return work.is_dir() and all(
         path.name in known or path.name.startswith(temporary) for path in work.iterdir()
@@ -178,12 +182,12 @@ def _usable(work: Path, stock: Manifest) -> tuple[str, dict[str, str]]:
 def _seal(work: Path) -> None:
     """Clear what only an unfinished run holds, and write the hashes of all the rest."""
     for path in work.iterdir():
-        if path.name not in {*FILES, PARTS, INPUTS, LOCK}:
+        if path.name not in {*FILES, *OPTIONAL, INPUTS, LOCK}:
             _remove(path)
     stored = read_manifest(work)
     copies = {name: known for name, known in stored.files.items() if "/" in name}
     names = [name for name in FILES if name != NAME]
-    names += [PARTS] if (work / PARTS).is_file() else []
+    names += [name for name in OPTIONAL if (work / name).is_file()]
     Manifest(identity=stored.identity, inputs=stored.inputs, files=copies).with_files(
         work, names
     ).write(work)

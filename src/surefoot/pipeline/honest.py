@@ -54,7 +54,9 @@ def certifying_model(
             "honest=True divides the log, and one of the parts would be empty. Use a log of more "
             "episodes, or leave it out."
         )
-    return build_model(settings, part(counts, buckets, CERTIFYING), own=own)
+    bins = () if counts.log is None else counts.log.bins
+    made = build_model(settings, part(counts, buckets, CERTIFYING), own=own)
+    return replace(made, bins=bins)
 
 
 def find_honestly(

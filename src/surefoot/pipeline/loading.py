@@ -1,5 +1,7 @@
 """A finished run folder, read back."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -100,7 +102,7 @@ def verify_run(
         return promising.falls(wrong)
     stored = load_run(place, posterior=posterior)
     path = stored.folder / "policy.csv"
-    policy = read_policy(path, stored.model.mdp)
+    policy = read_policy(path, stored.model.mdp, columns=stored.settings.columns)
     if not np.array_equal(policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"

@@ -10,7 +10,8 @@ from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
-from surefoot.pipeline.model import Model, column_roles
+from surefoot.pipeline.continuing import known_episodes
+from surefoot.pipeline.model import Model, column_roles, log_sources
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.protocol import is_divisible
 from surefoot.solvers.solver import solve
@@ -34,7 +35,7 @@ class LogParts:
     @property
     def followed(self) -> "Followed | None":
         """All episodes together, as far as returns go."""
-        return Followed.of(self.episodes) if self.episodes else None
+        return Followed.of(self.episodes) if any(map(len, self.episodes)) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,7 +73,7 @@ def divide_log(
     episodes: list[Episodes] = []
     if settings.episode is not None and settings.step is not None and settings.count is None:
         roles = column_roles(settings)
-        logs = settings.log if sources is None else sources
+        logs = log_sources(settings) if sources is None else sources
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(
@@ -80,6 +81,8 @@ def divide_log(
             )
             for one in logs
         ]
+        # What an earlier run began is no return from a first state.
+        episodes = [one.without(known_episodes(settings)) for one in episodes]
     buckets: BucketCounts | None = None
     for one in episodes:
         buckets = one.parts if buckets is None else buckets + one.parts

@@ -34,6 +34,7 @@ from surefoot.posterior.protocol import at_most
 from surefoot.report import policy_plots, promise_plots
 from surefoot.report.assumptions import Assumption, assumptions
 from surefoot.report.glossary import glossary
+from surefoot.report.marks import amount_words, marks_of
 from surefoot.report.page import SHOWN, Cause, Figure, Page
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change, changes, rule_words
@@ -64,9 +65,9 @@ def make_page(
     model: Model, certificate: Certificate, candidates: Sequence[Candidate], config: str
 ) -> Page:
     """Put together what the page says."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
     found = changes(model.mdp, model.placed, certificate.policy, model.behaviour)
-    columns = state_columns(model)
+    columns = model.settings.columns.state
     broad, narrow = _picture(model, certificate)
     return Page(
         title=_title(model),
@@ -108,12 +109,6 @@ def _rule(certificate: Certificate, words: str) -> str:
     return f"Found, but not certified: {words}" if certificate.withheld else words
 
 
-def state_columns(model: Model) -> tuple[str, ...]:
-    """Return what the log calls the columns of a state."""
-    log = model.counts.log
-    return ("state",) if log is None else tuple(log.columns[0])
-
-
 def _title(model: Model) -> str:
     log = model.counts.log
     names = [Path(name).name for name in log.names] if log is not None else []
@@ -136,8 +131,8 @@ def _without_advice(model: Model) -> int:
 
 def _picture(model: Model, certificate: Certificate) -> tuple[Figure, Figure]:
     """Return the head's numbers on one axis, for wide and for narrow screens."""
-    marks = promise_plots.marks_of(certificate)
-    alt = f"On one axis, {promise_plots.amount_words(certificate)}: "
+    marks = marks_of(certificate)
+    alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
     worth = f"{100 * model.mdp.discount:.4g}%"
     word = "cost" if model.settings.costs else "reward"

@@ -1,5 +1,7 @@
 """A whole run: read, find, certify, compare, report, and the folder that holds it all."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +21,12 @@ from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.continuing import count_log
 from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
 from surefoot.pipeline.honest import certifying_model, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, build_model, read_log
+from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
@@ -87,7 +90,8 @@ class Run(Shown):
     def policy(self) -> tuple[PolicyLine, ...]:
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
-        return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+        policy = self.certificate.policy
+        return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
 
     @property
     def behaviour(self) -> Behaviour | None:
@@ -128,7 +132,7 @@ class Run(Shown):
         shown = self.policy[:MOST_ROWS]
         margins = column_texts([line.margin for line in shown], 4)
         rows = [
-            (str(line.state), str(line.action), f"{line.visits:,}", margin)
+            (line.state_text, line.action_text, f"{line.visits:,}", margin)
             for line, margin in zip(shown, margins, strict=True)
         ]
         return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
@@ -256,13 +260,13 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         journal.earlier.append(READING)
         return Counts.load(stored)
     with journal.stage(READING):
-        counts = read_log(settings)
-        if settings.add is not None:
-            counts = earlier_counts(settings.add) + counts
+        earlier = None if settings.add is None else earlier_counts(settings.add)
+        counted = count_log(settings, earlier)
+        counted.write(work)
         partial = work / "counts.partial"
-        counts.save(partial)
+        counted.counts.save(partial)
         move_safely(partial, stored)
-        keep(work, COUNTS)
+        keep(work, COUNTS, *counted.files)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
@@ -323,14 +327,15 @@ def _completed(model: Model, certificate: Certificate, journal: Journal) -> Cert
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     """Write the policy as CSV and as JSON."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    write_policy(work / "policy.csv", lines)
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
+    columns = model.settings.columns
+    write_policy(work / "policy.csv", lines, columns)
     about = {
         "discount": model.mdp.discount,
         "objective": certificate.objective,
         "promise": certificate.sentence,
     }
-    write_policy_json(work / "policy.json", lines, about)
+    write_policy_json(work / "policy.json", lines, about, columns)
 
 
 @contextmanager

@@ -1,11 +1,13 @@
 """The settings of a run: the same names on the command line, in TOML and in Python."""
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
@@ -29,6 +31,10 @@ from surefoot.pipeline.setting import (
     setting,
     toml_text,
 )
+
+if TYPE_CHECKING:
+    from surefoot.data.reading import Reading
+    from surefoot.data.side_files import LabelColumns
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
@@ -99,6 +105,30 @@ class Settings(Shown):
         "auto", READING, "Labels of a CSV: auto, or text to keep 01 apart from 1.", metavar=WORD,
         words=("auto", "text"),
     )  # fmt: skip
+    decimal: str | None = setting(
+        None, READING, "What stands before the decimals of numbers in text: point or comma.",
+        metavar="MARK", words=(".", ","), otherwise="found out",
+    )  # fmt: skip
+    date_format: str | None = setting(
+        None, READING, "How dates of steps are written, as in %d.%m.%Y.", metavar="FORMAT",
+        otherwise="found out",
+    )  # fmt: skip
+    encoding: str | None = setting(
+        None, READING, "How text files are encoded, as in cp1252.", metavar="NAME",
+        otherwise="found out",
+    )  # fmt: skip
+    sheet: str | None = setting(
+        None, READING, "The sheet of a spreadsheet.", metavar="NAME", otherwise="its only one"
+    )
+    table: str | None = setting(
+        None, READING, "The table of a DuckDB or SQLite file.", metavar="NAME",
+        otherwise="its only one",
+    )  # fmt: skip
+    query: str | None = setting(None, READING, "One SELECT in place of a table.", metavar="SQL")
+    bins: tuple[str, ...] = setting(
+        (), READING, "Cut a column of numbers into bins: age=4 (as many rows in each), or edges "
+        "as in age=40,55; repeat for several columns.", metavar="COLUMN=BINS",
+    )  # fmt: skip
     missing: str = setting(
         "error", READING, "Rows that lack a value: error or drop.", metavar=WORD,
         words=("error", "drop"),
@@ -147,6 +177,14 @@ class Settings(Shown):
     allowed: str | None = setting(
         None, SEARCH, "CSV of the pairs (state, action) the policy may use.", metavar=FILE,
         names="file", otherwise="all",
+    )  # fmt: skip
+    forbidden: str | None = setting(
+        None, SEARCH, "CSV of the pairs (state, action) the policy must not use; columns left out "
+        "mean any.", metavar=FILE, names="file", otherwise="none",
+    )  # fmt: skip
+    order: str | None = setting(
+        None, OWN, "CSV that lists labels, column by column, in the order to show them in.",
+        metavar=FILE, names="file", otherwise="natural",
     )  # fmt: skip
     basis: str = setting(
         "bayesian", PROMISE, "bayesian (given the prior) or frequentist (no prior).",
@@ -206,6 +244,7 @@ class Settings(Shown):
     def check_complete(self) -> None:
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
+        _ = self.reading
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.honest and self.basis != "bayesian":
@@ -237,6 +276,22 @@ class Settings(Shown):
             )
 
     @property
+    def reading(self) -> Reading:
+        """How the log and the files beside it are written."""
+        from surefoot.data.reading import Reading  # --help has no use for it
+
+        names = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
+        return Reading.of(**{name: getattr(self, name) for name in names})
+
+    @property
+    def columns(self) -> LabelColumns:
+        """The columns of states and actions in the log."""
+        from surefoot.data.side_files import LabelColumns  # --help has no use for it
+
+        own = LabelColumns()
+        return LabelColumns(state=self.state or own.state, action=self.action or own.action)
+
+    @property
     def discounted(self) -> float:
         """The discount, which must have been given."""
         if self.discount is None:
@@ -261,8 +316,8 @@ class Settings(Shown):
 
     @classmethod
     def from_mapping(
-        cls, values: Mapping[str, Any], place: str, base: "Settings | None" = None
-    ) -> "Settings":
+        cls, values: Mapping[str, Any], place: str, base: Settings | None = None
+    ) -> Settings:
         """Return settings from names and values; dashes and underscores are the same."""
         known = declared(cls)
         given: dict[str, Any] = {}
@@ -275,7 +330,7 @@ class Settings(Shown):
         return replace(base or cls(), **given)
 
     @classmethod
-    def from_toml(cls, path: str | Path, base: "Settings | None" = None) -> "Settings":
+    def from_toml(cls, path: str | Path, base: Settings | None = None) -> Settings:
         """Read a configuration file."""
         import tomllib  # --help has no use for it
 
@@ -300,7 +355,7 @@ class Settings(Shown):
             and (one.names == "file" or (one.names == "word or file" and Path(value).is_file()))
         }
 
-    def in_full(self) -> "Settings":
+    def in_full(self) -> Settings:
         """Return the same settings with the paths of files written out."""
         changes: dict[str, Any] = {
             name: str(path.absolute()) for name, path in self.side_files().items()
@@ -364,9 +419,13 @@ def log_files(settings: Settings) -> list[Path]:
     return [file for name in settings.log for file in _files(name)]
 
 
-def read_twice(settings: Settings) -> list[str]:
-    """Return files that would count twice: named twice, or read by the run that is added to."""
+def read_twice(settings: Settings, *, together: bool = False) -> list[str]:
+    """Return files that would count twice: named twice, or read by the run that is added to.
+
+    Files that are read ``together`` are read once, however often they are named.
+    """
     files = [str(file) for file in log_files(settings)]
+    files = list(dict.fromkeys(files)) if together else files
     earlier = set() if settings.add is None else _read_by(Path(settings.add))
     return sorted({file for file in files if file in earlier or files.count(file) > 1})
 

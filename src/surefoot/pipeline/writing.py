@@ -43,7 +43,7 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    wanted = policy_content(lines)
+    wanted = policy_content(lines, model.settings.columns)
     return isinstance(content, dict) and all(content.get(k) == v for k, v in wanted.items())
 
 

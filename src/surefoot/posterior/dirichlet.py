@@ -1,5 +1,7 @@
 """The conjugate posterior: independent Dirichlet rows, exact."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -94,7 +96,7 @@ class DirichletPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self.shape / self.layout.sum_rows(self.shape)[self.layout.entry_row]
 
-    def given(self, count: ArrayLike) -> "DirichletPosterior":
+    def given(self, count: ArrayLike) -> DirichletPosterior:
         """Return the posterior with other counts on the same entries and the same prior."""
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         # The prior of an entry may depend on which entries were seen: it stays as it was.

@@ -1,5 +1,7 @@
 """A posterior that learns from all rows what rows are like and what they have not shown yet."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -117,7 +119,7 @@ class LearnedPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self._mean
 
-    def given(self, count: ArrayLike) -> "LearnedPosterior":
+    def given(self, count: ArrayLike) -> LearnedPosterior:
         """Return the posterior with other counts on the same entries, the laws as learned here.
 
         For parts of a log: what they alone would say of the rows, and of where the unseen leads,

@@ -1,5 +1,7 @@
 """What a posterior over transition models is, however it came about."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Protocol, TypeGuard, runtime_checkable
 

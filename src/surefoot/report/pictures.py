@@ -7,6 +7,7 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.comparison import Comparison
 from surefoot.certificates.curve import GuaranteeCurve
 from surefoot.report import promise_plots
+from surefoot.report.marks import marks_of
 from surefoot.report.svg import drawing
 
 _NUMBERS = count()
@@ -26,7 +27,7 @@ def picture(shown: Any) -> str:
     one = getattr(shown, "certificate", shown)
     name = f"card{next(_NUMBERS)}"
     if isinstance(one, Certificate):
-        told = ", ".join(mark.words for mark in promise_plots.marks_of(one))
+        told = ", ".join(mark.words for mark in marks_of(one))
         with drawing(name, told, 5.6, 2.0) as drawn:
             promise_plots.plot_promise(one, axes=drawn.axes)
         return drawn.svg

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.data.label_order import natural_key
+from surefoot.data.side_files import label_text
 from surefoot.model.mdp import MDP
-from surefoot.report.rule import discounted_visits, text_of, transition_matrix
+from surefoot.report.rule import discounted_visits, transition_matrix
 from surefoot.report.svg import PALETTE, action_colours, own_axes
-from surefoot.report.tables import PolicyLine, _label, _natural
+from surefoot.report.tables import PolicyLine, _label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +28,7 @@ LEGEND = 8
 
 def actions_of(lines: Sequence[PolicyLine]) -> list[str]:
     """Return the actions of a policy in natural order."""
-    found = {text_of(line.action): line.action for line in lines}
-    return sorted(found, key=lambda name: _natural((name,), 0))
+    return sorted({label_text(line.action) for line in lines}, key=natural_key)
 
 
 def is_grid(lines: Sequence[PolicyLine]) -> bool:
@@ -106,7 +107,7 @@ def _draw_grid(
     place = [{value: i for i, value in enumerate(side)} for side in sides]
     for state, line in best.items():
         x, y = place[1][state[1]], place[0][state[0]]
-        _cell(axes, x, y, text_of(line.action), shades, words=len(sides[1]) <= 8)
+        _cell(axes, x, y, label_text(line.action), shades, words=len(sides[1]) <= 8)
     for axis, side in ((axes.yaxis, sides[0]), (axes.xaxis, sides[1])):
         step = -(-len(side) // 25)
         axis.set_ticks(range(0, len(side), step), [str(value) for value in side[::step]])
@@ -123,9 +124,9 @@ def _draw_list(
     axes: "Axes", best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
 ) -> None:
     for i, line in enumerate(best.values()):
-        _cell(axes, 0, i, text_of(line.action), shades, words=len(best) <= 40)
+        _cell(axes, 0, i, label_text(line.action), shades, words=len(best) <= 40)
     step = -(-len(best) // 40)
-    labels = [text_of(state) for state in best]
+    labels = [label_text(state) for state in best]
     axes.set_yticks(range(0, len(best), step), labels[::step])
     axes.set_xticks([])
     axes.set_xlim(-0.5, 0.5)
@@ -190,7 +191,7 @@ def plot_flow(
     actions = np.asarray(policy).argmax(axis=1) if np.ndim(policy) == 2 else policy
     largest = float(share[list(states)].max())
     for i, s in enumerate(states):
-        name = text_of(_label(mdp.action_labels, actions[s]))
+        name = label_text(_label(mdp.action_labels, actions[s]))
         drawn.scatter(
             [i], [0], s=130 + 500 * share[s] / largest, zorder=3, linewidths=0,
             color=colours.get(name, PALETTE["pale"]),
@@ -199,7 +200,7 @@ def plot_flow(
             f"{100 * share[s]:.0f}%", (i, 0), ha="center", va="center", fontsize=7,
             color="#111111", zorder=4,
         )  # fmt: skip
-    _name_below(drawn, [text_of(_label(mdp.state_labels, s)) for s in states])
+    _name_below(drawn, [label_text(_label(mdp.state_labels, s)) for s in states])
     return drawn
 
 

@@ -4,8 +4,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from surefoot._rounding import column_texts
+from surefoot.data.side_files import label_text
 from surefoot.report.policy_plots import actions_of
-from surefoot.report.rule import Change, text_of
+from surefoot.report.rule import Change
 from surefoot.report.svg import action_colours
 from surefoot.report.tables import PolicyLine
 
@@ -82,7 +83,7 @@ def _row(
     line: PolicyLine, change: Change, state: tuple[str, ...], ranks: Sequence[Mapping[str, int]],
     actions: Sequence[str], colours: Mapping[str, str], gain: str, gained: float, lead: str,
 ) -> RuleRow:  # fmt: skip
-    action = text_of(line.action)
+    action = label_text(line.action)
     sure = line.probability >= 1
     return RuleRow(
         state=state,
@@ -107,4 +108,4 @@ def _row(
 def _parts(state: Hashable, width: int) -> tuple[str, ...]:
     if isinstance(state, tuple) and len(state) == width:
         return tuple(map(str, state))
-    return (text_of(state), *[""] * (width - 1))
+    return (label_text(state), *[""] * (width - 1))

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import spsolve
 
 from surefoot._display import number_of
 from surefoot.data.counts import Counts
+from surefoot.data.side_files import label_text
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.report.tables import PolicyLine, _label, _qualities
@@ -94,7 +95,7 @@ def _shares(mdp: MDP, counts: Counts, state: int) -> tuple[tuple[str, float], ..
     if not tried.sum() > 0:
         return ()
     order = np.argsort(-tried, kind="stable")
-    names = [text_of(_label(mdp.action_labels, mdp.row_action[rows[i]])) for i in order]
+    names = [label_text(_label(mdp.action_labels, mdp.row_action[rows[i]])) for i in order]
     shares = (tried / tried.sum())[order]
     return tuple((name, float(share)) for name, share in zip(names, shares, strict=True) if share)
 
@@ -116,17 +117,6 @@ def discounted_visits(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(spsolve(system, np.asarray(mdp.initial, dtype=np.float64)))
 
 
-def text_of(label: Hashable) -> str:
-    """Return a label in words: those of several columns are joined.
-
-    Examples
-    --------
-    >>> text_of("run"), text_of(("old", "high"))
-    ('run', 'old, high')
-    """
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
 def rule_words(
     lines: Sequence[PolicyLine], found: Mapping[Hashable, Change], columns: Sequence[str]
 ) -> str:
@@ -145,7 +135,7 @@ def rule_words(
         if 0 < len(said) <= LONGEST:
             return said
     states = {line.state for line in lines}
-    taken = {(line.state, text_of(line.action)) for line in lines if line.probability > 0.5}
+    taken = {(line.state, label_text(line.action)) for line in lines if line.probability > 0.5}
     other = [s for s in states if s in found and (s, found[s].habit) not in taken]
     if not other:
         return "Follow the table below; it is what was mostly done already."
@@ -159,7 +149,7 @@ def _in_words(lines: Sequence[PolicyLine], columns: Sequence[str]) -> str:
     groups: dict[str, list[Hashable]] = {}
     tried: dict[str, float] = {}
     for line in lines:
-        action = text_of(line.action)
+        action = label_text(line.action)
         groups.setdefault(action, []).append(line.state)
         tried[action] = tried.get(action, 0.0) + line.visits
     if len(groups) == 1:
@@ -189,7 +179,7 @@ Named = tuple[str, int | None, str]
 
 def _numbered(state: Hashable, columns: Sequence[str]) -> Named:
     """Return what stands before the number a label ends in, the number, and its words."""
-    text = text_of(state)
+    text = label_text(state)
     if isinstance(state, tuple):
         return text, None, f"({text})"
     found = re.fullmatch(r"(.*?)(\d{1,9})", text)

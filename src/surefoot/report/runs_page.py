@@ -7,9 +7,10 @@ from surefoot._display import number_of
 from surefoot._rounding import lower_text, near_text
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.headlines import bound_text, limit_text, today, with_commas
+from surefoot.data.side_files import label_text
+from surefoot.report.marks import marks_of
 from surefoot.report.page import SHOWN, Figure, render
-from surefoot.report.promise_plots import marks_of, plot_comparison
-from surefoot.report.rule import text_of
+from surefoot.report.promise_plots import plot_comparison
 from surefoot.report.svg import action_colours, drawing
 
 CAUTION = (
@@ -192,7 +193,7 @@ def _rules(runs: Mapping[str, RunFacts], differing: Sequence[Hashable]) -> Table
     width = len(columns)
     rows = []
     for state in differing[:SHOWN]:
-        parts = state if isinstance(state, tuple) and len(state) == width else (text_of(state),)
+        parts = state if isinstance(state, tuple) and len(state) == width else (label_text(state),)
         shown = [*map(str, parts), *[""] * (width - len(parts))]
         rows.append((*shown, *(run.actions[state] for run in runs.values())))
     actions = sorted({action for run in runs.values() for action in run.actions.values()})
