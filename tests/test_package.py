@@ -63,6 +63,7 @@ PUBLIC = (
     "Comparison",
     "Confidence",
     "Counts",
+    "Decision",
     "DirichletPosterior",
     "Discretization",
     "Domain",
@@ -123,6 +124,7 @@ PUBLIC = (
     "var_solve",
     "verify",
     "verify_run",
+    "what_if",
     "worst_case",
     "write_mdp",
 )

@@ -68,3 +68,5 @@ from .pipeline.running import run as run
 from .pipeline.running import Run as Run
 from .pipeline.loading import load_run as load_run
 from .pipeline.loading import verify_run as verify_run
+from .pipeline.decision import Decision as Decision
+from .pipeline.what_if import what_if as what_if

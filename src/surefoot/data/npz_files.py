@@ -24,7 +24,7 @@ from surefoot.data.log import Log
 from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs
 from surefoot.data.rewards import GivenRewards
 from surefoot.data.support import SupportReport
-from surefoot.model.npz_files import labels_from_plain, plain_labels
+from surefoot.model.npz_files import labels_from_plain, plain_labels, text_of
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
@@ -111,13 +111,13 @@ def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts
     try:
         with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        text = str(arrays.pop("about"))
+        text = text_of(arrays.pop("about"))
         about = json.loads(text)
         written = about["format"]
         if written not in FORMATS:
             raise ValueError(f"the format is {written!r}; this version reads {FORMATS[-1]!r}")
         digest = arrays.pop("digest", None)
-        if written != FORMATS[0] and (digest is None or str(digest) != _digest(text, arrays)):
+        if written != FORMATS[0] and (digest is None or text_of(digest) != _digest(text, arrays)):
             raise ValueError("what it says does not match its digest: the file was changed")
         return make(**_fields(about, arrays))
     except Exception as problem:  # a damaged file can fail anywhere, in any way

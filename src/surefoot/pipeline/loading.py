@@ -9,11 +9,13 @@ import numpy as np
 
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
+from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import FILES, PARTS
-from surefoot.pipeline.honest import certifying_model, load_parts
+from surefoot.pipeline.honest import load_parts, model_for
 from surefoot.pipeline.manifest import NAME, Manifest, check_brought, read_manifest, settings_of
-from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
 from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import Run, earlier_counts, processors
@@ -54,9 +56,20 @@ def load_run(folder: str | Path, *, posterior: Own | None = None) -> Run:
 
 def _model(settings: Settings, place: Path, own: Own | None) -> Model:
     counts = earlier_counts(place)
-    if not settings.honest:
-        return build_model(settings, counts, own=own)
-    return certifying_model(settings, counts, load_parts(place / PARTS), own)
+    buckets = load_parts(place / PARTS) if settings.honest else None
+    return model_for(settings, counts, buckets, own)
+
+
+def stored_parts(settings: Settings, place: Path, counts: Counts) -> LogParts:
+    """Return the parts of the log of a run; what its episodes earned is not kept."""
+    if (place / PARTS).is_file():
+        return LogParts(buckets=load_parts(place / PARTS))
+    if has_episodes(settings):
+        raise ValueError(
+            f"{place}: this run folder has no {PARTS}, which says how its episodes are divided "
+            "(earlier versions kept none). Solve its log again."
+        )
+    return divide_log(settings, counts)
 
 
 def _checked(folder: str | Path, needed: Iterable[str]) -> Path:

@@ -60,6 +60,11 @@ class Followed:
         return cls(discount=found[0].discount, time_limit=limit, **joined)
 
 
+def has_episodes(settings: Settings) -> bool:
+    """Tell whether a log tells its episodes apart, and the order of their steps."""
+    return settings.episode is not None and settings.step is not None and settings.count is None
+
+
 def divide_log(
     settings: Settings, counts: Counts, sources: tuple[Any, ...] | None = None
 ) -> LogParts:
@@ -71,7 +76,7 @@ def divide_log(
     if not whole:
         return LogParts(buckets=None)
     episodes: list[Episodes] = []
-    if settings.episode is not None and settings.step is not None and settings.count is None:
+    if has_episodes(settings):
         roles = column_roles(settings)
         logs = log_sources(settings) if sources is None else sources
         whole = len(logs) == 1 and settings.add is None

@@ -78,8 +78,9 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
     else:
         result = optimize(
             model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
-            time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-            draws=settings.draws, progress=progress, holdout=model.posterior,
+            time_budget=settings.time_budget, steps=settings.search_steps,
+            allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
+            holdout=model.posterior,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings)

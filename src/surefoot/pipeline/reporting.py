@@ -10,45 +10,28 @@ from surefoot._atomic import replacing
 from surefoot._display import Grid, number_of
 from surefoot._finding_texts import CAUSES
 from surefoot._rounding import lower_text, near_text, upper_text
-from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import (
     amount_text,
     before_headline,
     promise_headline,
-    with_commas,
 )
 from surefoot.certificates.optimize import Candidate
 from surefoot.certificates.provenance import posterior_words
 from surefoot.certificates.tables import tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
-from surefoot.model.policies import check_policy
+from surefoot.pipeline.figures import figures_of, head_figures, policy_map
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.promising import streams
 from surefoot.pipeline.wording import as_options
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
-from surefoot.posterior.protocol import at_most
-from surefoot.report import policy_plots, promise_plots
 from surefoot.report.assumptions import Assumption, assumptions
 from surefoot.report.glossary import glossary
-from surefoot.report.marks import amount_words, marks_of
-from surefoot.report.page import SHOWN, Cause, Figure, Page
+from surefoot.report.page import SHOWN, Cause, Page
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change, changes, rule_words
-from surefoot.report.svg import action_colours, drawing
-from surefoot.report.tables import PolicyLine, policy_lines
-from surefoot.solvers.evaluation.returns import policy_returns
-from surefoot.solvers.evaluation.rewards import rewards_of
-
-DRAWN, LEAST = 20_000, 2000
-"""Draws behind the figures."""
-WORK = 5e9
-"""Fewer draws where they would take more operations than this (a few seconds)."""
-CELLS = 1600
-"""A grid of more states than this is a blur."""
+from surefoot.report.tables import policy_lines
 
 
 def write_report(
@@ -68,7 +51,7 @@ def make_page(
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
     found = changes(model.mdp, model.placed, certificate.policy, model.behaviour)
     columns = model.settings.columns.state
-    broad, narrow = _picture(model, certificate)
+    broad, narrow = head_figures(model, certificate)
     return Page(
         title=_title(model),
         failures=tuple(map(as_options, certificate.failures)),
@@ -85,12 +68,12 @@ def make_page(
         num_states=len(lines),
         no_advice=_without_advice(model),
         gain_word="saves" if model.settings.costs else "gain",
-        map=_map(lines, columns),
+        map=policy_map(lines, columns),
         assumptions=_assumptions(model, certificate),
         doubt=_doubt_words(certificate),
         causes=_causes(certificate),
         tables=_tables(certificate),
-        figures=_figures(model, certificate, lines),
+        figures=figures_of(model, certificate, lines),
         glossary=glossary(
             confidence=certificate.confidence, discount=model.mdp.discount,
             horizon=certificate.horizon, costs=model.settings.costs,
@@ -129,27 +112,6 @@ def _without_advice(model: Model) -> int:
     return int(np.count_nonzero(ours))
 
 
-def _picture(model: Model, certificate: Certificate) -> tuple[Figure, Figure]:
-    """Return the head's numbers on one axis, for wide and for narrow screens."""
-    marks = marks_of(certificate)
-    alt = f"On one axis, {amount_words(certificate)}: "
-    alt += ", ".join(mark.words for mark in marks)
-    worth = f"{100 * model.mdp.discount:.4g}%"
-    word = "cost" if model.settings.costs else "reward"
-    counted = f"Totals count a {word} one step later at {worth} of its amount."
-    limit = "less" if model.settings.costs else "more"
-    caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
-    if not np.isfinite(certificate.gap):
-        caption = counted
-
-    def figure(name: str, width: float, height: float) -> Figure:
-        with drawing(name, alt, width, height) as drawn:
-            promise_plots.plot_promise(certificate, axes=drawn.axes)
-        return Figure(svg=drawn.svg, caption=caption)
-
-    return figure("head", 9.2, 2.3), figure("small", 4.1, 2.5)
-
-
 def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
     """Return how to read the table."""
     reward = certificate.objective == "max"
@@ -165,18 +127,6 @@ def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
         return f"{told} {word}: by the model, each time{measured}."
     whole = amount_text(near_text(sum(known), 4), unit)
     return f"{told} {word}: this state's part of the {whole} expected over past practice."
-
-
-def _map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
-    if not policy_plots.is_grid(lines) or len(lines) > CELLS:
-        return None
-    sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
-    told = f"What to do, by {columns[0]} (down) and {columns[1]} (across)."
-    alt = f"{told} The table below says the same."
-    width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
-    with drawing("map", alt, width, height) as drawn:
-        policy_plots.plot_policy(lines, columns=columns, axes=drawn.axes)
-    return Figure(svg=drawn.svg, caption=told, width=7.5 * width)
 
 
 def _assumptions(model: Model, certificate: Certificate) -> list[Assumption]:
@@ -263,81 +213,6 @@ def _grouped(
 def _log_lines(model: Model) -> list[str]:
     """Return the summary of the log without its warnings, which stand above."""
     return [as_options(line) for line in describe(model.placed, costs=model.settings.costs)]
-
-
-def _figures(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
-    flow = _flow(model, certificate, lines)
-    figures = _posterior_figures(model, certificate) if model.bayesian else []
-    return figures if flow is None else [*figures, flow]
-
-
-def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
-    """Return where the rule leads, for models that are small enough to draw."""
-    labels = model.mdp.state_labels or tuple(range(model.mdp.num_states))
-    few = lines[: 2 * policy_plots.FLOWS]
-    states = list(dict.fromkeys(labels.index(line.state) for line in few))
-    if not 2 <= len(states) <= policy_plots.FLOWS:
-        return None
-    colours = action_colours(policy_plots.actions_of(lines))
-    alt = "States in a row, with arrows as wide as the traffic between them under the rule."
-    with drawing("flow", alt, 4.7, 3.1) as drawn:
-        policy_plots.plot_flow(
-            model.mdp, certificate.policy, states, colours=colours, axes=drawn.axes
-        )
-        low, high = drawn.axes.get_ylim()
-        drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
-    return Figure(
-        title="Where the rule leads",
-        svg=drawn.svg,
-        caption="How much of the time each state takes up under the rule (later steps count less), "
-        "by the model, coloured by action as in the table. Arrows above lead right, below left.",
-    )
-
-
-def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
-    settings = model.settings
-    sign = -1.0 if settings.costs else 1.0
-    rng = streams(settings.seed)[3]
-    rewards = rewards_of(model.mdp, model.posterior, objective="max")
-    rows = check_policy(model.mdp, certificate.policy)
-    work = planning.policy_work(model.mdp, rewards, rows)
-    draws = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
-    returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
-    curve = curve_of(returns, eta=settings.eta)
-    shown = GuaranteeCurve(
-        confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
-        eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
-    )  # fmt: skip
-    return [_scatter(sign * returns.lower, certificate), _curve(shown, certificate)]
-
-
-def _scatter(values: Any, certificate: Certificate) -> Figure:
-    side = "below" if certificate.objective == "max" else "above"
-    low, high = np.quantile(values, [0.05, 0.95])
-    ends = f"{with_commas(near_text(low, 4))} and {with_commas(near_text(high, 4))}"
-    most = f"{100 * certificate.delta:g}%"
-    with drawing("returns", f"Totals scatter; nine in ten lie between {ends}.") as drawn:
-        promise_plots.plot_returns(values, certificate, axes=drawn.axes)
-    return Figure(
-        title="How well the total is known",
-        svg=drawn.svg,
-        caption=f"The rule's total in {len(values):,} processes that fit the log equally well. "
-        f"At most {most} of them lie {side} the promise.",
-    )
-
-
-def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
-    known = ~np.isnan(curve.bound)
-    points = zip(curve.confidence[known], curve.bound[known], strict=True)
-    told = [f"{100 * level:.4g}%: {with_commas(near_text(bound, 4))}" for level, bound in points]
-    with drawing("curve", f"What can be promised: {', '.join(told)}.") as drawn:
-        promise_plots.plot_guarantee_curve(curve, certificate.delta, axes=drawn.axes)
-    note = f" {curve.note[0].upper()}{curve.note[1:]}" if curve.note else ""
-    return Figure(
-        title="What could be promised at other levels",
-        svg=drawn.svg,
-        caption=f"The surer a promise must be, the less it says. All points hold together.{note}",
-    )
 
 
 def _percentile_words(model: Model) -> str:

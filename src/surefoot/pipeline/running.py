@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from surefoot._atomic import move_safely
+from surefoot._atomic import move_safely, replacing
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
@@ -22,17 +22,26 @@ from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.continuing import count_log
-from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
-from surefoot.pipeline.honest import certifying_model, save_parts
+from surefoot.pipeline.decision import Advice, Decision
+from surefoot.pipeline.folder import (
+    FOUND,
+    PARTS,
+    STEPS,
+    building,
+    check_free,
+    check_is_run,
+    keep,
+    kept,
+)
+from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
-from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
+from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.warming import compile_others, is_cold
 from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
@@ -73,6 +82,8 @@ class Run(Shown):
     ('long repair', 'repair')
     >>> made.certificate.promise < made.certificate.nominal_return
     True
+    >>> made.action("wear 4").action, made.action(condition="wear 12").known
+    ('repair', False)
     """
 
     folder: Path
@@ -92,6 +103,21 @@ class Run(Shown):
         model = self.model
         policy = self.certificate.policy
         return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
+
+    @cached_property
+    def advice(self) -> Advice:
+        """The policy, ready to be asked about many states (`action` asks it about one)."""
+        return Advice.of(self.model, self.policy, certified=not self.certificate.withheld)
+
+    def action(self, state: Any = None, /, *, step: int | None = None, **columns: Any) -> Decision:
+        """Return what to do in a state: the action, how often it was tried, the log's habit.
+
+        The state is one value, a tuple, a mapping, or ``column=value`` for each state column. A
+        state that the log never shows gets an answer without an action, which says so.
+        """
+        if (state is None) == (not columns):
+            raise ValueError("give a state, or its columns by name: run.action(level='high').")
+        return self.advice.on(columns or state, step)
 
     @property
     def behaviour(self) -> Behaviour | None:
@@ -197,7 +223,6 @@ def run(
     whole.check_complete()  # refuse before reading for minutes
     check_own(whole, posterior)
     folder = Path(out)
-    _compile_first(whole)
     budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
     check_free(folder, force=force)  # before a long log is hashed
@@ -213,26 +238,26 @@ def run(
     return replace(made, folder=folder)
 
 
-def _compile_first(settings: Settings) -> None:
-    """Compile before the clock of a time budget starts, on a machine that never did."""
-    if settings.time_budget is not None and is_cold():
-        compile_others()
-
-
 def _stages(
     settings: Settings, work: Path, journal: Journal, budget: Budget, own: Own | None
 ) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
+        if parts.buckets is not None and (settings.honest or parts.episodes):
+            save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
     with journal.stage("Building the model"):
-        model = _model(settings, counts, parts, work, own)
+        model = model_for(settings, counts, parts.buckets, own)
+        if own is not None:
+            mark = posterior_fingerprint(model.posterior)
+            read_manifest(work).with_posterior(mark).write(work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     hurried = budget.applied(model)
     found = _found(hurried, counts, parts, work, journal)
-    if budget.is_used and model.bayesian:
+    _record(settings, found.search_steps, work)
+    if settings.time_budget is not None and found.stopped_early:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
         shown = _completed(hurried, found.certificate, journal)
@@ -241,6 +266,8 @@ def _stages(
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
+    if late := budget.remark():
+        journal.note(late)
     for finding in shown.findings:
         journal.keep(f"{finding.level}: {finding.text}")
     journal.keep(shown.sentence)
@@ -251,6 +278,14 @@ def _stages(
         candidates=found.candidates,
         times=tuple(journal.times),
     )
+
+
+def _record(settings: Settings, steps: int, work: Path) -> None:
+    """Write into the configuration what the clock decided: a repetition then does the same."""
+    if settings.time_budget is None:
+        return
+    with replacing(work / CONFIG, "w", encoding="utf-8") as file:
+        file.write(replace(settings, search_steps=steps).to_toml())
 
 
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
@@ -280,26 +315,9 @@ def earlier_counts(folder: str | Path) -> Counts:
     return Counts.load(place / COUNTS)
 
 
-def _model(
-    settings: Settings, counts: Counts, parts: LogParts, work: Path, own: Own | None
-) -> Model:
-    """Return the model that promises rest on: of the whole log, or of its certifying part."""
-    if not settings.honest:
-        model = build_model(settings, counts, own=own)
-    elif parts.buckets is None:
-        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
-    else:
-        save_parts(work / PARTS, parts.buckets)
-        model = certifying_model(settings, counts, parts.buckets, own)
-    if own is not None:
-        mark = posterior_fingerprint(model.posterior)
-        read_manifest(work).with_posterior(mark).write(work)
-    return model
-
-
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
-    certificate, candidates = work / FOUND, work / "candidates.csv"
-    if {certificate.name, candidates.name} <= kept(work):
+    certificate, candidates, steps = work / FOUND, work / "candidates.csv", work / STEPS
+    if {certificate.name, candidates.name, steps.name} <= kept(work):
         stored = writing.read_certificate(certificate)
         if model.own is None or stored.data_fingerprint == posterior_fingerprint(model.posterior):
             journal.note("The policy was found and certified already.")
@@ -309,13 +327,16 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
                 candidates=writing.read_candidates(candidates),
                 selection_draws=0,
                 holdout=model.posterior if model.bayesian else None,
+                search_steps=int(steps.read_text(encoding="utf-8")),
             )
         journal.note("The posterior is another one than before: a policy is searched anew.")
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
-    keep(work, certificate.name, candidates.name)
+    with replacing(steps, "w", encoding="utf-8") as file:
+        file.write(str(found.search_steps))
+    keep(work, certificate.name, candidates.name, steps.name)
     return found
 
 

@@ -148,7 +148,7 @@ def normalised(
     """Divide rows by their sum, unless all sums are 1 up to rounding (then nothing is copied)."""
     sums = np.add.reduceat(probability, row_start[:-1])
     lengths = np.diff(row_start)
-    if np.all(np.abs(sums - 1) <= 2 * EPSILON * (lengths + 1)):
+    if np.all(np.abs(sums - 1) <= EPSILON * (lengths + 1)):
         return probability
     return locked(probability / np.repeat(sums, lengths))
 
