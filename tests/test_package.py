@@ -35,6 +35,7 @@ BESIDE = {
 """Rooms off the path, and what they may use."""
 
 HALL = {
+    "_assumption_texts",
     "_atomic",
     "_compile",
     "_cores",
@@ -104,6 +105,12 @@ PUBLIC = (
     "loss_bound",
     "machine_replacement",
     "optimize",
+    "plot_comparison",
+    "plot_guarantee_curve",
+    "plot_policy",
+    "plot_promise",
+    "plot_returns",
+    "plot_simplex",
     "population_growth",
     "read_mdp",
     "read_minari",

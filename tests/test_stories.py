@@ -1,8 +1,8 @@
 """The stories of docs/stories: their commands run, one after the other, and print what is shown.
 
 A line ``surefoot ...`` runs in this process; other lines of a bash block run in bash. The comment
-``# exit code N`` says how a command ends. A py block makes the files that a story starts from. A text
-block is what the commands before it printed, or the policy that they wrote.
+``# exit code N`` says how a command ends. A py block makes the files that a story starts from. A
+text block is what the commands before it printed, or the policy that they wrote.
 """
 
 import re

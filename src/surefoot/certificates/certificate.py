@@ -243,6 +243,8 @@ class Certificate(Shown):
             tilted=tuple(one.mirrored() for one in self.tilted),
         )
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.sentence
 

@@ -146,6 +146,8 @@ class Run(Shown):
         """What had to be done otherwise than asked, in sentences."""
         return self.certificate.notes
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.certificate.sentence
 
