@@ -77,6 +77,7 @@ PUBLIC = (
     "Solution",
     "SplitResult",
     "Status",
+    "StepPolicy",
     "VarSolution",
     "Verification",
     "WorstCase",

@@ -3,6 +3,7 @@
 from ._version import __version__ as __version__
 from ._findings import Finding as Finding
 from .model.mdp import MDP as MDP
+from .model.step_policy import StepPolicy as StepPolicy
 from .model.files import read_mdp as read_mdp
 from .model.files import write_mdp as write_mdp
 from .data.transitions import read_transitions as read_transitions

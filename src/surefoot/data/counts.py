@@ -242,7 +242,7 @@ class Counts(RowSparse, Shown):
         Parameters
         ----------
         discount
-            In [0, 1).
+            In [0, 1].
         initial
             ``"episodes"``: where episodes started; ``"uniform"``; an array. None: episodes where
             starts are known, else uniform.

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet, check_same_rows
+from surefoot.model.checks import discount_text
 from surefoot.model.mdp import MDP
 from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL
 from surefoot.solvers.row_kernels import Problem
+from surefoot.solvers.steps import largest_value
 from surefoot.solvers.sweep_kernels import OWN_FAMILY
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -93,11 +95,12 @@ def make_problem(
 
 def _check_range(mdp: MDP) -> None:
     """Refuse rewards whose sums would leave the range of doubles: no bound would be left."""
-    largest = float(np.abs(mdp.reward).max())
-    if not largest / (1 - mdp.discount) <= LARGEST_VALUE:
+    largest = largest_value(mdp)
+    if not largest <= LARGEST_VALUE:
         raise ValueError(
-            f"rewards as large as {largest:g} at discount {mdp.discount:g} give values beyond "
-            f"{LARGEST_VALUE:g}, too large to compute with. Use other units of reward."
+            f"rewards as large as {np.abs(mdp.reward).max():g} at discount "
+            f"{discount_text(mdp.discount)} give values beyond {LARGEST_VALUE:g}, too large to "
+            "compute with. Use other units of reward."
         )
 
 

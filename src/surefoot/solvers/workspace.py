@@ -100,6 +100,12 @@ class Workspace:
 
     def sweep(self) -> tuple[Change, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
+        change, allowance = self.step()
+        self.accuracy = self.inner_share * (change.most - change.least)
+        return change, bracket(self.problem, change, allowance)
+
+    def step(self) -> tuple[Change, float]:
+        """Compute ``image = Lv`` and bound its rounding error; ``v`` stays as it is."""
         allowance = self.allowance()
         if self.fixed:
             change = self.policy_change()
@@ -112,8 +118,7 @@ class Workspace:
                 )
             )  # fmt: skip
         self.sweeps += 1
-        self.accuracy = self.inner_share * (change.most - change.least)
-        return change, bracket(self.problem, change, allowance)
+        return change, allowance
 
     def allowance(self) -> float:
         """Bound the rounding error of one state of the next image."""
@@ -125,7 +130,7 @@ class Workspace:
 
     def policy_change(self) -> Change:
         """Compute ``image`` by the operator of the current policy alone."""
-        start, rows, share = self.policy
+        start, rows, share, _ = self.policy
         return self._collect(
             lambda begin, end, scratch: sweeps_of(self.problem).policy(
                 self.problem, begin, end, self.v, self.image,
