@@ -9,6 +9,7 @@ from surefoot.certificates.local_search import climb
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.model.policies import check_policy
+from surefoot.solvers.solution import Policy
 from surefoot.solvers.solver import solve
 
 ROBUST_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -48,7 +49,7 @@ def _tolerance(batch: Models) -> float:
     return 1e-6 * max(scale, 1e-300)
 
 
-def _rows(batch: Models, policy: Floats | Ints) -> Ints:
+def _rows(batch: Models, policy: Policy) -> Ints:
     return check_policy(batch.mdp, policy).rows.astype(np.int64)
 
 

@@ -186,7 +186,7 @@ def draw_models(
         reward = rewards.block(key, done, done + len(block), entries)
         gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
         done += len(block)
-    own = restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries])
+    own = restricted(mdp, rows, posterior.mean()[entries], rewards.of(entries))
     return Models(
         mdp=own,
         evaluator=choose_evaluator(own),
@@ -205,8 +205,8 @@ def uncertain_rows(mdp: MDP, rows: Ints, rewards: NDArray[np.bool_]) -> NDArray[
     return either
 
 
-def restricted(mdp: MDP, rows: Ints, probability: Floats, reward: Floats) -> MDP:
-    """Return the model of some rows, with other probabilities and rewards per entry."""
+def restricted(mdp: MDP, rows: Ints, probability: Floats, rewards: Rewards) -> MDP:
+    """Return the model of some rows, with other probabilities and the rewards of its entries."""
     lengths = np.diff(mdp.row_start)[rows]
     return MDP(
         state_start=np.searchsorted(mdp.row_state[rows], np.arange(mdp.num_states + 1)),
@@ -214,13 +214,15 @@ def restricted(mdp: MDP, rows: Ints, probability: Floats, reward: Floats) -> MDP
         row_start=np.concatenate(([0], np.cumsum(lengths))),
         successor=mdp.successor[RowLayout.of(mdp).entries_of(rows)],
         probability=probability,
-        reward=reward,
+        reward=rewards.fixed,
         discount=mdp.discount,
         initial=mdp.initial,
         num_actions=mdp.num_actions,
         reward_per_entry=True,
         state_labels=mdp.state_labels,
         action_labels=mdp.action_labels,
+        horizon=mdp.horizon,
+        final_reward=rewards.final,
     )
 
 

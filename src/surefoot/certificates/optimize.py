@@ -1,7 +1,7 @@
 """Find a policy with a high certified return, and certify it on draws that did not choose it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
+from surefoot.certificates import by_step
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.local_search import local_search
 from surefoot.certificates.models import (
+    Floats,
     Ints,
     Models,
     affordable,
@@ -30,8 +33,10 @@ from surefoot.certificates.models import (
 )
 from surefoot.certificates.provenance import check_objective
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.solver import counted
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
@@ -62,7 +67,8 @@ class Candidate(Shown):
     selected
         Whether it is the one that was certified.
     policy
-        ``(S,)`` action ids; None where it was read back from the table of a run.
+        ``(S,)`` action ids, or a `StepPolicy`; None where it was read back from the table of a
+        run.
 
     Examples
     --------
@@ -77,7 +83,7 @@ class Candidate(Shown):
     percentile: float
     nominal_return: float
     selected: bool
-    policy: Ints | None = None
+    policy: Policy | None = None
 
     def mirrored(self) -> "Candidate":
         """Return a candidate in rewards as one in costs, and the other way round."""
@@ -122,8 +128,8 @@ class Result(Shown):
     holdout: Posterior | None = None
 
     @property
-    def policy(self) -> NDArray[Any]:
-        """``(S,)`` action ids."""
+    def policy(self) -> NDArray[Any] | StepPolicy:
+        """``(S,)`` action ids, or with a horizon a policy by step."""
         return self.certificate.policy
 
     @property
@@ -186,6 +192,9 @@ def optimize(
     objective: str = "max",
     progress: Progress | None = None,
     holdout: Posterior | None = None,
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
+    stationary: bool = False,
 ) -> Result:
     """Find a policy whose return is high with probability ``1 - delta``, and certify it.
 
@@ -223,6 +232,11 @@ def optimize(
     holdout
         A posterior that certifies, where the first one chooses: of other data, or of draws of its
         own. None certifies with the first.
+    horizon, final_reward
+        As for `solve`: count at most so many steps. The policy may depend on the step.
+    stationary
+        With a horizon: look for one rule for all steps, which people prefer and which may earn
+        less.
 
     Examples
     --------
@@ -237,6 +251,7 @@ def optimize(
     """
     delta, eta = check_levels(delta, eta)
     check_objective(posterior, objective)
+    mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
     if time_budget is not None and not time_budget >= 0:
         raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
@@ -248,7 +263,7 @@ def optimize(
         check_objective(holdout, objective)
         holdout.check_matches(mdp)
 
-    def certified(policy: Ints, certifying: Posterior) -> Certificate:
+    def certified(policy: Policy, certifying: Posterior) -> Certificate:
         return certify(
             policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
             objective=objective, allowed=allowed,
@@ -266,7 +281,7 @@ def optimize(
         found.append(Finding.of("draws_split", draws=posterior.num_draws, **parts))
     mark_chosen_on(posterior, choosing)
     batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
-    candidates = _search(batch, delta, clock, _told(progress, objective))
+    candidates = _search(batch, delta, clock, _told(progress, objective), stationary=stationary)
     del batch  # a quarter of a gigabyte that the certificate has no use for
     if clock.stopped:
         found.append(Finding.of("stopped_early"))
@@ -335,51 +350,65 @@ def _selection_draws(
 
 
 def _search(
-    batch: Models, delta: float, clock: _Clock, progress: Progress | None
+    batch: Models, delta: float, clock: _Clock, progress: Progress | None, *, stationary: bool
 ) -> tuple[Candidate, ...]:
-    """Return all candidates, the best one selected: the first of equals."""
-    rank = batch.rank(delta)
-    pool: list[tuple[str, Ints, float]] = []
-    known: dict[bytes, float] = {}
+    """Return all candidates, the best one selected: the first of equals.
 
-    def consider(name: str, choice: Ints) -> None:
-        policy = choice.tobytes()
+    Without a horizon a choice is one row per state, with one it is a policy of actions.
+    """
+    rank = batch.rank(delta)
+    pool: list[tuple[str, Policy, float]] = []
+    known: dict[bytes, float] = {}
+    by_steps = batch.mdp.horizon is not None
+
+    def consider(name: str, choice: Policy) -> None:
+        policy = by_step.same(choice)
         if policy not in known:
-            known[policy] = percentile(policy_values(batch, choice)[1], rank)
+            known[policy] = percentile(_returns(batch, choice), rank)
         pool.append((name, choice, known[policy]))
         if progress is not None:
             progress(name, max(entry[2] for entry in pool))
 
-    for name, choice in proposals(batch, delta, clock):
+    made: Iterator[tuple[str, Policy]] = proposals(batch, delta, clock)
+    if by_steps:
+        made = by_step.proposals(batch, delta, clock, stationary=stationary)
+    for name, choice in made:
         consider(name, choice)
         if clock():
             break
-    for name, choice in _starts(pool)[: STARTS if batch.small else LARGE_STARTS]:
+    for name, choice in _starts(pool)[: STARTS if batch.small or by_steps else LARGE_STARTS]:
         if clock():
             break
-        better, _ = local_search(batch, choice, delta, clock)
-        consider(f"local search from {name}", better)
+        if isinstance(choice, StepPolicy):
+            found = by_step.climb(batch, choice, delta, 2 * delta, clock, stationary=False)
+            consider(f"local search from {name}", found)
+        elif by_steps:
+            consider(f"local search from {name}", by_step.improve_rule(batch, choice, delta, clock))
+        else:
+            consider(f"local search from {name}", local_search(batch, choice, delta, clock)[0])
     best = max(range(len(pool)), key=lambda k: pool[k][2])
     return tuple(
         Candidate(
             name=name,
             percentile=reached,
-            nominal_return=_nominal_return(batch, choice),
+            nominal_return=float(_returns(batch.mean, choice)[0]),
             selected=k == best,
-            policy=batch.mdp.row_action[choice],
+            policy=choice if by_steps else batch.mdp.row_action[choice],
         )
         for k, (name, choice, reached) in enumerate(pool)
     )
 
 
-def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
+def _returns(batch: Models, choice: Policy) -> Floats:
+    """Return ``(n,)`` returns of a candidate."""
+    if isinstance(choice, StepPolicy) or batch.mdp.horizon is not None:
+        return by_step.step_returns(batch, choice)
+    return policy_values(batch, choice)[1]
+
+
+def _starts(pool: list[tuple[str, Policy, float]]) -> list[tuple[str, Policy]]:
     """Return the best different policies, best first."""
-    starts: dict[bytes, tuple[str, Ints]] = {}
+    starts: dict[bytes, tuple[str, Policy]] = {}
     for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
-        starts.setdefault(choice.tobytes(), (name, choice))
+        starts.setdefault(by_step.same(choice), (name, choice))
     return list(starts.values())
-
-
-def _nominal_return(batch: Models, choice: Ints) -> float:
-    """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
-    return float(policy_values(batch.mean, choice)[1][0])

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from surefoot import _finding_texts as texts
+from surefoot._display import number_of
 from surefoot._findings import Finding
 from surefoot._rounding import bracket_text, chance_text, lower_text, near_text
 
@@ -76,7 +77,8 @@ def not_certified(failures: Iterable[str], said: str) -> str:
 
 def promise(
     lower: float, upper: float, *, scope: str, objective: str, unit: str | None = None,
-    horizon: int | None = None, unseen: bool = False,
+    horizon: int | None = None, unseen: bool = False, discounted: bool = True,
+    by_step: bool = False,
 ) -> str:  # fmt: skip
     """Return what a policy is promised, and what could at best be promised.
 
@@ -94,15 +96,24 @@ def promise(
         if objective == "max"
         else ("cost", f"at most {high}", low, "less")
     )
-    steps = "" if horizon is None else f" over at most {horizon:,} steps"
+    if discounted:
+        word = f"discounted {word}"
     claim = (
-        f"the policy's expected discounted {word}{steps} from the stated initial distribution "
-        f"is {safe}"
+        f"the policy's expected {word}{_steps(horizon, by_step=by_step)} from the stated initial "
+        f"distribution is {safe}"
     )
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return claim
     as_modelled = "taking the unseen as the model does, " if unseen else ""
     return f"{claim}; {as_modelled}{scope} can be promised {more} than {best}"
+
+
+def _steps(horizon: int | None, *, by_step: bool) -> str:
+    """Return over how many steps a promise is, and by what kind of rule."""
+    if horizon is None:
+        return ""
+    rule = "a rule for each step" if by_step else "one rule for all steps"
+    return f" over at most {number_of(horizon, 'step')}, by {rule},"
 
 
 def difference(

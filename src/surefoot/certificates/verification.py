@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from surefoot._display import Shown
@@ -65,12 +66,14 @@ def verify(
     *,
     rng: np.random.Generator | None = None,
     draws: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
 
     It stands unless so many new returns fall below the promise as happens with probability at most
     eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
-    many draws has no new ones; the message says so.
+    many draws has no new ones; the message says so. A certificate over a horizon is checked over
+    that; ``final_reward`` is the one it was made with.
 
     Examples
     --------
@@ -84,6 +87,8 @@ def verify(
     >>> verify(certificate, posterior, mdp).stands
     True
     """
+    if mdp.horizon is None and certificate.horizon is not None:
+        mdp = mdp.over(certificate.horizon, final_reward)
     wrong = _mismatch(certificate, posterior, mdp) or _senseless(certificate)
     if wrong is not None:
         message = f"The certificate does not stand: {wrong}."

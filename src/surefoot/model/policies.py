@@ -89,20 +89,26 @@ def as_step_policy(mdp: MDP, policy: Any) -> StepPolicy | None:
 
     An array of whole numbers of shape ``(horizon, S)`` is one of action ids by step.
     """
-    if not isinstance(policy, StepPolicy):
-        if mdp.horizon is None or np.ndim(policy) != 2:
-            return None
-        given = np.asarray(policy)
-        if given.dtype.kind not in "iu" or given.shape != (mdp.horizon, mdp.num_states):
-            return None
-        policy = StepPolicy.from_array(given)
-    if policy.shape != (mdp.horizon, mdp.num_states):
-        steps = "no horizon" if mdp.horizon is None else f"{mdp.horizon} steps"
-        raise ValueError(
-            f"policy is for {policy.horizon} steps and {policy.num_states} states; the model has "
-            f"{steps} and {mdp.num_states} states."
-        )
-    return policy
+    if isinstance(policy, StepPolicy):
+        if policy.shape != (mdp.horizon, mdp.num_states):
+            steps = "no horizon" if mdp.horizon is None else f"{mdp.horizon} steps"
+            raise ValueError(
+                f"policy is for {policy.horizon} steps and {policy.num_states} states; the model "
+                f"has {steps} and {mdp.num_states} states."
+            )
+        return policy
+    if mdp.horizon is None or np.ndim(policy) != 2:
+        return None
+    given = np.asarray(policy)
+    if given.dtype.kind not in "iu" or given.shape != (mdp.horizon, mdp.num_states):
+        return None
+    return StepPolicy.from_array(given)
+
+
+def as_given(mdp: MDP, policy: Any) -> NDArray[Any] | StepPolicy:
+    """Return a policy as it is kept: by step where it depends on the step, else an array."""
+    by_step = as_step_policy(mdp, policy)
+    return np.array(policy) if by_step is None else by_step
 
 
 def _rows_by_step(mdp: MDP, policy: StepPolicy) -> RowPolicy:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import RowPolicy
+from surefoot.model.policies import Changes, RowPolicy
+from surefoot.solvers.evaluation import horizon_kernels as steps
 from surefoot.solvers.evaluation import return_kernels as kernels
 from surefoot.solvers.evaluation.dense import chunks, solve_dense
 from surefoot.solvers.evaluation.draws import Draws
@@ -53,6 +54,8 @@ def returns_on_cores(draws: Draws, policy: RowPolicy, tolerance: float) -> Float
     model, entries = _played(mdp, policy)
     evaluator = choose_evaluator(mdp, rows)
     size = mdp.num_states
+    if mdp.horizon is not None:
+        return _returns_of_steps(draws, policy, model, entries, evaluator.work)
     near = _mean_value(draws, evaluator, model, entries, tolerance)
 
     def full(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
@@ -82,6 +85,8 @@ def best_on_cores(draws: Draws, start: Ints, tolerance: float) -> Floats:
     size = mdp.num_states
     longest = np.maximum.reduceat(np.diff(mdp.row_start), mdp.state_start[:-1])
     evaluator = choose_evaluator(mdp)
+    if mdp.horizon is not None:
+        return _best_of_steps(draws, model, evaluator.work)
     one_each, whole = np.arange(size + 1), np.ones(size)
     first_policy = RowPolicy(one_each.astype(np.uint64), np.asarray(start).astype(np.uint64), whole)
     near = _mean_value(draws, evaluator, *_played(mdp, first_policy), tolerance)
@@ -99,6 +104,40 @@ def best_on_cores(draws: Draws, start: Ints, tolerance: float) -> Floats:
 
     work = full if evaluator.full else sparse
     return _collect(draws, None, np.arange(mdp.num_entries), work, 2 * evaluator.work)
+
+
+def _returns_of_steps(
+    draws: Draws, policy: RowPolicy, model: Played, entries: Ints, operations: float
+) -> Floats:
+    """Return brackets of a policy over the model's horizon."""
+    size, played, horizon = len(model.initial), len(policy.rows), draws.mdp.horizon or 1
+    none = Changes(np.zeros(horizon + 1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    changes = none if policy.changes is None else policy.changes
+    final = draws.rewards.final_values(size)
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
+        steps.step_returns(
+            draw, reward, *model, begin, end, horizon, final, *changes, np.empty(played),
+            np.empty(played), np.empty(size), np.empty(size), out,
+        )  # fmt: skip
+
+    return _collect(draws, policy.rows.astype(np.int64), entries, work, operations)
+
+
+def _best_of_steps(draws: Draws, model: Offered, operations: float) -> Floats:
+    """Return brackets of the best return over the model's horizon."""
+    mdp = draws.mdp
+    size, horizon = mdp.num_states, mdp.horizon or 1
+    final = draws.rewards.final_values(size)
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
+        steps.best_step_returns(
+            draw, reward, *model, begin, end, horizon, final, np.empty(mdp.num_rows),
+            np.empty(size), np.empty(size), out,
+        )  # fmt: skip
+
+    every = np.arange(mdp.num_entries)
+    return _collect(draws, None, every, work, operations * mdp.num_rows / size)
 
 
 def _improve_until_best(

@@ -50,7 +50,8 @@ class Evaluator:
     ----------
     kind
         ``"full"``: elimination of a full matrix; ``"factored"``: elimination in an order that fills
-        in little; ``"products"``: sweeps, and products with the matrix where these are slow.
+        in little; ``"products"``: sweeps, and products with the matrix where these are slow;
+        ``"steps"``: backward induction, where there is a horizon.
     work
         About how many operations one evaluation takes.
     order
@@ -109,7 +110,15 @@ def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
     'products'
     """
     links = _links(mdp, rows)
+    if mdp.horizon is not None:
+        return by_steps(links, mdp.horizon)
     return cheapest([products(links), *direct_ways(links, products(links).work)])
+
+
+def by_steps(links: Links, horizon: int) -> Evaluator:
+    """Return the way that walks back from the last step."""
+    work = horizon * (2.0 * links.entries + 4.0 * links.size)
+    return Evaluator(kind="steps", work=work, order=np.arange(links.size), fill=0)
 
 
 def cheapest(ways: list[Evaluator]) -> Evaluator:
