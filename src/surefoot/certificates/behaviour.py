@@ -102,6 +102,9 @@ def earned(
     beyond = _unseen_share(episodes, horizon)
     least = episodes.earned + beyond * lowest
     most = episodes.earned + beyond * highest
+    # What is left of an episode that was cut off is bounded by itself; so is the whole.
+    least = np.where(episodes.ended, least, np.maximum(least, lowest))
+    most = np.where(episodes.ended, most, np.minimum(most, highest))
     _check_limits(least, most, lowest, highest)
     scale = max(highest - lowest, np.finfo(np.float64).tiny)
     return Earned(

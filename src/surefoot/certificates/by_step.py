@@ -26,6 +26,8 @@ from surefoot.certificates.var_operator import sweep
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import Changes, check_policy
 from surefoot.model.step_policy import StepPolicy
+from surefoot.solvers.backward import Ranges
+from surefoot.solvers.evaluation.evaluator import choose_evaluator
 from surefoot.solvers.evaluation.threads import shared
 from surefoot.solvers.solver import solve
 from surefoot.solvers.steps import largest_value
@@ -79,7 +81,7 @@ def proposals(
     batch: Models, delta: float, stopped: Stopped, *, stationary: bool
 ) -> Iterator[tuple[str, Policy]]:
     """Yield names and policies, the nominal one first; made one by one."""
-    model = _endless(batch.mdp) if stationary else batch.mdp
+    model = endless(batch.mdp) if stationary else batch.mdp
     tolerance = 1e-6 * max(largest_value(batch.mdp), 1e-300)
     nominal: Policy = _policy(solve(model, tolerance=tolerance).policy)
     yield "nominal", nominal
@@ -92,6 +94,8 @@ def proposals(
         yield f"robust, budget {scale:g} x mean distance", _policy(found.policy)
     if not stationary:
         yield from _var(batch, delta, stopped)
+    if not can_climb(batch):
+        return
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
         if stopped():
             return
@@ -100,11 +104,17 @@ def proposals(
         yield f"coordinate ascent, {which}", found_policy
 
 
+def can_climb(batch: Models) -> bool:
+    """Tell whether the visits of the fewest draws at all steps fit in memory."""
+    numbers = FEWEST * (batch.mdp.horizon or 1) * batch.mdp.num_states
+    return numbers <= 4 * CLIMB_VALUES
+
+
 def _policy(policy: object) -> Policy:
     return policy if isinstance(policy, StepPolicy) else np.asarray(policy, dtype=np.int64)
 
 
-def _endless(mdp: MDP) -> MDP:
+def endless(mdp: MDP) -> MDP:
     """Return the model without a last step, discounted so that it looks as far ahead.
 
     Its policies are the same at every step: starting points for one rule over all steps.
@@ -122,13 +132,13 @@ def _var(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[str, P
     lowest = max(delta / batch.num_uncertain, 1.0 / batch.size)
     for level in np.geomspace(0.5, min(lowest, 0.5), VAR_LEVELS):
         ranks = np.full(batch.mdp.num_states, batch.rank(float(level)), dtype=np.int64)
-        value, choices = _final(batch), []
-        for _ in range(horizon):
+        value, found = _final(batch), Ranges(batch.mdp, horizon)
+        for step in reversed(range(horizon)):
             if stopped():
                 return
             value, choice, _ = sweep(batch, ranks, value)
-            choices.append(batch.mdp.row_action[choice])
-        yield f"VaR, level {level:.3g}", StepPolicy.from_array(np.array(choices[::-1]))
+            found.note(step, choice)
+        yield f"VaR, level {level:.3g}", found.policy()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,18 +191,18 @@ def _ascend(batch: Models, policy: Policy) -> _Walk:
     A draw weighs as much as it visits a state at that step under the policy so far.
     """
     mdp = batch.mdp
-    horizon, size = mdp.horizon or 1, mdp.num_states
+    horizon = mdp.horizon or 1
     visits = _visits(batch, policy)
     values = np.tile(_final(batch), (batch.size, 1))
     image = np.empty_like(values)
     total = np.zeros(mdp.num_rows)
-    actions = np.empty((horizon, size), dtype=np.int64)
+    found = Ranges(mdp, horizon)
     for step in reversed(range(horizon)):
         scores = _scores(batch, visits[step], values)
         total += scores
-        now = _rows(batch, policy, step)
+        now = rows_at(batch.mdp, policy, step)
         chosen = _best_rows(batch, scores, now)
-        actions[step] = mdp.row_action[chosen]
+        found.note(step, chosen)
         # One rule for all steps is judged by its own values, a policy by step by the better ones.
         played = chosen if isinstance(policy, StepPolicy) else now
 
@@ -203,14 +213,14 @@ def _ascend(batch: Models, policy: Policy) -> _Walk:
 
         shared(batch.size, work, operations=2.0 * batch.draws.size, least=1)
         values, image = image, values
-    return _Walk(policy=StepPolicy.from_array(actions), worth=total)
+    return _Walk(policy=found.policy(), worth=total)
 
 
-def _rows(batch: Models, policy: Policy, step: int) -> Ints:
+def rows_at(mdp: MDP, policy: Policy, step: int) -> Ints:
+    """Return ``(S,)``: the rows that a policy plays at a step."""
     actions = policy.actions_at(step) if isinstance(policy, StepPolicy) else policy
-    key = batch.mdp.row_state * batch.mdp.num_actions + batch.mdp.row_action
-    wanted = np.arange(batch.mdp.num_states) * batch.mdp.num_actions + actions
-    return np.searchsorted(key, wanted)
+    key = mdp.row_state * mdp.num_actions + mdp.row_action
+    return np.searchsorted(key, np.arange(mdp.num_states) * mdp.num_actions + actions)
 
 
 def _visits(batch: Models, policy: Policy) -> list[Floats]:
@@ -218,7 +228,7 @@ def _visits(batch: Models, policy: Policy) -> list[Floats]:
     draws, _, row_start, successor, discount = batch.models
     visits = [np.tile(batch.initial, (batch.size, 1))]
     for step in range((batch.mdp.horizon or 1) - 1):
-        choice, after = _rows(batch, policy, step), np.empty_like(visits[0])
+        choice, after = rows_at(batch.mdp, policy, step), np.empty_like(visits[0])
 
         def work(begin: int, end: int, rows: Ints = choice, out: Floats = after) -> None:
             kernels.push_visits(
@@ -258,7 +268,7 @@ def _best_rows(batch: Models, scores: Floats, now: Ints) -> Ints:
 
 
 def _greedy(batch: Models, worth: Floats, policy: Policy) -> Ints:
-    return batch.mdp.row_action[_best_rows(batch, worth, _rows(batch, policy, 0))]
+    return batch.mdp.row_action[_best_rows(batch, worth, rows_at(batch.mdp, policy, 0))]
 
 
 def improve_rule(batch: Models, policy: Ints, delta: float, stopped: Stopped) -> Ints:
@@ -274,7 +284,7 @@ def improve_rule(batch: Models, policy: Ints, delta: float, stopped: Stopped) ->
     for _ in range(TRIAL_ROUNDS):
         worst = np.sort(np.argsort(returns, kind="stable")[:count])
         worth = _ascend(batch.part(_thinned(batch, worst)), policy).worth
-        now = _rows(batch, policy, 0)
+        now = rows_at(batch.mdp, policy, 0)
         found = None
         for rows in _trials(batch, worth, now):
             if stopped():
@@ -289,6 +299,18 @@ def improve_rule(batch: Models, policy: Ints, delta: float, stopped: Stopped) ->
             break
         policy, returns = found
     return policy
+
+
+def best_rule(mdp: MDP) -> Ints:
+    """Return one rule for all steps of a single model: a good one, not always the best."""
+    gains = np.add.reduceat(mdp.probability * mdp.entry_reward, mdp.row_start[:-1])
+    alone = Models(
+        mdp=mdp, rows=np.arange(mdp.num_rows), draws=mdp.probability[None], gains=gains[None],
+        uncertain_rows=mdp.uncertain_rows, evaluator=choose_evaluator(mdp),
+    )  # fmt: skip
+    tolerance = 1e-6 * max(largest_value(mdp), 1e-300)
+    start = np.asarray(solve(endless(mdp), tolerance=tolerance).policy, dtype=np.int64)
+    return improve_rule(alone, start, 0.5, lambda: False) if can_climb(alone) else start
 
 
 def _trials(batch: Models, worth: Floats, now: Ints) -> list[Ints]:

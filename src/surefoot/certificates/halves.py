@@ -6,13 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from surefoot.certificates.by_step import Policy, best_rule
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
-from surefoot.solvers.solver import solve
+from surefoot.solvers.backward import Ranges
+from surefoot.solvers.solver import evaluate, solve
+from surefoot.solvers.steps import counted_steps, largest_value
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -61,6 +65,8 @@ class Log:
         -1 where the model counts costs as negative rewards.
     caution
         Deviations of a row's value that are taken off it when a half chooses.
+    stationary
+        With a horizon: whether one rule for all steps is chosen.
     """
 
     posterior: Conjugate
@@ -69,11 +75,12 @@ class Log:
     parts: BucketCounts
     sign: float
     caution: float
+    stationary: bool = False
 
     @classmethod
     def of(
         cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
-        delta: float,
+        delta: float, stationary: bool = False,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
@@ -96,6 +103,7 @@ class Log:
             parts=some,
             sign=-1.0 if costs else 1.0,
             caution=CAUTION * float(norm.isf(delta)),
+            stationary=stationary,
         )
 
     def half(self, buckets: Ints) -> Half:
@@ -115,7 +123,7 @@ class Log:
         visits = np.add.reduceat(count, self.mdp.row_start[:-1])
         return Half(mdp=mdp, count=count, visits=visits)
 
-    def choose(self, half: Half) -> Ints:
+    def choose(self, half: Half) -> Policy:
         """Return a cautious policy by a half: its mean, less a deviation of each row's value.
 
         Only rows that the half has tried are chosen, in states where there are any.
@@ -123,10 +131,11 @@ class Log:
         mdp, start = half.mdp, half.mdp.row_start[:-1]
         tried = np.maximum.reduceat(half.visits > 0, mdp.state_start[:-1])[mdp.row_state]
         low, high = float(mdp.reward.min()), float(mdp.reward.max())
-        floor = (high - low + 1.0) / (1.0 - mdp.discount)
+        floor = (high - low + 1.0) * counted_steps(mdp) + 2 * _final_size(mdp)
         missing = np.where(tried & (half.visits == 0), floor, 0.0)
-        scale = max(abs(low), abs(high)) / (1.0 - mdp.discount)
-        tolerance = max(1e-6 * scale, 1e-300)
+        if mdp.horizon is not None and not self.stationary:
+            return self._choose_by_step(half, missing)
+        tolerance = max(1e-6 * largest_value(mdp), 1e-300)
         value = solve(self.mdp, tolerance=tolerance).value
         policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
         for _ in range(ROUNDS):
@@ -134,12 +143,36 @@ class Log:
             mean = np.add.reduceat(mdp.probability * z, start)
             square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
             off = missing + self.caution * np.sqrt(square / (half.visits + 1.0))
-            found = solve(
-                replace(mdp, reward=mdp.entry_reward - off[mdp.entry_row], reward_per_entry=True),
-                tolerance=tolerance,
-            )
-            policy, value = found.policy.astype(np.int64), found.value
+            less = mdp.entry_reward - off[mdp.entry_row]
+            careful = replace(mdp, reward=less, reward_per_entry=True)
+            if mdp.horizon is not None:
+                policy = best_rule(careful)
+                value = evaluate(careful, policy, tolerance=tolerance).value
+                continue
+            found = solve(careful, tolerance=tolerance)
+            policy, value = np.asarray(found.policy, dtype=np.int64), found.value
         return policy
+
+    def _choose_by_step(self, half: Half, missing: Floats) -> StepPolicy:
+        """Return the cautious policy by step, by backward induction."""
+        mdp, start = half.mdp, half.mdp.row_start[:-1]
+        horizon = mdp.horizon or 1
+        found = Ranges(mdp, horizon)
+        value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
+        reward, shrink = mdp.entry_reward, self.caution / np.sqrt(half.visits + 1.0)
+        for step in reversed(range(horizon)):
+            z = reward + mdp.discount * value[mdp.successor]
+            mean = np.add.reduceat(mdp.probability * z, start)
+            square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
+            worth = mean - missing - shrink * np.sqrt(square)
+            value = np.maximum.reduceat(worth, mdp.state_start[:-1])
+            best = np.flatnonzero(worth == value[mdp.row_state])
+            found.note(step, best[np.unique(mdp.row_state[best], return_index=True)[1]])
+        return found.policy()
+
+
+def _final_size(mdp: MDP) -> float:
+    return 0.0 if mdp.final_reward is None else float(np.abs(mdp.final_reward).max())
 
 
 def with_rows_of(other: Half, own: Half) -> MDP:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from surefoot.certificates.backtest import advantage, new_successors, newly_seen
+from surefoot.certificates.by_step import Policy, rows_at
 from surefoot.certificates.curse import balanced_halves
 from surefoot.certificates.evidence import Advantage, Backtest, Curse, NewSuccessors
 from surefoot.certificates.halves import Conjugate, Half, Log
@@ -22,6 +23,8 @@ MASS_DRAWS = 200
 """Draws of the unseen mass of rows."""
 MOST_ROWS = 20_000
 """Rows looked at for new successors: the most played ones."""
+MOST_VALUES = 2**25
+"""Values of all steps that are held at a time (a quarter of a gigabyte)."""
 SETTLED = 1e-6
 """Visits are summed until the rest is this share of them."""
 
@@ -88,6 +91,8 @@ def _advantage(log: Log, own: Half, other: Half, curse: Curse) -> Advantage | No
     """
     mdp = own.mdp
     policy = log.choose(own)
+    if mdp.horizon is not None:
+        return _advantage_of_steps(own, other, policy, curse)
     rows = check_policy(mdp, policy).rows.astype(np.int64)
     value = evaluate(mdp, policy).value
     z = mdp.entry_reward + mdp.discount * value[mdp.successor]
@@ -102,10 +107,57 @@ def _advantage(log: Log, own: Half, other: Half, curse: Curse) -> Advantage | No
         visits_of(mdp, rows), expected[rows], spread[rows], mean[rows],
         np.where(own.visits > 0, number, 0)[rows],
     )  # fmt: skip
+    return _but_for_luck(found, curse)
+
+
+def _but_for_luck(found: Advantage, curse: Curse) -> Advantage:
     if found.p_value is None:
         return found
     lucky = found.statistic + curse.mean + curse.spread
     return replace(found, p_value=float(stats.norm.cdf(lucky / found.error)))
+
+
+def _advantage_of_steps(own: Half, other: Half, policy: Policy, curse: Curse) -> Advantage | None:
+    """Return the same over a horizon; None where values of all steps do not fit in memory.
+
+    A row is played at several steps, whose values differ. Its steps in the second half speak of
+    all of them at once: of ``sum_t d_t(s) (r + discount v_{t+1}(s'))`` over the steps ``t`` at
+    which it is played.
+    """
+    mdp = own.mdp
+    horizon = mdp.horizon or 1
+    if horizon * mdp.num_states > MOST_VALUES:
+        return None
+    rows = [rows_at(mdp, policy, step) for step in range(horizon)]
+    values = [np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward]
+    for step in reversed(range(horizon)):
+        z = mdp.entry_reward + mdp.discount * values[-1][mdp.successor]
+        values.append(np.add.reduceat(mdp.probability * z, mdp.row_start[:-1])[rows[step]])
+    weight, ahead = np.zeros(mdp.num_rows), np.zeros(mdp.num_entries)
+    visits = mdp.initial / mdp.initial.sum()
+    for step in range(horizon):
+        played = np.zeros(mdp.num_rows)
+        played[rows[step]] = visits
+        weight += played
+        part = played[mdp.entry_row]
+        ahead += part * mdp.discount * values[horizon - step - 1][mdp.successor]
+        pushed = mdp.discount * part * mdp.probability
+        visits = np.bincount(mdp.successor, pushed, mdp.num_states)
+    z = weight[mdp.entry_row] * mdp.entry_reward + ahead
+    gained = weight[mdp.entry_row] * other.mdp.entry_reward + ahead
+    start = mdp.row_start[:-1]
+    expected = np.add.reduceat(mdp.probability * z, start)
+    square = np.add.reduceat(mdp.probability * (z - expected[mdp.entry_row]) ** 2, start)
+    number = other.visits
+    mean = np.add.reduceat(other.count * gained, start) / np.maximum(number, 1)
+    spread = square * (1.0 + number / (own.visits + 1.0))
+    used = np.flatnonzero(weight > 0)
+    share = weight[used]
+    tried = np.where(own.visits > 0, number, 0)[used]
+    found = advantage(
+        share, expected[used] / share, spread[used] / share**2, mean[used] / share, tried
+    )
+    return _but_for_luck(found, curse)
 
 
 def visits_of(mdp: MDP, rows: NDArray[np.int64]) -> Floats:

@@ -377,7 +377,7 @@ def _search(
         if clock():
             break
     for name, choice in _starts(pool)[: STARTS if batch.small or by_steps else LARGE_STARTS]:
-        if clock():
+        if clock() or (by_steps and not by_step.can_climb(batch)):
             break
         if isinstance(choice, StepPolicy):
             found = by_step.climb(batch, choice, delta, 2 * delta, clock, stationary=False)

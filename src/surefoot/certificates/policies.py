@@ -12,15 +12,20 @@ from numpy.typing import NDArray
 
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import AnyPolicy
+from surefoot.model.step_policy import StepPolicy
+
+Ints = NDArray[np.int64]
 
 BEYOND = "beyond the last column"
 
 
-def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | NDArray[np.float64]:
+def read_policy(path: str | os.PathLike[str], mdp: MDP) -> AnyPolicy:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
     States and actions are the model's labels, or ids where it has none. Every state with a choice
-    needs a line.
+    needs a line. With a horizon, the columns ``first_step`` and ``last_step`` may say at which
+    steps (counted from 0) a line holds; every state then needs lines for all steps.
 
     Examples
     --------
@@ -34,6 +39,8 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
     [1, 1, 1, 1, 1, 1]
     """
     source = Path(path)
+    if mdp.horizon is not None and _has_steps(source):
+        return _read_steps(source, mdp)
     states = _ids(mdp.state_labels, mdp.num_states)
     actions = _ids(mdp.action_labels, mdp.num_actions)
     share = np.zeros((mdp.num_states, mdp.num_actions))
@@ -56,6 +63,63 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
     if np.all((share == 0) | (share == 1)) and np.all(share.sum(axis=1) == 1):
         return np.asarray(share.argmax(axis=1), dtype=np.int64)
     return share
+
+
+def _has_steps(path: Path) -> bool:
+    first = next(iter(read_lines(path, ("state", "action"))), None)
+    return first is not None and "first_step" in first[1] and "last_step" in first[1]
+
+
+def _read_steps(path: Path, mdp: MDP) -> AnyPolicy:
+    """Read a policy by step; one that does the same at all steps comes back as ``(S,)`` actions."""
+    horizon = mdp.horizon or 1
+    states, actions = (
+        _ids(mdp.state_labels, mdp.num_states),
+        _ids(mdp.action_labels, mdp.num_actions),
+    )
+    known: list[tuple[int, int, int, int]] = []
+    for place, line in read_lines(path, ("state", "action", "first_step", "last_step")):
+        s = _find(states, line["state"], "state", place)
+        a = _find(actions, line["action"], "action", place)
+        if _probability(line.get("probability"), place) != 1.0:
+            raise ValueError(f"{place}: a policy by step takes one action; its probability is 1.")
+        known.append((s, *_step_range(line, horizon, place), a))
+    listed = {s for s, *_ in known}
+    for s in range(mdp.num_states):  # states without a choice need no line
+        rows = mdp.row_action[mdp.state_start[s] : mdp.state_start[s + 1]]
+        if s not in listed and len(rows) == 1:
+            known.append((s, 0, horizon - 1, int(rows[0])))
+    state, first, last, action = np.array(sorted(known), dtype=np.int64).T
+    _check_ranges(path, mdp, state, first, last)
+    if np.all(last - first == horizon - 1):
+        return np.asarray(action)
+    return StepPolicy.from_ranges(horizon, mdp.num_states, state, first, action)
+
+
+def _step_range(line: dict[str, str], horizon: int, place: str) -> tuple[int, int]:
+    try:
+        first, last = int(line["first_step"]), int(line["last_step"])
+    except ValueError:
+        raise ValueError(f"{place}: first_step and last_step must be whole numbers.") from None
+    if not 0 <= first <= last < horizon:
+        raise ValueError(
+            f"{place}: steps {first} to {last}; they count from 0 and go to {horizon - 1}."
+        )
+    return first, last
+
+
+def _check_ranges(path: Path, mdp: MDP, state: Ints, first: Ints, last: Ints) -> None:
+    """Refuse lines that leave out a step of a state, or name one twice."""
+    expected = np.where(np.diff(state, prepend=-1) > 0, 0, np.roll(last, 1) + 1)
+    ends = np.append(np.diff(state) > 0, True)
+    wrong = (first != expected) | (ends & (last != (mdp.horizon or 1) - 1))
+    missing = np.setdiff1d(np.arange(mdp.num_states), state)
+    bad = state[wrong][0] if wrong.any() else (missing[0] if len(missing) else None)
+    if bad is not None:
+        raise ValueError(
+            f"{path}: the lines of state {mdp.state_name(int(bad))} must cover each step from 0 to "
+            f"{(mdp.horizon or 1) - 1} once."
+        )
 
 
 def read_lines(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -9,6 +9,9 @@ from surefoot.model.checks import SUM_TOLERANCE
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 
+AnyPolicy = NDArray[Any] | StepPolicy
+"""``(S,)`` action ids, ``(S, A)`` probabilities, or a policy by step."""
+
 
 class Changes(NamedTuple):
     """How shares change from step to step, in the order of backward induction.
@@ -105,7 +108,23 @@ def as_step_policy(mdp: MDP, policy: Any) -> StepPolicy | None:
     return StepPolicy.from_array(given)
 
 
-def as_given(mdp: MDP, policy: Any) -> NDArray[Any] | StepPolicy:
+def action_at(policy: AnyPolicy, state: int, step: int = 0) -> int:
+    """Return the action id of a policy of any kind at a state and step.
+
+    A policy that does not depend on the step does the same at each; of a randomised one it is the
+    most probable action.
+
+    Examples
+    --------
+    >>> action_at(np.array([0, 1]), 1), action_at(StepPolicy.from_array([[0, 1], [0, 0]]), 1, 1)
+    (1, 0)
+    """
+    if isinstance(policy, StepPolicy):
+        return policy.action_at(state, step)
+    return int(policy[state] if policy.ndim == 1 else np.argmax(policy[state]))
+
+
+def as_given(mdp: MDP, policy: Any) -> AnyPolicy:
     """Return a policy as it is kept: by step where it depends on the step, else an array."""
     by_step = as_step_policy(mdp, policy)
     return np.array(policy) if by_step is None else by_step

@@ -17,6 +17,7 @@ from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.settings import Settings
@@ -70,7 +71,7 @@ def find_honestly(
     found = optimize(
         chooser.posterior, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
-        progress=progress,
+        progress=progress, stationary=settings.stationary,
     )  # fmt: skip
     policy = _played(found.certificate.policy, chooser, model)
     made = certify(
@@ -105,8 +106,11 @@ def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
     return both
 
 
-def _played(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
-    """Return the policy in the states of the certifying part."""
+def _played(policy: Any, chooser: Model, certifier: Model) -> Any:
+    """Return the policy in the states of the certifying part, by step if it was."""
+    if isinstance(policy, StepPolicy):
+        known = [_played(policy.actions_at(t), chooser, certifier) for t in range(policy.horizon)]
+        return StepPolicy.from_array(np.array(known))
     mdp = certifier.mdp
     usual = np.argmax(np.where(mdp.available, certifier.behaviour, -1.0), axis=1)
     played = usual.astype(np.int64)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from surefoot.certificates.comparison import same_policy
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.pipeline import promising, writing
@@ -94,7 +95,7 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     stored = load_run(place)
     path = stored.folder / "policy.csv"
     policy = read_policy(path, stored.model.mdp)
-    if not np.array_equal(policy, stored.certificate.policy):
+    if not same_policy(stored.model.mdp, policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"
     if not writing.same_policy(path, stored.model, stored.certificate):

@@ -186,7 +186,10 @@ def build_model(settings: Settings, counts: Counts, first: Floats | None = None)
     initial: Any = settings.initial if first is None else first
     if isinstance(initial, str) and initial not in ("episodes", "uniform"):
         initial = read_initial(initial, placed)
-    options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
+    options: dict[str, Any] = {
+        "discount": settings.discounted, "initial": initial, "horizon": settings.horizon,
+        "final_reward": final_of(settings, placed),
+    }  # fmt: skip
     if settings.basis == "bayesian" and settings.prior is None:
         mdp = LearnedPosterior(placed).to_mdp(**options, unseen=settings.unseen)
     else:
@@ -221,7 +224,10 @@ def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:
         return mdp, frequentist_set(placed, mdp, delta=settings.delta, kind=kind)
     rng = np.random.default_rng([settings.seed, 1])
     choosing, sizing = split_counts(placed, rng)
-    options: dict[str, Any] = {"discount": settings.discounted, "initial": mdp.initial}
+    options: dict[str, Any] = {
+        "discount": settings.discounted, "initial": mdp.initial, "horizon": mdp.horizon,
+        "final_reward": mdp.final_reward,
+    }  # fmt: skip
     center = sizing.to_mdp(**options)
     made = frequentist_set(
         sizing, center, delta=settings.delta, kind=kind, weights=settings.weights,
@@ -254,6 +260,35 @@ def read_initial(path: str, placed: Counts) -> Floats:
     if not abs(initial.sum() - 1.0) < 1e-6:
         raise ValueError(f"{path}: the probabilities sum to {initial.sum():g}; they must sum to 1.")
     return np.asarray(initial / initial.sum())
+
+
+def final_of(settings: Settings, counts: Counts) -> Floats | None:
+    """Return ``(S,)``: what states are worth after the last step, in rewards; None for nothing.
+
+    Where the unseen leads at the end is taken to be worth as little as anything.
+    """
+    if settings.final_reward is None:
+        return None
+    final = read_final(settings.final_reward, counts)
+    final = -final if settings.costs else final
+    if counts.unseen is not None:
+        final[counts.unseen] = final.min()
+    return final
+
+
+def read_final(path: str, counts: Counts) -> Floats:
+    """Read what states are worth after the last step from CSV: columns state, reward."""
+    ids = _ids(counts.state_labels, counts.num_states)
+    final = np.zeros(counts.num_states)
+    for place, line in read_lines(Path(path), ("state", "reward")):
+        state = _find(ids, line["state"], "state", place)
+        try:
+            final[state] = float(line["reward"])
+        except ValueError:
+            raise ValueError(f"{place}: {line['reward']!r} is not a number.") from None
+        if not np.isfinite(final[state]):
+            raise ValueError(f"{place}: the final reward is {line['reward']}; it must be finite.")
+    return final
 
 
 def read_allowed(path: str, mdp: MDP, passive: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -9,9 +9,10 @@ from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
-from surefoot.pipeline.model import Model, column_roles
+from surefoot.pipeline.model import Model, column_roles, final_of
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import solve
+from surefoot.solvers.steps import largest_value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,10 +75,14 @@ def divide_log(
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(
-                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole, **roles
+                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
+                horizon=settings.horizon, **roles,
             )
             for one in logs
-        ]
+        ]  # fmt: skip
+        final = final_of(replace(settings, costs=False), counts)
+        if final is not None:
+            episodes = [_with_final(one, final) for one in episodes]
     buckets: BucketCounts | None = None
     for one in episodes:
         buckets = one.parts if buckets is None else buckets + one.parts
@@ -89,6 +94,12 @@ def divide_log(
     return LogParts(buckets=buckets, episodes=tuple(episodes))
 
 
+def _with_final(episodes: Episodes, final: Any) -> Episodes:
+    """Add what the last state of each finished episode is worth."""
+    last = episodes.discount ** float(episodes.horizon or 0) * final[episodes.reached]
+    return replace(episodes, earned=episodes.earned + np.where(episodes.ended, last, 0.0))
+
+
 def memory_of(model: Model, parts: LogParts) -> Memory | None:
     """Ask whether the early part of an episode predicts its late part, given state and action."""
     paths = [one.paths for one in parts.episodes if len(one.paths.entry)]
@@ -96,7 +107,7 @@ def memory_of(model: Model, parts: LogParts) -> Memory | None:
         return None
     path = max(paths, key=lambda one: len(one.entry))
     counts = model.counts
-    scale = float(np.abs(model.mdp.reward).max()) / (1.0 - model.mdp.discount)
+    scale = largest_value(model.mdp)
     value = solve(model.mdp, tolerance=max(1e-6 * scale, 1e-300)).value
     successor = counts.successor[path.entry]
     sign = -1.0 if model.settings.costs else 1.0

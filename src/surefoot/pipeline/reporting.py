@@ -14,6 +14,7 @@ from surefoot.certificates.curve import curve_of
 from surefoot.certificates.optimize import Candidate
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
+from surefoot.model.checks import discount_text
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
@@ -75,7 +76,22 @@ def _subtitle(model: Model) -> str:
     names = [Path(name).name for name in log.names] if log is not None else []
     source = f" in {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else ""
     seen = number_of(int(model.counts.count.sum()), "transition")
-    return f"From {seen}{source}. Discount {model.mdp.discount:g} per step."
+    return f"From {seen}{source}. {_what_counts(model)}"
+
+
+def _what_counts(model: Model) -> str:
+    discount, horizon = model.mdp.discount, model.mdp.horizon
+    shown = discount_text(discount)
+    per_step = "No discount." if discount == 1.0 else f"Discount {shown} per step."
+    if horizon is None:
+        return per_step
+    final = ", and what the last state is worth" if model.mdp.final_reward is not None else ""
+    return f"At most {number_of(horizon, 'step')} count{final}. {per_step}"
+
+
+def _unit(model: Model) -> str:
+    word = "cost" if model.settings.costs else "return"
+    return word if model.mdp.discount == 1.0 else f"discounted {word}"
 
 
 def _numbers(certificate: Certificate) -> dict[str, str]:
@@ -105,8 +121,13 @@ def _assumptions(model: Model, certificate: Certificate) -> list[str]:
         basis,
         *given,
         f"The first state is drawn from: {_first_state(model)}.",
-        "The promise is about the average over many runs, discounted; one run may do worse.",
+        f"The promise is about the average over many runs{_discounted(model)}; one run may do "
+        "worse.",
     ]
+
+
+def _discounted(model: Model) -> str:
+    return "" if model.mdp.discount == 1.0 else ", discounted"
 
 
 def _first_state(model: Model) -> str:
@@ -166,7 +187,7 @@ def _marks(certificate: Certificate) -> list[tuple[str, float, str]]:
 
 
 def _bracket(model: Model, certificate: Certificate) -> Figure:
-    unit = "discounted cost" if model.settings.costs else "discounted return"
+    unit = _unit(model)
     return Figure(
         svg=plots.bracket(_marks(certificate), unit=unit),
         caption="The promise is the policy's worst case over all models of the confidence set, the "
@@ -187,7 +208,7 @@ def _trade(model: Model, candidates: Sequence[Candidate]) -> Figure:
 
 def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     settings = model.settings
-    sign, unit = (-1.0, "discounted cost") if settings.costs else (1.0, "discounted return")
+    sign, unit = -1.0 if settings.costs else 1.0, _unit(model)
     rng = streams(settings.seed)[3]
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)

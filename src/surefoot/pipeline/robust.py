@@ -1,10 +1,8 @@
 """The worst case of a credible set: a looser promise beside the certificate."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot.ambiguity.sets import AmbiguitySet
@@ -12,7 +10,7 @@ from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.models import restricted
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import check_policy
+from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.pipeline.model import Model
 from surefoot.posterior.protocol import stream_key
 from surefoot.posterior.rows import RowLayout, SomeRows
@@ -54,7 +52,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
 
 
 def _over_rewards(
-    own: MDP, policy: NDArray[Any], ambiguity: AmbiguitySet, rewards: Rewards, delta: float,
+    own: MDP, policy: AnyPolicy, ambiguity: AmbiguitySet, rewards: Rewards, delta: float,
     eta: float, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Return the lower order statistic of worst cases over draws of the mean rewards."""

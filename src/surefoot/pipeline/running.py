@@ -123,11 +123,14 @@ class Run(Shown):
     def _grid(self) -> Grid:
         shown = self.policy[:MOST_ROWS]
         margins = column_texts([line.margin for line in shown], 4)
+        steps = self.model.mdp.horizon is not None
         rows = [
-            (str(line.state), str(line.action), f"{line.visits:,}", margin)
+            (str(line.state), *((line.steps,) if steps else ()), str(line.action),
+             f"{line.visits:,}", margin)
             for line, margin in zip(shown, margins, strict=True)
-        ]
-        return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
+        ]  # fmt: skip
+        head = ("state", *(("steps",) if steps else ()), "action", "tried", "margin")
+        return Grid(head=head, rows=rows, total=len(self.policy))
 
     def _remarks(self) -> tuple[Finding, ...]:
         return self.certificate._remarks()
@@ -303,6 +306,7 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     write_policy(work / "policy.csv", lines)
     about = {
         "discount": model.mdp.discount,
+        "horizon": model.mdp.horizon,
         "objective": certificate.objective,
         "promise": certificate.sentence,
     }

@@ -128,10 +128,13 @@ class LearnedPosterior(OnRows):
         other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
         return other.mean()
 
-    def to_mdp(self, *, discount: float, initial: Any = None, unseen: str | None = None) -> MDP:
+    def to_mdp(
+        self, *, discount: float, initial: Any = None, unseen: str | None = None,
+        horizon: int | None = None, final_reward: ArrayLike | None = None,
+    ) -> MDP:  # fmt: skip
         """Return the model of the mean.
 
-        ``initial`` and ``unseen`` are those of ``counts.to_mdp``; None leads the unseen to the
+        The arguments are those of ``counts.to_mdp``; ``unseen=None`` leads the unseen to the
         state of the log with the smallest value.
 
         Examples
@@ -143,7 +146,10 @@ class LearnedPosterior(OnRows):
         >>> np.array_equal(mdp.probability, posterior.mean()), mdp.state_labels[-1]
         (True, 'unseen')
         """
-        observed = self.counts.to_mdp(discount=discount, initial=initial, unseen=ABSORBING)
+        observed = self.counts.to_mdp(
+            discount=discount, initial=initial, unseen=ABSORBING, horizon=horizon,
+            final_reward=final_reward,
+        )  # fmt: skip
         mdp = replace(observed, probability=self.mean())
         return lead_on(mdp, self.counts, unseen or WORST)
 

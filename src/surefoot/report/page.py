@@ -71,6 +71,11 @@ class Page:
     log: Sequence[str]
     config: str
 
+    @property
+    def by_steps(self) -> bool:
+        """Whether the policy is over a horizon."""
+        return any(line.first_step is not None for line in self.policy)
+
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""
         from jinja2 import Environment, StrictUndefined

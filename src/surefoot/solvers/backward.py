@@ -46,7 +46,7 @@ def induce(
     work.accuracy = GAP_SHARE * stopping.tolerance / horizon
     below = above = 0.0
     rows = None if fixed is None else rows_of_ranges(mdp, fixed)
-    found = _Ranges(mdp, horizon)
+    found = Ranges(mdp, horizon)
     for step in reversed(range(horizon)):
         if fixed is not None and rows is not None:
             start, which = fixed.switches
@@ -65,15 +65,15 @@ def induce(
     return Induced(below, above, None if work.fixed else found.policy())
 
 
-class _Ranges:
-    """Collects the ranges of a policy, from the last step to the first."""
+class Ranges:
+    """Collects the ranges of a policy, from the last step to the first; rows in, actions out."""
 
     def __init__(self, mdp: MDP, horizon: int) -> None:
         self.mdp, self.horizon = mdp, horizon
-        self.played: NDArray[np.uint64] | None = None
+        self.played: NDArray[np.uint64] | Ints | None = None
         self.begun: list[tuple[Ints, Ints, int]] = []
 
-    def note(self, step: int, choice: NDArray[np.uint64]) -> None:
+    def note(self, step: int, choice: NDArray[np.uint64] | Ints) -> None:
         """Take down which states do something else than at the step after this one.
 
         What they did there began at ``step + 1``.
