@@ -78,7 +78,9 @@ def test_the_search_finds_a_policy_by_step(machine, result) -> None:
     assert isinstance(result.policy, StepPolicy)
     assert made.horizon == HORIZON
     assert made.lower_bound <= made.upper_bound
-    assert "return over at most 7 steps, by a rule for each step, from" in made.sentence
+    assert "with a rule for each step, the policy's expected return over at most 7 steps from" in (
+        made.sentence
+    )
     assert "discounted" not in made.sentence
     nominal = certify(solve(mdp).policy, posterior, mdp, draws=500, rng=rng(3), upper=False)
     chosen = certify(result.policy, posterior, mdp, draws=500, rng=rng(3), upper=False)
@@ -103,7 +105,7 @@ def test_one_rule_for_all_steps(machine, result) -> None:
     posterior, mdp = machine
     found = optimize(posterior, mdp, draws=500, rng=rng(2), stationary=True)
     assert np.asarray(found.policy).shape == (10,)
-    assert "by one rule for all steps" in found.certificate.sentence
+    assert "with one rule for all steps, " in found.certificate.sentence
     assert found.certificate.lower_bound <= result.certificate.upper_bound
     allowed = np.ones((10, 2), dtype=bool)
     allowed[3] = [True, False]

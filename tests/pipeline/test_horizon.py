@@ -46,7 +46,7 @@ def test_the_policy_is_written_by_step(finished) -> None:
     certificate = finished.certificate
     assert certificate.horizon == 12
     assert certificate.discount == 1.0
-    assert "at most 12 steps, by a rule for each step" in certificate.sentence
+    assert "with a rule for each step, the policy" in certificate.sentence
     with (finished.folder / "policy.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0])[:4] == ["state", "first_step", "last_step", "action"]
@@ -129,7 +129,9 @@ def test_behaviour_without_discount_is_the_mean_of_the_log(visits, tmp_path) -> 
 def test_one_rule_for_all_steps_and_costs(visits, tmp_path) -> None:
     made = run(replace(visits, stationary=True, costs=True, horizon=5), tmp_path / "run")
     assert np.ndim(made.certificate.policy) == 1
-    assert "cost over at most 5 steps, by one rule for all steps" in made.certificate.sentence
+    assert "one rule for all steps, the policy's expected cost over at most 5 steps" in (
+        made.certificate.sentence
+    )
     assert {(line.first_step, line.last_step) for line in made.policy} == {(0, 4)}
     assert verify_run(made.folder, np.random.default_rng(0)).stands
 

@@ -96,11 +96,12 @@ def promise(
         if objective == "max"
         else ("cost", f"at most {high}", low, "less")
     )
+    steps = "" if horizon is None else f" over at most {number_of(horizon, 'step')}"
     if discounted:
         word = f"discounted {word}"
     claim = (
-        f"the policy's expected {word}{_steps(horizon, by_step=by_step)} from the stated initial "
-        f"distribution is {safe}"
+        f"{_rule(horizon, by_step=by_step)}the policy's expected {word}{steps} from the stated "
+        f"initial distribution is {safe}"
     )
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return claim
@@ -108,12 +109,11 @@ def promise(
     return f"{claim}; {as_modelled}{scope} can be promised {more} than {best}"
 
 
-def _steps(horizon: int | None, *, by_step: bool) -> str:
-    """Return over how many steps a promise is, and by what kind of rule."""
+def _rule(horizon: int | None, *, by_step: bool) -> str:
+    """Return by what kind of rule a policy over a horizon goes."""
     if horizon is None:
         return ""
-    rule = "a rule for each step" if by_step else "one rule for all steps"
-    return f" over at most {number_of(horizon, 'step')}, by {rule},"
+    return "with a rule for each step, " if by_step else "with one rule for all steps, "
 
 
 def difference(
