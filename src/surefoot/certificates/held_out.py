@@ -18,6 +18,7 @@ from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 
 MASS_DRAWS = 200
 """Draws of the unseen mass of rows."""
@@ -172,7 +173,9 @@ def visits_of(mdp: MDP, rows: NDArray[np.int64]) -> Floats:
     ).T.tocsr()
     visits = np.array(mdp.initial, dtype=np.float64)
     step = visits.copy()
-    while step.sum() > SETTLED * visits.sum() * (1.0 - mdp.discount):
-        step = mdp.discount * (matrix @ step)
+    goes_on = ~ends_of(mdp) if until_the_end(mdp) else np.ones(mdp.num_states, dtype=np.bool_)
+    ahead = counted_steps(mdp)
+    while step.sum() * ahead > SETTLED * visits.sum():
+        step = mdp.discount * (matrix @ step) * goes_on
         visits += step
     return visits

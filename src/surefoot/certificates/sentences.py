@@ -96,7 +96,9 @@ def promise(
         if objective == "max"
         else ("cost", f"at most {high}", low, "less")
     )
-    steps = "" if horizon is None else f" over at most {number_of(horizon, 'step')}"
+    steps = "" if discounted else " until the end"
+    if horizon is not None:
+        steps = f" over at most {number_of(horizon, 'step')}"
     if discounted:
         word = f"discounted {word}"
     claim = (

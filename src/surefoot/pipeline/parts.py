@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from surefoot._findings import Finding
 from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
+from surefoot.data.checks import ALARM, independence
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
+from surefoot.model.checks import name_of
 from surefoot.pipeline.model import Model, column_roles, final_of
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import solve
@@ -98,6 +101,35 @@ def _with_final(episodes: Episodes, final: Any) -> Episodes:
     """Add what the last state of each finished episode is worth."""
     last = episodes.discount ** float(episodes.horizon or 0) * final[episodes.reached]
     return replace(episodes, earned=episodes.earned + np.where(episodes.ended, last, 0.0))
+
+
+def steps_alike(model: Model, parts: LogParts) -> list[Finding]:
+    """Test whether rows may be pooled over steps: whether the step matters, given the row."""
+    settings, counts = model.settings, model.counts
+    paths = [one.paths for one in parts.episodes if len(one.paths.entry)]
+    if settings.horizon is None or settings.by_step or not paths:
+        return []
+    path = max(paths, key=lambda one: len(one.entry))
+    begun = np.repeat(path.start[:-1], np.diff(path.start))
+    step = np.arange(len(path.entry)) - begun
+    counted = step < settings.horizon  # what comes after the horizon is pooled too, and must agree
+    row = counts.entry_row[path.entry].astype(np.int64)
+    when = np.where(counted, step, settings.horizon)
+    found = independence(row, when, path.entry.astype(np.int64), np.ones(len(row)))
+    if found.tried == 0:
+        return []
+    values = {"p_value": found.p_value, "tried": found.tried}
+    if found.p_value >= ALARM:
+        return [Finding.of("steps_alike", **values)]
+    worst = found.worst_row
+    return [
+        Finding.of(
+            "steps_differ",
+            **values,
+            state=name_of(int(counts.row_state[worst]), counts.state_labels),
+            action=name_of(int(counts.row_action[worst]), counts.action_labels),
+        )  # fmt: skip
+    ]
 
 
 def memory_of(model: Model, parts: LogParts) -> Memory | None:

@@ -20,7 +20,7 @@ from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
-from surefoot.solvers.steps import counted_steps
+from surefoot.solvers.steps import counted_steps, until_the_end
 
 MODEL_DRAWS = 400
 """Draws that say what behaviour earns by the model."""
@@ -76,7 +76,7 @@ def _best_path(
     own = np.flatnonzero(known)
     state, successor = counts.entry_state[own], counts.successor[own]
     change = scale
-    for _ in range(PATH_SWEEPS if mdp.horizon is None else mdp.horizon):
+    for _ in range(_path_sweeps(mdp)):
         reached = np.full(counts.num_states, -np.inf)
         np.maximum.at(reached, state, reward[own] + discount * value[successor])
         reached = np.where(np.isinf(reached), discount * value, reached)
@@ -88,7 +88,16 @@ def _best_path(
     if mdp.horizon is not None:
         return most + 1e-12 * (scale * counted_steps(mdp) + float(np.abs(final).max()))
     acting = np.isin(np.arange(counts.num_states), state)
+    if until_the_end(mdp):  # a path that still earns more after so many steps has a loop that pays
+        settled = change <= 1e-9 * scale
+        return float(value[acting].max()) + 1e-9 * scale if settled else np.inf
     return float(value[acting].max()) + discount * change / (1.0 - discount) + 1e-12 * scale
+
+
+def _path_sweeps(mdp: MDP) -> int:
+    if mdp.horizon is not None:
+        return mdp.horizon
+    return mdp.num_states + 1 if until_the_end(mdp) else PATH_SWEEPS
 
 
 def practice(

@@ -16,6 +16,7 @@ from surefoot.posterior.protocol import stream_key
 from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import until_the_end
 
 REWARD_DRAWS = 500
 """Draws of uncertain mean rewards, each with a worst case of its own; more for small deltas."""
@@ -29,7 +30,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     the states would need hundreds of draws for each of them. Where mean rewards are uncertain,
     delta and eta are shared between the set and the rewards.
     """
-    if not model.bayesian:
+    if not model.bayesian or until_the_end(model.mdp):  # nature might put off the end for ever
         return certificate
     settings, mdp = model.settings, model.mdp
     rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)

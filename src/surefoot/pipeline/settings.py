@@ -73,6 +73,10 @@ class Settings(Shown):
         None, PROMISE, "With --horizon: CSV of what states are worth after the last step (state, "
         "reward); others are worth 0.", metavar=FILE, names="file", otherwise="nothing",
     )  # fmt: skip
+    by_step: bool = setting(
+        False, MODEL, "With --horizon: keep what was seen at different steps apart, instead of "
+        "pooling it."
+    )  # fmt: skip
     stationary: bool = setting(
         False, PROMISE, "With --horizon: one rule for all steps instead of one for each."
     )
@@ -233,12 +237,18 @@ class Settings(Shown):
 
     def _check_steps(self) -> None:
         """Refuse what has a meaning only with a horizon."""
-        for name in ("final_reward", "stationary"):
+        for name in ("final_reward", "stationary", "by_step"):
             if self.horizon is None and getattr(self, name):
                 value = getattr(self, name)
                 raise ValueError(
                     f"{name}={value!r} goes with a horizon: say with horizon= how many steps count."
                 )
+        if self.by_step and self.stationary:
+            raise ValueError("by_step=True and stationary=True contradict each other: choose one.")
+        if self.by_step and (self.episode is None or self.step is None):
+            raise ValueError("by_step=True needs episode= and step=, to know the step of each row.")
+        if self.by_step and (self.count is not None or self.add is not None):
+            raise ValueError("by_step=True needs every row of the log: no count=, no add=.")
 
     def _check_draws(self) -> None:
         """Refuse levels that need more draws than given, or than anybody can make."""

@@ -13,7 +13,7 @@ from surefoot.certificates.halves import Log
 from surefoot.certificates.held_out import backtest
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.parts import LogParts, memory_of
+from surefoot.pipeline.parts import LogParts, memory_of, steps_alike
 from surefoot.pipeline.practice import practice
 
 FAILS = 0.001
@@ -103,8 +103,8 @@ def _verdict(held: Backtest) -> list[Finding]:
 
 
 def past(model: Model, parts: LogParts) -> list[Finding]:
-    """Return whether the log shows that its states lack something."""
-    found = []
+    """Return whether the log shows that its states lack something, or that the step matters."""
+    found = steps_alike(model, parts)
     memory = memory_of(model, parts)
     if memory is not None and memory.p_value is not None and memory.p_value < FAILS:
         found.append(

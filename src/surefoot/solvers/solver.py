@@ -14,6 +14,8 @@ from surefoot.solvers.backward import induce
 from surefoot.solvers.bounds import EPSILON, Bracket
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.solution import Policy, Solution, Status
+from surefoot.solvers.steps import until_the_end
+from surefoot.solvers.termination import steps_to_the_end
 from surefoot.solvers.workspace import Workspace
 
 Progress = Callable[[int, float], None]
@@ -37,7 +39,8 @@ def solve(
     """Find the policy that is best against nature's choice of model from a set.
 
     Solves ``v_s = max_a min_{p in set(s,a)} p.(r_{s,a,.} + discount*v)``. The returned bounds are
-    certified: they hold at every stop, rounding included.
+    certified: they hold at every stop, rounding included. With discount 1 and no horizon the model
+    must end, whatever policy and nature do; otherwise the states are named from which it need not.
 
     Parameters
     ----------
@@ -170,7 +173,8 @@ def _run(
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, progress=progress)
     method = ALGORITHMS[algorithm] if algorithm is not None else default
-    with Workspace(problem, rows, threads) as work:
+    steps = steps_to_the_end(mdp, ambiguity, problem) if until_the_end(mdp) else None
+    with Workspace(problem, rows, threads, steps) as work:
         if mdp.horizon is not None:
             outcome, found = _backward(mdp, work, stopping, given, objective)
         else:

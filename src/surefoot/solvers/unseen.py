@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import solve
-from surefoot.solvers.steps import largest_value
+from surefoot.solvers.steps import largest_value, until_the_end
 
 MOST_ROUNDS = 100
 """Rounds of looking for the worst state; each one lowers its value, so few are needed."""
@@ -30,8 +30,10 @@ def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
     if counts.unseen is None or len(known) == 0:
         return mdp
     entry = mdp.row_start[mdp.state_start[counts.unseen]]
-    largest = largest_value(mdp)
     target = counts.unseen
+    if until_the_end(mdp):  # it must lead on before anything can be valued: to an end, at first
+        mdp = _leading_to(mdp, entry, int(known[np.argmax(counts.is_terminal[known])]))
+    largest = largest_value(mdp)
     for _ in range(MOST_ROUNDS):
         value = solve(mdp, tolerance=max(PRECISION * largest, 1e-300)).value
         worst = int(known[np.argmin(value[known])])
@@ -39,10 +41,14 @@ def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
         if value[worst] >= current - 4 * PRECISION * largest:
             break
         target = worst
-        successor = mdp.successor.copy()
-        successor[entry] = target
-        mdp = replace(mdp, successor=successor)
+        mdp = _leading_to(mdp, entry, target)
     return mdp
+
+
+def _leading_to(mdp: MDP, entry: int, state: int) -> MDP:
+    successor = mdp.successor.copy()
+    successor[entry] = state
+    return replace(mdp, successor=successor)
 
 
 def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
@@ -63,9 +69,8 @@ def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
     best = replace(mdp, reward=reward, reward_per_entry=True, final_reward=final)
     largest = largest_value(best)
     value = solve(best, tolerance=max(PRECISION * largest, 1e-300)).value
-    successor = best.successor.copy()
-    successor[mdp.row_start[mdp.state_start[counts.unseen]]] = known[np.argmax(value[known])]
-    return replace(best, successor=successor)
+    entry = int(mdp.row_start[mdp.state_start[counts.unseen]])
+    return _leading_to(best, entry, int(known[np.argmax(value[known])]))
 
 
 def known_states(counts: Counts) -> NDArray[np.int64]:

@@ -42,8 +42,12 @@ class Workspace:
     ``policy`` the policy that attains the image (or the fixed one under evaluation).
     """
 
-    def __init__(self, problem: Problem, policy: RowPolicy | None, threads: int | None) -> None:
+    def __init__(
+        self, problem: Problem, policy: RowPolicy | None, threads: int | None,
+        steps: float | None = None,
+    ) -> None:  # fmt: skip
         self.problem = problem
+        self.steps = steps  # the most steps to an end, where nothing else limits what counts
         self.num_states = len(problem.first)
         num_rows = len(problem.row_start) - 1
         self.fixed = policy is not None
@@ -102,7 +106,7 @@ class Workspace:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
         change, allowance = self.step()
         self.accuracy = self.inner_share * (change.most - change.least)
-        return change, bracket(self.problem, change, allowance)
+        return change, bracket(self.problem, change, allowance, self.steps)
 
     def step(self) -> tuple[Change, float]:
         """Compute ``image = Lv`` and bound its rounding error; ``v`` stays as it is."""

@@ -15,6 +15,7 @@ from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.equations import MAX_SWEEPS, Equations, solve_equations
 from surefoot.solvers.evaluation.evaluator import Evaluator, choose_evaluator
 from surefoot.solvers.evaluation.threads import shared
+from surefoot.solvers.steps import ends_of, until_the_end
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,6 +57,9 @@ def returns_on_cores(draws: Draws, policy: RowPolicy, tolerance: float) -> Float
     size = mdp.num_states
     if mdp.horizon is not None:
         return _returns_of_steps(draws, policy, model, entries, evaluator.work)
+    if until_the_end(mdp):
+        swept = np.empty(len(policy.rows))
+        return _swept_to_the_end(draws, model, rows, entries, swept, tolerance, evaluator.work)
     near = _mean_value(draws, evaluator, model, entries, tolerance)
 
     def full(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
@@ -87,6 +91,10 @@ def best_on_cores(draws: Draws, start: Ints, tolerance: float) -> Floats:
     evaluator = choose_evaluator(mdp)
     if mdp.horizon is not None:
         return _best_of_steps(draws, model, evaluator.work)
+    if until_the_end(mdp):
+        every = np.arange(mdp.num_entries)
+        swept = np.empty(mdp.num_rows)
+        return _swept_to_the_end(draws, model, None, every, swept, tolerance, evaluator.work)
     one_each, whole = np.arange(size + 1), np.ones(size)
     first_policy = RowPolicy(one_each.astype(np.uint64), np.asarray(start).astype(np.uint64), whole)
     near = _mean_value(draws, evaluator, *_played(mdp, first_policy), tolerance)
@@ -122,6 +130,24 @@ def _returns_of_steps(
         )  # fmt: skip
 
     return _collect(draws, policy.rows.astype(np.int64), entries, work, operations)
+
+
+def _swept_to_the_end(
+    draws: Draws, model: Played | Offered, rows: Ints | None, entries: Ints, gain: Floats,
+    tolerance: float, operations: float,
+) -> Floats:  # fmt: skip
+    """Return brackets of a rule's return until the end, or of the best one."""
+    size, ends = draws.mdp.num_states, ends_of(draws.mdp)
+    kernel = steps.end_returns if isinstance(model, Played) else steps.best_end_returns
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
+        room = (np.empty(size) for _ in range(4))
+        kernel(
+            draw, reward, *model, begin, end, tolerance, MAX_SWEEPS, ends, np.empty_like(gain),
+            *room, out,
+        )  # fmt: skip
+
+    return _collect(draws, rows, entries, work, operations)
 
 
 def _best_of_steps(draws: Draws, model: Offered, operations: float) -> Floats:
