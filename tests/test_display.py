@@ -71,6 +71,8 @@ def make_everything() -> dict[str, object]:
         "Confidence": credible.confidence,
         "by hand": AmbiguitySet.from_arrays(mdp, norm="kl", budget=0.1),
         "Solution": solve(mdp, credible),
+        "StepPolicy": solve(mdp, horizon=3).policy,
+        "by step": solve(mdp, horizon=3),
         "evaluation": evaluate(mdp, np.full((10, 2), 0.5)),
         "WorstCase": worst_case(np.arange(500.0), np.full(500, 1 / 500), budget=0.1),
         "VarSolution": var_solve(posterior, mdp, delta=0.2, rng=rng()),

@@ -81,6 +81,7 @@ PUBLIC = (
     "Solution",
     "SplitResult",
     "Status",
+    "StepPolicy",
     "VarSolution",
     "Verification",
     "WorstCase",

@@ -3,6 +3,7 @@
 from ._version import __version__ as __version__
 from ._findings import Finding as Finding
 from .model.mdp import MDP as MDP
+from .model.step_policy import StepPolicy as StepPolicy
 from .model.files import read_mdp as read_mdp
 from .model.files import write_mdp as write_mdp
 from .data.transitions import read_transitions as read_transitions
@@ -41,7 +42,7 @@ from .calibration.frequentist import frequentist_set as frequentist_set
 from .calibration.frequentist import split_counts as split_counts
 from .certificates.optimize import optimize as optimize
 from .certificates.optimize import Result as Result
-from .certificates.optimize import Candidate as Candidate
+from .certificates.search import Candidate as Candidate
 from .certificates.var import var_solve as var_solve
 from .certificates.var import VarSolution as VarSolution
 from .certificates.certifying import certify as certify

@@ -77,6 +77,20 @@ def _no_drift_seen(
     return _about(data, f"No drift between {_between(first_rows)} {_tried(p_value, tried)}.")
 
 
+@says("note")
+def _steps_alike(p_value: float, tried: int) -> str:
+    return f"What comes next does not visibly depend on the step {_tried(p_value, tried)}."
+
+
+@says("warning")
+def _steps_differ(p_value: float, tried: int, state: str, action: str) -> str:
+    return (
+        f"What comes next depends on the step, given state and action {_tried(p_value, tried)}, "
+        f"most clearly in state {state} under action {action}; rows are pooled over all steps. "
+        "Keep them apart with by_step=, or add what changes to the state."
+    )
+
+
 @says("warning")
 def _drift_seen(
     p_value: float, tried: int, state: str, action: str, first_rows: int | None = None,

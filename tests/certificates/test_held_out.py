@@ -7,7 +7,8 @@ import surefoot as sf
 from surefoot.certificates.curse import balanced_halves
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Log
-from surefoot.certificates.held_out import backtest, visits_of
+from surefoot.certificates.held_out import backtest
+from surefoot.certificates.plays import visits_of
 from surefoot.data.buckets import BucketCounts, deal
 from surefoot.model.policies import check_policy
 

@@ -82,8 +82,8 @@ def one_action(size):
 @pytest.mark.parametrize("size", [12, 60])
 def test_nothing_is_searched_where_there_is_nothing_to_choose(size, monkeypatch):
     mdp, posterior = one_action(size)
-    for name in ("draw_models", "proposals", "local_search"):
-        monkeypatch.setattr(f"surefoot.certificates.optimize.{name}", None)
+    for place in ("optimize.draw_models", "search.proposals", "search.local_search"):
+        monkeypatch.setattr(f"surefoot.certificates.{place}", None)
     for name in ("best_returns", "policy_returns"):
         monkeypatch.setattr(f"surefoot.certificates.upper.{name}", None)
     told = []

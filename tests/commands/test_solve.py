@@ -234,7 +234,7 @@ LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
     [
         (["missing.csv"], "there is no such file"),
         (["log.csv", "--state", "sttae"], "Did you mean --state state?"),
-        (["log.csv", "--discount", "1"], "--discount 1.0; it must be at least 0 and below 1"),
+        (["log.csv", "--discount", "2"], "--discount 2.0; it must be at least 0 and at most 1"),
         (["log.csv", "--delta", "0"], "--delta 0.0; it must be above 0"),
         (["log.csv", "--norm", "l11"], "Did you mean 'l1'?"),
         (["log.csv", "--support", "al"], "--support al; it must be"),

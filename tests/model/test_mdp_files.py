@@ -268,8 +268,8 @@ def test_csv_needs_a_discount(tmp_path):
     (tmp_path / "m.csv").write_text(COIN)
     with pytest.raises(ValueError, match=r"holds no discount\. Pass discount="):
         read_mdp(tmp_path / "m.csv")
-    with pytest.raises(ValueError, match=r"m\.csv: discount=1"):
-        read_mdp(tmp_path / "m.csv", discount=1)
+    with pytest.raises(ValueError, match=r"m\.csv: discount=2"):
+        read_mdp(tmp_path / "m.csv", discount=2)
 
 
 def rewrite(path: Path, **changes) -> None:

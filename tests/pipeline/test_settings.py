@@ -57,7 +57,7 @@ def test_the_documents_list_all_settings():
         ("discuont = 0.9", "no setting 'discuont'. Did you mean 'discount'"),
         ('discount = "0.9"', "discount = '0.9'; it must be a number"),
         ("draws = 1.5", "draws = 1.5; it must be a whole number"),
-        ("discount = 1.0", "discount=1.0; it must be at least 0 and below 1"),
+        ("discount = 1.5", "discount=1.5; it must be at least 0 and at most 1"),
         ("delta = nan", "delta=nan; it must be above 0"),
         ("delta = 0.7", "at most 0.5"),
         ("prior = 0", "prior=0.0; it must be a finite number above 0"),

@@ -6,6 +6,7 @@ they do where behaviour learns: the interval is for the average over the episode
 where each of them started or not, whichever the promise it is compared with speaks of.
 """
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ ROUNDING = 1e-9
 """A return may lie beyond its limit by this share of the limits' size, from rounding alone."""
 
 NO_EPISODES, FEW_EPISODES, CUT_OFF = "no episodes", "few episodes", "cut off"
+NO_LIMIT = "no limit of a return"
 """Why there is no interval, or no gain."""
 
 
@@ -74,7 +76,7 @@ def earned(
         The episodes of the log; None where it has none.
     lowest, highest
         Limits of a discounted return, from any state: declared, or from declared rewards. Never the
-        range seen.
+        range seen. Without a limit there is no interval.
     delta
         The failure probability of each end.
     horizon
@@ -92,6 +94,8 @@ def earned(
     >>> found.episodes, found.cut, round(found.lower, 2), round(found.upper, 2)
     (300, 100, 0.44, 0.58)
     """
+    if lowest == -np.inf or highest == np.inf:
+        return replace(_nothing(episodes, delta, horizon), reason=NO_LIMIT)
     if not -np.inf < lowest <= highest < np.inf:
         raise ValueError(
             f"lowest={lowest}, highest={highest}; the limits of a return must be finite and rise."
@@ -102,6 +106,9 @@ def earned(
     beyond = _unseen_share(episodes, horizon)
     least = episodes.earned + beyond * lowest
     most = episodes.earned + beyond * highest
+    # What is left of an episode that was cut off is bounded by itself; so is the whole.
+    least = np.where(episodes.ended, least, np.maximum(least, lowest))
+    most = np.where(episodes.ended, most, np.minimum(most, highest))
     _check_limits(least, most, lowest, highest)
     scale = max(highest - lowest, np.finfo(np.float64).tiny)
     return Earned(

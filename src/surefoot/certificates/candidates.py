@@ -9,7 +9,9 @@ from surefoot.certificates.local_search import climb
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.model.policies import check_policy
+from surefoot.solvers.solution import Policy
 from surefoot.solvers.solver import solve
+from surefoot.solvers.steps import largest_value, until_the_end
 
 ROBUST_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
@@ -30,8 +32,9 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
     solution = solve(batch.mdp, tolerance=_tolerance(batch))
     nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
-    yield from _robust(batch, stopped)
-    yield from _var(batch, delta, solution.value, stopped)
+    if not until_the_end(batch.mdp):  # nature might put off an end for ever
+        yield from _robust(batch, stopped)
+        yield from _var(batch, delta, solution.value, stopped)
     known = policy_values(batch, nominal)
     for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
         if stopped():
@@ -44,11 +47,10 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
 
 
 def _tolerance(batch: Models) -> float:
-    scale = float(np.abs(batch.mdp.reward).max()) / (1.0 - batch.mdp.discount)
-    return 1e-6 * max(scale, 1e-300)
+    return 1e-6 * max(largest_value(batch.mdp), 1e-300)
 
 
-def _rows(batch: Models, policy: Floats | Ints) -> Ints:
+def _rows(batch: Models, policy: Policy) -> Ints:
     return check_policy(batch.mdp, policy).rows.astype(np.int64)
 
 

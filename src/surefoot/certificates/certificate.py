@@ -27,6 +27,7 @@ from surefoot.certificates.evidence import (
 )
 from surefoot.certificates.json_fields import from_plain, to_plain
 from surefoot.certificates.tables import tilted_grid
+from surefoot.model.step_policy import StepPolicy
 
 FORMAT = 2
 """Version of the JSON layout; format 1, of version 0.1, is still read."""
@@ -67,7 +68,7 @@ class Certificate(Shown):
     objective
         ``"max"`` or ``"min"``.
     policy
-        Action ids ``(S,)`` or probabilities ``(S, A)``.
+        Action ids ``(S,)`` or probabilities ``(S, A)``; with a horizon perhaps a `StepPolicy`.
     nominal_return, robust_return
         The policy's return in the nominal model; the value of the robust set it came from, if any.
     numerical_error
@@ -91,8 +92,9 @@ class Certificate(Shown):
     tilted
         Where the state seems to lack something: policies between what was done and this one, by the
         episodes of the log and by its model.
-    horizon
-        The most steps that are counted; None for a discounted future without end.
+    horizon, discount
+        The most steps that are counted; None for a future without end. What the next step's reward
+        is worth; None where it is not known.
     unit
         What the numbers are measured in, for instance ``"EUR"``.
     stream
@@ -123,7 +125,7 @@ class Certificate(Shown):
     basis: str
     prior: str
     objective: str
-    policy: NDArray[Any]
+    policy: NDArray[Any] | StepPolicy
     nominal_return: float
     robust_return: float | None
     numerical_error: float
@@ -141,6 +143,7 @@ class Certificate(Shown):
     horizon: int | None = None
     unit: str | None = None
     stream: str | None = None
+    discount: float | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -198,7 +201,8 @@ class Certificate(Shown):
         """The promise in one sentence."""
         claim = sentences.promise(
             self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
-            unit=self.unit, horizon=self.horizon,
+            unit=self.unit, horizon=self.horizon, discounted=self.discount != 1.0,
+            by_step=isinstance(self.policy, StepPolicy),
             unseen=self.has("unseen_learned") or self.has("unseen_no_worse"),
         )  # fmt: skip
         own = [found for found in self.findings if found.code != OF_THE_GAIN]
@@ -336,9 +340,8 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
 
     Its comparison with the log is left out: it counted the punishment of the unseen as a gain.
     """
-    unknown = dict.fromkeys(
-        ("split", "curse", "behaviour", "gain", "backtest", "doubt", "horizon", "unit", "stream")
-    )
+    later = ("split", "curse", "behaviour", "gain", "backtest", "doubt", "horizon", "unit")
+    unknown = dict.fromkeys((*later, "stream", "discount"))
     levels = {"assumptions": "assumption", "warnings": "warning", "notes": "note"}
     found = [
         Finding.of("stopped_early") if text == EARLY_IN_FORMAT_1 else stated(text, level)

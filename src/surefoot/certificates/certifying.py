@@ -15,12 +15,12 @@ from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.models import allowed_rows, children, has_chosen, restricted
 from surefoot.certificates.upper import UpperBound, bound_of_one, upper_bound
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import RowPolicy, check_policy
+from surefoot.model.policies import RowPolicy, as_given, check_policy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
-from surefoot.solvers.solver import evaluate
+from surefoot.solvers.solver import counted, evaluate
 
 
 def certify(
@@ -36,6 +36,8 @@ def certify(
     robust_return: float | None = None,
     upper: bool = True,
     allowed: ArrayLike | None = None,
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Certificate:
     """Bound from below what a fixed policy earns, and from above what any could be promised.
 
@@ -46,7 +48,8 @@ def certify(
     Parameters
     ----------
     policy
-        ``(S,)`` action ids or ``(S, A)`` probabilities.
+        ``(S,)`` action ids or ``(S, A)`` probabilities; with a horizon also a `StepPolicy` or
+        ``(horizon, S)`` action ids.
     posterior
         What the data say about the transition probabilities.
     mdp
@@ -68,6 +71,8 @@ def certify(
     allowed
         ``(S, A)`` booleans or (state, action) pairs: then that bound speaks of the policies which
         use these only, as this one must. None: of all.
+    horizon, final_reward
+        As for `solve`: count at most so many steps.
 
     Examples
     --------
@@ -84,6 +89,7 @@ def certify(
     """
     delta, eta = check_levels(delta, eta)
     provenance.check_objective(posterior, objective)
+    mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
     rows = check_policy(mdp, policy)
     rewards = rewards_of(mdp, posterior, objective=objective)
@@ -123,7 +129,7 @@ def certify(
         basis="bayesian",
         prior=provenance.posterior_words(posterior),
         objective="max",
-        policy=np.array(policy),
+        policy=as_given(mdp, policy),
         nominal_return=nominal.return_lower,
         robust_return=None,
         numerical_error=returns.numerical_error,
@@ -132,6 +138,8 @@ def certify(
         findings=found,
         versions=provenance.versions(),
         stream=provenance.STREAM if posterior.num_draws is None else None,
+        horizon=mdp.horizon,
+        discount=mdp.discount,
     )
     return replace(made if objective == "max" else made.mirrored(), robust_return=robust_return)
 
@@ -174,7 +182,7 @@ def _part(
     own = rewards.of(some.entries)
     return _Part(
         posterior=some,
-        mdp=restricted(mdp, rows, mdp.probability[some.entries], own.fixed),
+        mdp=restricted(mdp, rows, mdp.probability[some.entries], own),
         rewards=own,
         start=np.searchsorted(rows, first),
         added=" among those allowed",

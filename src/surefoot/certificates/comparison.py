@@ -21,11 +21,12 @@ from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.frequentist import at_reward_ends, frequentist_confidence
 from surefoot.certificates.json_fields import to_plain
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import check_policy
+from surefoot.model.policies import as_step_policy, check_policy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
-from surefoot.solvers.solver import evaluate
+from surefoot.solvers.solver import counted, evaluate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -160,13 +161,16 @@ def compare(
     objective: str = "max",
     mdp_b: MDP | None = None,
     luck: float = 0.0,
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Comparison:
     """Compare two fixed policies on the same posterior draws.
 
     Where the unseen is taken at its worst, one policy may meet it more often than the other, and
     the punishment of the one would count as an advantage of the other. ``mdp_b`` is the same model
     with the unseen at its best, for the second policy. ``luck`` is taken off the bound: what the
-    first policy owes to having been chosen on the same data.
+    first policy owes to having been chosen on the same data. ``horizon`` and ``final_reward`` are
+    those of `solve`.
 
     Examples
     --------
@@ -181,6 +185,8 @@ def compare(
     """
     delta, eta = check_levels(delta, eta)
     provenance.check_objective(posterior, objective)
+    mdp = counted(mdp, horizon, final_reward)
+    mdp_b = None if mdp_b is None else counted(mdp_b, horizon, final_reward)
     posterior.check_matches(mdp)
     if same_policy(mdp, policy_a, policy_b):
         return _no_difference(delta, "bayesian", objective, chance=0.0)
@@ -219,6 +225,8 @@ def compare_frequentist(
     mdp: MDP,
     *,
     objective: str = "max",
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Comparison:
     """Compare two policies without a prior: the worst case of a minus the best case of b.
 
@@ -235,6 +243,7 @@ def compare_frequentist(
     True
     """
     confidence = frequentist_confidence(ambiguity, objective)
+    mdp = counted(mdp, horizon, final_reward)
     if same_policy(mdp, policy_a, policy_b):
         return _no_difference(confidence.delta, "frequentist", objective, chance=None)
     worse, better = at_reward_ends(mdp, ambiguity, objective)
@@ -270,7 +279,22 @@ def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
     >>> same_policy(riverswim().mdp, [0] * 6, np.eye(2)[[0] * 6])
     True
     """
+    steps = [as_step_policy(mdp, policy) for policy in (policy_a, policy_b)]
+    if mdp.horizon is not None and any(one is not None for one in steps):
+        ranges = [_ranges(mdp, policy) for policy in (policy_a, policy_b)]
+        return ranges[0] is not None and ranges[0] == ranges[1]
     return np.array_equal(_shares(mdp, policy_a), _shares(mdp, policy_b))
+
+
+def _ranges(mdp: MDP, policy: Any) -> tuple[bytes, bytes] | None:
+    """Return what tells a policy by step from others; None for one that plays at random."""
+    found = as_step_policy(mdp, policy)
+    if found is None:
+        given = np.asarray(policy)
+        if given.ndim != 1:
+            return None
+        found = StepPolicy.constant(mdp.horizon or 1, given)
+    return found.first_step.tobytes(), found.action.tobytes()
 
 
 def _shares(mdp: MDP, policy: ArrayLike) -> NDArray[np.float64]:

@@ -15,4 +15,7 @@ def as_rewards(mdp: MDP, objective: str) -> MDP:
     >>> as_rewards(mdp, "max") is mdp, float(as_rewards(mdp, "min").reward.max())
     (True, 0.0)
     """
-    return mdp if objective == "max" else replace(mdp, reward=0.0 - mdp.reward)
+    if objective == "max":
+        return mdp
+    final = None if mdp.final_reward is None else 0.0 - mdp.final_reward
+    return replace(mdp, reward=0.0 - mdp.reward, final_reward=final)

@@ -17,10 +17,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Half, Log, as_seen, row_values, visits_of
+from surefoot.certificates.halves import Half, Log, as_seen
+from surefoot.certificates.plays import plays_of, row_values
 from surefoot.data.buckets import NUM_BUCKETS
-from surefoot.model.policies import check_policy
 from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
@@ -54,7 +55,7 @@ def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
 
 
 def curse_of_choosing(
-    log: Log, policy: Ints | None = None, *, halves: int | None = None, seed: int
+    log: Log, policy: Policy | None = None, *, halves: int | None = None, seed: int
 ) -> Curse:
     """Choose on one half of a log, value on both, and return the difference.
 
@@ -79,46 +80,40 @@ def curse_of_choosing(
     return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
 
 
-def _shortfall(policy: Ints, own: Half, other: Half) -> tuple[float, tuple[float, float]]:
+def _shortfall(policy: Policy, own: Half, other: Half) -> tuple[float, tuple[float, float]]:
     """Return what a half's policy loses on the other, and how lucky its rows were.
 
     Luck is a sum over rows that both have tried, of what they lost and of what a deviation of each
-    would have cost, as discounted visits count.
+    would have cost, as often as they are played (`surefoot.certificates.plays`).
     """
     mdp = own.mdp
-    rows = check_policy(mdp, policy).rows.astype(np.int64)
-    expected = evaluate(mdp, policy)
+    plays = plays_of(mdp, policy)
+    weight = plays.weight
     seen = as_seen(other, own)
-    _, mean, deviation = row_values(mdp, expected.value)
-    got = np.add.reduceat(
-        seen.probability * (seen.entry_reward + mdp.discount * expected.value[mdp.successor]),
-        mdp.row_start[:-1],
-    )
+    mean, deviation = row_values(mdp, plays.ahead)
+    got = row_values(seen, plays.ahead)[0]
     error = deviation / np.sqrt(own.visits + 1.0)  # of what the half thinks of a row
-    spread = float(np.abs(expected.value).max()) * 1e-9
+    spread = float(np.abs(plays.value).max()) * 1e-9
     tested = (other.visits > 0) & (own.visits > 0) & (deviation > spread)
-    weight = np.zeros(mdp.num_rows)
-    weight[rows] = visits_of(mdp, rows)
     lost = float(weight[tested] @ (mean - got)[tested])
     possible = float(weight[tested] @ error[tested])
     usual = max(0.0, lost / possible) if possible > 0 else 0.0
     less = np.where((weight > 0) & ~tested, usual * error, 0.0)
     charged = replace(seen, reward=seen.entry_reward - less[mdp.entry_row], reward_per_entry=True)
     checked = evaluate(charged, policy).return_lower
-    return expected.return_lower - checked, (lost, possible)
+    return plays.return_lower - checked, (lost, possible)
 
 
-def _hardly_tried(log: Log, policy: Ints) -> float:
+def _hardly_tried(log: Log, policy: Policy) -> float:
     """Return what a deviation of each row that was tried once or twice would cost a policy."""
     mdp = log.mdp
-    rows = check_policy(mdp, policy).rows.astype(np.int64)
-    visits = np.add.reduceat(log.posterior.counts.count, mdp.row_start[:-1])[rows]
-    few = (visits > 0) & (visits <= FEW_TRIES)
+    plays = plays_of(mdp, policy)
+    visits = np.add.reduceat(log.posterior.counts.count, mdp.row_start[:-1])
+    few = (plays.weight > 0) & (visits > 0) & (visits <= FEW_TRIES)
     if not few.any():
         return 0.0
-    deviation = row_values(mdp, evaluate(mdp, policy).value)[2][rows]
-    error = np.where(few, deviation / np.sqrt(visits + 1.0), 0.0)
-    return float(visits_of(mdp, rows) @ error)
+    error = row_values(mdp, plays.ahead)[1][few] / np.sqrt(visits[few] + 1.0)
+    return float(plays.weight[few] @ error)
 
 
 def summarize(differences: Floats) -> Curse:

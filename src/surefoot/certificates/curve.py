@@ -19,6 +19,7 @@ from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.solvers.evaluation.returns import ReturnDraws, policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.solver import counted
 
 CURVE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
 
@@ -93,10 +94,13 @@ def guarantee_curve(
     draws: int = 20_000,
     rng: np.random.Generator,
     objective: str = "max",
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> GuaranteeCurve:
     """Return what can be promised at each confidence, eta shared over the points.
 
     A posterior of fewer draws gives all it has; where they do not suffice the curve ends.
+    ``horizon`` and ``final_reward`` are those of `solve`.
 
     Examples
     --------
@@ -111,6 +115,7 @@ def guarantee_curve(
     'with 1000 draws the curve ends at 99%; 99.5% needs 1838.'
     """
     provenance.check_objective(posterior, objective)
+    mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
     rows = check_policy(mdp, policy)
     draws = at_most(posterior, draws)

@@ -19,13 +19,15 @@ from surefoot.certificates.costs import as_rewards
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import uncertain_rewards
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import as_given
 from surefoot.solvers.evaluation.returns import usual_tolerance
-from surefoot.solvers.solver import evaluate, solve
+from surefoot.solvers.solver import counted, evaluate, solve
 
 
 def certify_frequentist(
-    policy: ArrayLike, ambiguity: AmbiguitySet, mdp: MDP, *, objective: str = "max"
-) -> Certificate:
+    policy: ArrayLike, ambiguity: AmbiguitySet, mdp: MDP, *, objective: str = "max",
+    horizon: int | None = None, final_reward: ArrayLike | None = None,
+) -> Certificate:  # fmt: skip
     """Promise the robust value of a frequentist set: no prior, no posterior draws.
 
     With probability at least ``1 - delta`` over the data the set holds the true model, and then
@@ -37,14 +39,16 @@ def certify_frequentist(
     Parameters
     ----------
     policy
-        ``(S,)`` action ids or ``(S, A)`` probabilities. It may have been chosen from the same data:
-        the set holds for all rows at once.
+        ``(S,)`` action ids or ``(S, A)`` probabilities, with a horizon also by step. It may have
+        been chosen from the same data: the set holds for all rows at once.
     ambiguity
         From `frequentist_set`.
     mdp
         The model the set was made for.
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
+    horizon, final_reward
+        As for `solve`: count at most so many steps.
 
     Examples
     --------
@@ -60,6 +64,7 @@ def certify_frequentist(
     ('frequentist', True)
     """
     confidence = frequentist_confidence(ambiguity, objective)
+    mdp = counted(mdp, horizon, final_reward)
     near = usual_tolerance(mdp)
     poor, rich = at_reward_ends(mdp, ambiguity, objective)
     worst = evaluate(poor, policy, ambiguity, tolerance=near)
@@ -78,7 +83,7 @@ def certify_frequentist(
         basis="frequentist",
         prior=f"{confidence.kind} sets, delta shared over {_shared_over(confidence)}",
         objective="max",
-        policy=np.array(policy),
+        policy=as_given(mdp, policy),
         nominal_return=nominal.return_lower,
         robust_return=worst.return_lower,
         numerical_error=2 * worst.error_bound,
@@ -90,6 +95,8 @@ def certify_frequentist(
             *confidence.findings,
         ),
         versions=provenance.versions(),
+        horizon=mdp.horizon,
+        discount=mdp.discount,
     )
     return made if objective == "max" else made.mirrored()
 

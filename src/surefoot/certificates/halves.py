@@ -5,15 +5,19 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.stats import norm
 
+from surefoot.certificates.by_step import Policy, best_rule
+from surefoot.certificates.plays import row_values
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Divisible
-from surefoot.solvers.solver import solve
+from surefoot.solvers.backward import Ranges
+from surefoot.solvers.solver import evaluate, solve
+from surefoot.solvers.steps import counted_steps, largest_value
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,8 +26,6 @@ CAUTION = 0.6
 """How many deviations of its row a half takes off an action when it chooses, per deviation that
 delta is worth: a search for the 5% quantile is more cautious than one for the 20% quantile, and is
 lucky less often."""
-SETTLED = 1e-6
-"""Visits are summed until the rest is this share of them."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 
@@ -63,6 +65,8 @@ class Log:
         -1 where the model counts costs as negative rewards.
     caution
         Deviations of a row's value that are taken off it when a half chooses.
+    stationary
+        With a horizon: whether one rule for all steps is chosen.
     """
 
     posterior: Divisible
@@ -71,11 +75,12 @@ class Log:
     parts: BucketCounts
     sign: float
     caution: float
+    stationary: bool = False
 
     @classmethod
     def of(
         cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
-        delta: float,
+        delta: float, stationary: bool = False,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
@@ -98,6 +103,7 @@ class Log:
             parts=some,
             sign=-1.0 if costs else 1.0,
             caution=CAUTION * float(norm.isf(delta)),
+            stationary=stationary,
         )
 
     @cached_property
@@ -136,7 +142,7 @@ class Log:
         visits = np.add.reduceat(count, self.mdp.row_start[:-1])
         return Half(mdp=mdp, count=count, visits=visits)
 
-    def choose(self, half: Half) -> Ints:
+    def choose(self, half: Half) -> Policy:
         """Return a cautious policy by a half: its mean, less a deviation of each row's value.
 
         Only rows that the half has tried are chosen, in states where there are any.
@@ -144,21 +150,44 @@ class Log:
         mdp = half.mdp
         tried = np.maximum.reduceat(half.visits > 0, mdp.state_start[:-1])[mdp.row_state]
         low, high = float(mdp.reward.min()), float(mdp.reward.max())
-        floor = (high - low + 1.0) / (1.0 - mdp.discount)
+        floor = (high - low + 1.0) * counted_steps(mdp) + 2 * _final_size(mdp)
         missing = np.where(tried & (half.visits == 0), floor, 0.0)
-        scale = max(abs(low), abs(high)) / (1.0 - mdp.discount)
-        tolerance = max(1e-6 * scale, 1e-300)
+        if mdp.horizon is not None and not self.stationary:
+            return self._choose_by_step(half, missing)
+        tolerance = max(1e-6 * largest_value(mdp), 1e-300)
         value = solve(self.mdp, tolerance=tolerance).value
         policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
         for _ in range(ROUNDS):
-            deviation = row_values(mdp, value)[2]
+            deviation = row_values(mdp, mdp.discount * value[mdp.successor])[1]
             off = missing + self.caution * deviation / np.sqrt(half.visits + 1.0)
-            found = solve(
-                replace(mdp, reward=mdp.entry_reward - off[mdp.entry_row], reward_per_entry=True),
-                tolerance=tolerance,
-            )
-            policy, value = found.policy.astype(np.int64), found.value
+            less = mdp.entry_reward - off[mdp.entry_row]
+            careful = replace(mdp, reward=less, reward_per_entry=True)
+            if mdp.horizon is not None:
+                policy = best_rule(careful)
+                value = evaluate(careful, policy, tolerance=tolerance).value
+                continue
+            found = solve(careful, tolerance=tolerance)
+            policy, value = np.asarray(found.policy, dtype=np.int64), found.value
         return policy
+
+    def _choose_by_step(self, half: Half, missing: Floats) -> StepPolicy:
+        """Return the cautious policy by step, by backward induction."""
+        mdp = half.mdp
+        horizon = mdp.horizon or 1
+        found = Ranges(mdp, horizon)
+        value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
+        shrink = self.caution / np.sqrt(half.visits + 1.0)
+        for step in reversed(range(horizon)):
+            mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
+            worth = mean - missing - shrink * deviation
+            value = np.maximum.reduceat(worth, mdp.state_start[:-1])
+            best = np.flatnonzero(worth == value[mdp.row_state])
+            found.note(step, best[np.unique(mdp.row_state[best], return_index=True)[1]])
+        return found.policy()
+
+
+def _final_size(mdp: MDP) -> float:
+    return 0.0 if mdp.final_reward is None else float(np.abs(mdp.final_reward).max())
 
 
 def as_seen(other: Half, own: Half) -> MDP:
@@ -176,33 +205,3 @@ def as_seen(other: Half, own: Half) -> MDP:
         reward=np.where(tried, other.mdp.entry_reward, mdp.entry_reward),
         reward_per_entry=True,
     )
-
-
-def row_values(mdp: MDP, value: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return ``(E,)`` reward and discounted value of every step, and their mean and deviation.
-
-    Mean and deviation are ``(R,)``, by the probabilities of the model.
-    """
-    z = mdp.entry_reward + mdp.discount * value[mdp.successor]
-    start = mdp.row_start[:-1]
-    mean = np.add.reduceat(mdp.probability * z, start)
-    square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
-    return z, mean, np.sqrt(square)
-
-
-def visits_of(mdp: MDP, rows: NDArray[np.int64]) -> Floats:
-    """Return ``(S,)`` discounted visits of a policy that plays one row in each state."""
-    sizes = np.diff(mdp.row_start)[rows]
-    entries = np.repeat(mdp.row_start[rows] - np.cumsum(sizes) + sizes, sizes) + np.arange(
-        sizes.sum()
-    )
-    matrix = sparse.csr_matrix(
-        (mdp.probability[entries], mdp.successor[entries], np.concatenate(([0], np.cumsum(sizes)))),
-        shape=(mdp.num_states, mdp.num_states),
-    ).T.tocsr()
-    visits = np.array(mdp.initial, dtype=np.float64)
-    step = visits.copy()
-    while step.sum() > SETTLED * visits.sum() * (1.0 - mdp.discount):
-        step = mdp.discount * (matrix @ step)
-        visits += step
-    return visits

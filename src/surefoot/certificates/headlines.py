@@ -134,13 +134,15 @@ def promise_headline(certificate: Certificate, discount: float) -> str:
     reward = certificate.objective == "max"
     does = "earns at least" if reward else "costs at most"
     total = amount_text(bound_text(certificate), certificate.unit)
-    each = steady(certificate.promise, discount, certificate.horizon)
-    step = amount_text((lower_text if reward else upper_text)(each, 4), certificate.unit)
-    steps = "" if certificate.horizon is None else f" over {certificate.horizon:,} steps"
-    said = (
-        f"{certificate.confidence} confidence this rule {does} {total}{steps}, "
-        f"the same as a steady {step} per step."
-    )
+    horizon = certificate.horizon
+    said = f"{certificate.confidence} confidence this rule {does} {total}"
+    if discount == 1.0 and horizon is None:
+        said += " until the end."
+    else:
+        each = steady(certificate.promise, discount, horizon)
+        step = amount_text((lower_text if reward else upper_text)(each, 4), certificate.unit)
+        steps = "" if horizon is None else f" over {number_of(horizon, 'step')}"
+        said += f"{steps}, the same as a steady {step} per step."
     return f"If that were not so, with {said}" if certificate.withheld else f"With {said}"
 
 

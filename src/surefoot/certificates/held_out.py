@@ -13,16 +13,15 @@ from surefoot.certificates.evidence import (
     HeldOutRewards,
     NewSuccessors,
 )
-from surefoot.certificates.halves import Half, Log, visits_of
+from surefoot.certificates.halves import Half, Log
+from surefoot.certificates.plays import plays_of
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import negated
-from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Divisible
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.solver import evaluate
 
 MASS_DRAWS = 200
 """Draws of the unseen mass of rows."""
@@ -115,22 +114,20 @@ def _advantage(
     They are held against what the first half's posterior predicts of them, row by row: a row that
     showed one successor in a few tries may well show another. The policy was picked for looking
     good on the first half, and what that is worth on average is known from the halves: the curse of
-    choosing. Only what falls short of it as well speaks against the model.
+    choosing. Only what falls short of it as well speaks against the model. Over a horizon, a row's
+    steps speak of all steps at which it is played (`surefoot.certificates.plays`).
     """
     mdp = own.mdp
     policy = log.choose(own)
-    played = check_policy(mdp, policy).rows.astype(np.int64)
-    value = evaluate(mdp, policy).value
-    weight = visits_of(mdp, played)
-    tested = (other.visits[played] > 0) & (own.visits[played] > 0)
+    weight, ahead, *_ = plays_of(mdp, policy)
+    tested = (weight > 0) & (other.visits > 0) & (own.visits > 0)
     most = np.argsort(-np.where(tested, weight, -1.0), kind="stable")[:MOST_STEPS]
-    at = np.sort(most[tested[most]])
-    if len(at) == 0:
+    rows = np.sort(most[tested[most]])
+    if len(rows) == 0:
         return None
-    rows, weight_at = played[at], weight[at]
+    weight_at = weight[rows]
     start = mdp.row_start[:-1]
-    z = mdp.entry_reward + mdp.discount * value[mdp.successor]
-    gained = other.mdp.entry_reward + mdp.discount * value[mdp.successor]
+    z, gained = mdp.entry_reward + ahead, other.mdp.entry_reward + ahead
     number = other.visits[rows]
     expected = np.add.reduceat(mdp.probability * z, start)[rows]
     got = np.add.reduceat(other.count * gained, start)[rows] / number

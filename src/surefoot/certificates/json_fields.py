@@ -49,6 +49,8 @@ def from_plain(wanted: Any, value: Any) -> Any:
     """
     if isinstance(wanted, UnionType):
         kinds = [kind for kind in get_args(wanted) if kind is not NoneType]
+        if isinstance(value, dict):
+            kinds.sort(key=lambda kind: not is_dataclass(kind))
         return None if value is None else from_plain(kinds[0], value)
     origin = get_origin(wanted)
     if origin is np.ndarray:

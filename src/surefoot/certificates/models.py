@@ -21,6 +21,7 @@ from surefoot.solvers.evaluation.equations import MAX_SWEEPS
 from surefoot.solvers.evaluation.evaluator import Evaluator, choose_evaluator
 from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.evaluation.threads import shared
+from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -119,8 +120,12 @@ class Models:
     @cached_property
     def mean(self) -> "Models":
         """The posterior mean as a single draw."""
-        gains = np.add.reduceat(self.mdp.probability * self.mdp.reward, self.mdp.row_start[:-1])
-        return replace(self, draws=self.mdp.probability[None], gains=gains[None])
+        mdp = self.mdp
+        gains = np.add.reduceat(mdp.probability * mdp.reward, mdp.row_start[:-1])
+        share = mdp.probability
+        if until_the_end(mdp):
+            share = np.where(ends_of(mdp)[mdp.row_state[mdp.entry_row]], 0.0, share)
+        return replace(self, draws=share[None], gains=gains[None])
 
     def rank(self, delta: float) -> int:
         """Return the rank of the empirical percentile: ``floor(delta (n+1))``, at least 1."""
@@ -186,7 +191,9 @@ def draw_models(
         reward = rewards.block(key, done, done + len(block), entries)
         gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
         done += len(block)
-    own = restricted(mdp, rows, posterior.mean()[entries], rewards.fixed[entries])
+    own = restricted(mdp, rows, posterior.mean()[entries], rewards.of(entries))
+    if until_the_end(own):  # an end leads nowhere, so that systems can be solved
+        draws[:, ends_of(own)[own.row_state[own.entry_row]]] = 0.0
     return Models(
         mdp=own,
         evaluator=choose_evaluator(own),
@@ -205,8 +212,8 @@ def uncertain_rows(mdp: MDP, rows: Ints, rewards: NDArray[np.bool_]) -> NDArray[
     return either
 
 
-def restricted(mdp: MDP, rows: Ints, probability: Floats, reward: Floats) -> MDP:
-    """Return the model of some rows, with other probabilities and rewards per entry."""
+def restricted(mdp: MDP, rows: Ints, probability: Floats, rewards: Rewards) -> MDP:
+    """Return the model of some rows, with other probabilities and the rewards of its entries."""
     lengths = np.diff(mdp.row_start)[rows]
     return MDP(
         state_start=np.searchsorted(mdp.row_state[rows], np.arange(mdp.num_states + 1)),
@@ -214,13 +221,15 @@ def restricted(mdp: MDP, rows: Ints, probability: Floats, reward: Floats) -> MDP
         row_start=np.concatenate(([0], np.cumsum(lengths))),
         successor=mdp.successor[RowLayout.of(mdp).entries_of(rows)],
         probability=probability,
-        reward=reward,
+        reward=rewards.fixed,
         discount=mdp.discount,
         initial=mdp.initial,
         num_actions=mdp.num_actions,
         reward_per_entry=True,
         state_labels=mdp.state_labels,
         action_labels=mdp.action_labels,
+        horizon=mdp.horizon,
+        final_reward=rewards.final,
     )
 
 
@@ -304,7 +313,7 @@ def policy_values(
         values = np.zeros((batch.size, states))
     else:
         values = np.tile(policy_values(batch.mean, choice)[0], (batch.size, 1))
-    largest = float(np.abs(batch.gains).max()) / (1.0 - batch.mdp.discount)
+    largest = float(np.abs(batch.gains).max()) * counted_steps(batch.mdp)
     tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
 
     def solve(begin: int, end: int) -> None:
@@ -330,7 +339,7 @@ def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> F
     if start is not None:
         visits = start.copy()
     elif batch.evaluator.full or batch.size == 1:
-        visits = np.tile(batch.initial / (1.0 - batch.mdp.discount), (batch.size, 1))
+        visits = np.tile(batch.initial * counted_steps(batch.mdp), (batch.size, 1))
     else:
         visits = np.tile(policy_visits(batch.mean, choice), (batch.size, 1))
     goal = VISITS_SHARE / states

@@ -2,94 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._compile import working_clock
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
-from surefoot._rounding import column_texts, near_text
-from surefoot.certificates.candidates import proposals
+from surefoot._rounding import column_texts
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
-from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import (
     Ints,
-    Models,
     affordable,
     allowed_rows,
     children,
     choosing_rng,
     draw_models,
     mark_chosen_on,
-    percentile,
-    policy_values,
     split_draws,
 )
 from surefoot.certificates.provenance import check_objective
+from surefoot.certificates.search import Candidate, Clock, Progress, search
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.solver import counted
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
 FAVOURED_VALUES = 2**22
 """Batches up to this size are cheap: small models get more draws."""
-STARTS, LARGE_STARTS = 3, 1
-"""How many of the best candidates the local search starts from; fewer in large models."""
-
 ONLY = "the only policy"
 """The candidate where every state has one action."""
-
-Progress = Callable[[str, float], None]
-"""Called after each candidate with its name and the best percentile so far."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Candidate(Shown):
-    """One policy that was considered.
-
-    Attributes
-    ----------
-    name
-        Where it came from.
-    percentile
-        Its empirical percentile on the batch it was chosen on: no promise.
-    nominal_return
-        Its return in the posterior mean model.
-    selected
-        Whether it is the one that was certified.
-    policy
-        ``(S,)`` action ids; None where it was read back from the table of a run.
-
-    Examples
-    --------
-    >>> Candidate(
-    ...     name="nominal", percentile=1.5, nominal_return=2.0, selected=True,
-    ...     policy=np.array([0, 1]),
-    ... )
-    Candidate('nominal', percentile 1.5000, nominal return 2.0000, selected)
-    """
-
-    name: str
-    percentile: float
-    nominal_return: float
-    selected: bool
-    policy: Ints | None = None
-
-    def mirrored(self) -> Candidate:
-        """Return a candidate in rewards as one in costs, and the other way round."""
-        percentile, nominal = 0.0 - self.percentile, 0.0 - self.nominal_return
-        return replace(self, percentile=percentile, nominal_return=nominal)
-
-    def __repr__(self) -> str:
-        numbers = f"percentile {near_text(self.percentile)}, nominal return"
-        chosen = ", selected" if self.selected else ""
-        return f"Candidate({self.name!r}, {numbers} {near_text(self.nominal_return)}{chosen})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -127,8 +75,8 @@ class Result(Shown):
     search_steps: int = 0
 
     @property
-    def policy(self) -> NDArray[Any]:
-        """``(S,)`` action ids."""
+    def policy(self) -> NDArray[Any] | StepPolicy:
+        """``(S,)`` action ids, or with a horizon a policy by step."""
         return self.certificate.policy
 
     @property
@@ -192,6 +140,9 @@ def optimize(
     objective: str = "max",
     progress: Progress | None = None,
     holdout: Posterior | None = None,
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
+    stationary: bool = False,
 ) -> Result:
     """Find a policy whose return is high with probability ``1 - delta``, and certify it.
 
@@ -232,6 +183,11 @@ def optimize(
     holdout
         A posterior that certifies, where the first one chooses: of other data, or of draws of its
         own. None certifies with the first.
+    horizon, final_reward
+        As for `solve`: count at most so many steps. The policy may depend on the step.
+    stationary
+        With a horizon: look for one rule for all steps, which people prefer and which may earn
+        less.
 
     Examples
     --------
@@ -246,6 +202,7 @@ def optimize(
     """
     delta, eta = check_levels(delta, eta)
     check_objective(posterior, objective)
+    mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
     if time_budget is not None and not time_budget >= 0:
         raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
@@ -253,13 +210,13 @@ def optimize(
         raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    clock = _Clock(time_budget, steps)
+    clock = Clock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
     if holdout is not None:
         check_objective(holdout, objective)
         holdout.check_matches(mdp)
 
-    def certified(policy: Ints, certifying: Posterior) -> Certificate:
+    def certified(policy: Policy, certifying: Posterior) -> Certificate:
         return certify(
             policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
             objective=objective, allowed=allowed,
@@ -277,7 +234,7 @@ def optimize(
         found.append(Finding.of("draws_split", draws=posterior.num_draws, **parts))
     mark_chosen_on(posterior, choosing)
     batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
-    candidates = _search(batch, delta, clock, _told(progress, objective))
+    candidates = search(batch, delta, clock, _told(progress, objective), stationary=stationary)
     del batch  # a quarter of a gigabyte that the certificate has no use for
     if clock.stopped:
         found.append(Finding.of("stopped_early"))
@@ -315,30 +272,6 @@ def _only_policy(certificate: Certificate, progress: Progress | None, holdout: P
     )
 
 
-class _Clock:
-    """Tells when the time is over, or so many steps are done, and remembers having said so.
-
-    A search asks before each of its steps, always in the same order. So the number of times it was
-    told to go on is all that a repetition needs.
-    """
-
-    def __init__(self, budget: float | None, wanted: int | None) -> None:
-        self.end = None if budget is None else working_clock() + budget
-        self.wanted = wanted
-        self.steps = 0
-        self.stopped = False
-
-    def __call__(self) -> bool:
-        self.stopped = self.stopped or self._is_over()
-        self.steps += not self.stopped
-        return self.stopped
-
-    def _is_over(self) -> bool:
-        if self.wanted is not None:
-            return self.steps >= self.wanted
-        return self.end is not None and working_clock() >= self.end
-
-
 def _selection_draws(
     posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[Finding]]:
@@ -355,55 +288,3 @@ def _selection_draws(
     if n == wanted:
         return n, []
     return n, [Finding.of("fewer_draws", draws=n, wanted=int(wanted), reason=reason)]
-
-
-def _search(
-    batch: Models, delta: float, clock: _Clock, progress: Progress | None
-) -> tuple[Candidate, ...]:
-    """Return all candidates, the best one selected: the first of equals."""
-    rank = batch.rank(delta)
-    pool: list[tuple[str, Ints, float]] = []
-    seen = Seen()
-    known = seen.reached
-
-    def consider(name: str, choice: Ints) -> None:
-        policy = choice.tobytes()
-        if policy not in known:
-            known[policy] = percentile(policy_values(batch, choice)[1], rank)
-        pool.append((name, choice, known[policy]))
-        if progress is not None:
-            progress(name, max(entry[2] for entry in pool))
-
-    for name, choice in proposals(batch, delta, clock):
-        consider(name, choice)
-        if clock():
-            break
-    for name, choice in _starts(pool)[: STARTS if batch.small else LARGE_STARTS]:
-        if clock():
-            break
-        better, _ = local_search(batch, choice, delta, clock, seen)
-        consider(f"local search from {name}", better)
-    best = max(range(len(pool)), key=lambda k: pool[k][2])
-    return tuple(
-        Candidate(
-            name=name,
-            percentile=reached,
-            nominal_return=_nominal_return(batch, choice),
-            selected=k == best,
-            policy=batch.mdp.row_action[choice],
-        )
-        for k, (name, choice, reached) in enumerate(pool)
-    )
-
-
-def _starts(pool: list[tuple[str, Ints, float]]) -> list[tuple[str, Ints]]:
-    """Return the best different policies, best first."""
-    starts: dict[bytes, tuple[str, Ints]] = {}
-    for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
-        starts.setdefault(choice.tobytes(), (name, choice))
-    return list(starts.values())
-
-
-def _nominal_return(batch: Models, choice: Ints) -> float:
-    """Return what a policy earns in the posterior mean model: about, to compare candidates by."""
-    return float(policy_values(batch.mean, choice)[1][0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,22 @@ from surefoot.data.numerals import parse_number
 from surefoot.data.reading import Reading
 from surefoot.data.side_files import LabelColumns, finder, read_side_file
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import AnyPolicy
+from surefoot.model.step_policy import StepPolicy
+
+Ints = NDArray[np.int64]
+STEPS = ("first_step", "last_step")
+"""Columns that say at which steps a line of a policy holds."""
+
+
+class _Line(NamedTuple):
+    """A line of a policy file, with the columns of steps as written."""
+
+    place: str
+    state: int
+    action: int
+    probability: float
+    steps: tuple[str | None, ...]
 
 
 def read_policy(
@@ -21,12 +38,13 @@ def read_policy(
     *,
     columns: LabelColumns | None = None,
     how: Reading | None = None,
-) -> NDArray[np.int64] | NDArray[np.float64]:
+) -> AnyPolicy:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
     States and actions are the model's labels, or ids where it has none. Every state with a choice
     needs a line. ``columns`` are the log's own, where the file has those; ``how`` says how the file
-    is written, as for a log.
+    is written, as for a log. With a horizon, the columns ``first_step`` and ``last_step`` may say
+    at which steps (counted from 0) a line holds; every state then needs lines for all steps.
 
     Examples
     --------
@@ -49,15 +67,30 @@ def read_policy(
     given = states.given(file), actions.given(file)
     chance = own.own_name("probability")
     decimal = None if how is None else how.decimal
+    named = [
+        _Line(
+            place=place,
+            state=states.find(place, line, given[0]),
+            action=actions.find(place, line, given[1]),
+            probability=_probability(line.get(chance), place, decimal),
+            steps=tuple(line.get(own.own_name(name)) for name in STEPS),
+        )
+        for place, line in file.lines
+    ]
+    if mdp.horizon is not None and set(map(own.own_name, STEPS)) <= set(file.header):
+        return _by_step(source, mdp, named)
+    return _for_all_steps(source, mdp, named)
+
+
+def _for_all_steps(source: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
     share = np.zeros((mdp.num_states, mdp.num_actions))
     listed = np.zeros_like(share, dtype=np.bool_)
-    for place, line in file.lines:
-        s = states.find(place, line, given[0])
-        a = actions.find(place, line, given[1])
+    for line in named:
+        s, a = line.state, line.action
         if listed[s, a]:
-            raise ValueError(f"{place}: this state and action were listed before.")
+            raise ValueError(f"{line.place}: this state and action were listed before.")
         listed[s, a] = True
-        share[s, a] = _probability(line.get(chance), place, decimal)
+        share[s, a] = line.probability
     single = ~listed.any(axis=1) & (np.diff(mdp.state_start) == 1)
     share[single] = mdp.available[single]
     empty = np.flatnonzero(~listed.any(axis=1) & ~single)
@@ -69,6 +102,54 @@ def read_policy(
     if np.all((share == 0) | (share == 1)) and np.all(share.sum(axis=1) == 1):
         return np.asarray(share.argmax(axis=1), dtype=np.int64)
     return share
+
+
+def _by_step(path: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
+    """Return a policy by step; one that does the same at all steps as ``(S,)`` actions."""
+    horizon = mdp.horizon or 1
+    known: list[tuple[int, int, int, int]] = []
+    for line in named:
+        if line.probability != 1.0:
+            raise ValueError(
+                f"{line.place}: a policy by step takes one action; its probability is 1."
+            )
+        known.append((line.state, *_step_range(line, horizon), line.action))
+    listed = {s for s, *_ in known}
+    for s in range(mdp.num_states):  # states without a choice need no line
+        rows = mdp.row_action[mdp.state_start[s] : mdp.state_start[s + 1]]
+        if s not in listed and len(rows) == 1:
+            known.append((s, 0, horizon - 1, int(rows[0])))
+    state, first, last, action = np.array(sorted(known), dtype=np.int64).reshape(-1, 4).T
+    _check_ranges(path, mdp, state, first, last)
+    if np.all(last - first == horizon - 1):
+        return np.asarray(action)
+    return StepPolicy.from_ranges(horizon, mdp.num_states, state, first, action)
+
+
+def _step_range(line: _Line, horizon: int) -> tuple[int, int]:
+    try:
+        first, last = (int(text or "") for text in line.steps)
+    except ValueError:
+        raise ValueError(f"{line.place}: first_step and last_step must be whole numbers.") from None
+    if not 0 <= first <= last < horizon:
+        raise ValueError(
+            f"{line.place}: steps {first} to {last}; they count from 0 and go to {horizon - 1}."
+        )
+    return first, last
+
+
+def _check_ranges(path: Path, mdp: MDP, state: Ints, first: Ints, last: Ints) -> None:
+    """Refuse lines that leave out a step of a state, or name one twice."""
+    expected = np.where(np.diff(state, prepend=-1) > 0, 0, np.roll(last, 1) + 1)
+    ends = np.append(np.diff(state) > 0, True)[: len(state)]
+    wrong = (first != expected) | (ends & (last != (mdp.horizon or 1) - 1))
+    missing = np.setdiff1d(np.arange(mdp.num_states), state)
+    bad = state[wrong][0] if wrong.any() else (missing[0] if len(missing) else None)
+    if bad is not None:
+        raise ValueError(
+            f"{path}: the lines of state {mdp.state_name(int(bad))} must cover each step from 0 to "
+            f"{(mdp.horizon or 1) - 1} once."
+        )
 
 
 def _probability(text: str | None, place: str, decimal: str | None) -> float:

@@ -19,10 +19,12 @@ from surefoot.solvers.unseen import landing_of
 
 
 def model_fingerprint(mdp: MDP) -> str:
-    """Return the hash of a model: rows, probabilities, rewards, discount, initial distribution."""
+    """Return the hash of a model: rows, probabilities, what counts, initial."""
+    steps = () if mdp.horizon is None else (mdp.horizon,)
+    final = () if mdp.final_reward is None else (mdp.final_reward,)
     return fingerprint(
         mdp.state_start, mdp.row_action, mdp.row_start, mdp.successor, mdp.probability,
-        mdp.reward, mdp.discount, mdp.initial,
+        mdp.reward, mdp.discount, mdp.initial, *steps, *final,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from surefoot import _finding_texts as texts
+from surefoot._display import number_of
 from surefoot._findings import Finding
 from surefoot._rounding import bracket_text, chance_text, lower_text, near_text
 
@@ -76,7 +77,8 @@ def not_certified(failures: Iterable[str], said: str) -> str:
 
 def promise(
     lower: float, upper: float, *, scope: str, objective: str, unit: str | None = None,
-    horizon: int | None = None, unseen: bool = False,
+    horizon: int | None = None, unseen: bool = False, discounted: bool = True,
+    by_step: bool = False,
 ) -> str:  # fmt: skip
     """Return what a policy is promised, and what could at best be promised.
 
@@ -94,15 +96,26 @@ def promise(
         if objective == "max"
         else ("cost", f"at most {high}", low, "less")
     )
-    steps = "" if horizon is None else f" over at most {horizon:,} steps"
+    steps = "" if discounted else " until the end"
+    if horizon is not None:
+        steps = f" over at most {number_of(horizon, 'step')}"
+    if discounted:
+        word = f"discounted {word}"
     claim = (
-        f"the policy's expected discounted {word}{steps} from the stated initial distribution "
-        f"is {safe}"
+        f"{_rule(horizon, by_step=by_step)}the policy's expected {word}{steps} from the stated "
+        f"initial distribution is {safe}"
     )
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return claim
     as_modelled = "taking the unseen as the model does, " if unseen else ""
     return f"{claim}; {as_modelled}{scope} can be promised {more} than {best}"
+
+
+def _rule(horizon: int | None, *, by_step: bool) -> str:
+    """Return by what kind of rule a policy over a horizon goes."""
+    if horizon is None:
+        return ""
+    return "with a rule for each step, " if by_step else "with one rule for all steps, "
 
 
 def difference(

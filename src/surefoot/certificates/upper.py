@@ -74,6 +74,8 @@ def upper_bound(
     plain_rng, listing_rng = rng.spawn(2)
     cost = policies * draws * (mdp.num_states**3 / 3 + 2 * mdp.num_entries)
     listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES
+    # A policy by step is one of many more; until an end, brackets are made otherwise.
+    listed = listed and mdp.horizon is None and mdp.discount < 1.0
     if listed and cost <= ENUMERATION_WORK:
         first = mdp.state_start[:-1] if start is None else start
         value = _enumerated(

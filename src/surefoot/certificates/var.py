@@ -174,6 +174,11 @@ def var_solve(
     """
     check_objective(posterior, objective)
     posterior.check_matches(mdp)
+    if mdp.horizon is not None or mdp.discount == 1.0:
+        raise ValueError(
+            "var_solve needs a future without end and a discount below 1; with a horizon use "
+            "optimize, which has candidates of the VaR operator."
+        )
     if allocate not in ALLOCATIONS:
         raise ValueError(f"allocate={allocate!r}; choose 'equal' or 'greedy'.")
     for name, value in (("delta", delta), ("eta", eta)):

@@ -144,6 +144,11 @@ def _spread(change: Floats) -> tuple[float, float]:
     return most - least, 0.5 * (least + most)
 
 
+def sweep(batch: Models, ranks: Ints, v: Floats) -> tuple[Floats, Ints, Ints]:
+    """Return ``Tv``, the rows and the draws that attain it, all rows offered."""
+    return _sweep(batch, (batch.mdp.state_start, np.arange(batch.mdp.num_rows)), ranks, v)
+
+
 def _sweep(
     batch: Models, offers: tuple[Ints, Ints], ranks: Ints, v: Floats
 ) -> tuple[Floats, Ints, Ints]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from surefoot._display import Shown
@@ -68,12 +69,14 @@ def verify(
     *,
     rng: np.random.Generator | None = None,
     draws: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
 
     It stands unless the number of new returns below the promise has a probability of at most
     eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
-    many draws has no new ones; the message says so.
+    many draws has no new ones; the message says so. A certificate over a horizon is checked over
+    that; ``final_reward`` is the one it was made with.
 
     Examples
     --------
@@ -87,6 +90,8 @@ def verify(
     >>> verify(certificate, posterior, mdp).stands
     True
     """
+    if mdp.horizon is None and certificate.horizon is not None:
+        mdp = mdp.over(certificate.horizon, final_reward)
     wrong = _mismatch(certificate, posterior, mdp) or _senseless(certificate)
     if wrong is not None:
         message = f"The certificate does not stand: {wrong}."

@@ -20,8 +20,7 @@ from surefoot.commands.solving import announce_compiling
 from surefoot.pipeline.setting import COMPUTING, FILE, MODEL, PROMISE, READING
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from surefoot.model.policies import AnyPolicy
     from surefoot.pipeline.model import Model
 
 PolicyPath = Annotated[
@@ -234,7 +233,7 @@ def _model(
         return build_model(settings, read_log(settings))
 
 
-def _policy(path: Path, model: "Model") -> "NDArray[Any]":
+def _policy(path: Path, model: "Model") -> "AnyPolicy":
     from surefoot.certificates.policies import read_policy
 
     file = path / "policy.csv" if path.is_dir() else path

@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
             "surefoot decide run --state condition='wear 4'",
             "surefoot decide run --state age=old --state pressure=high --json",
             "surefoot decide run --states patients.csv --out advice.csv",
+            "surefoot decide run --state condition=worn --step 3",
         ),
     )(decide)  # fmt: skip
 
@@ -43,7 +44,11 @@ def decide(
     ] = None,
     step: Annotated[
         int | None,
-        typer.Option(metavar=WHOLE, help="The step, for a policy that depends on it."),
+        typer.Option(
+            metavar=WHOLE,
+            help="The step, from 0 on, for a policy that depends on it; a file may say it in a "
+            "column step.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,

@@ -203,8 +203,9 @@ def initial_distribution(counts: "Counts", initial: Any = None) -> InitialDistri
 
 
 def to_mdp(
-    counts: "Counts", discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None
-) -> MDP:
+    counts: "Counts", discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None,
+    horizon: int | None = None, final_reward: ArrayLike | None = None,
+) -> MDP:  # fmt: skip
     """Return the model of declared counts, entry for entry."""
     from surefoot.model.mdp import MDP
 
@@ -225,7 +226,7 @@ def to_mdp(
         initial=initial_distribution(counts, initial).probability,
         state_labels=counts.state_labels,
         action_labels=counts.action_labels,
-    )
+    ).over(horizon, final_reward)
     # Without a prior the model is the centre of sets, whose promise must not rest on a guess.
     return lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
 

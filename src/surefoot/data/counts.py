@@ -238,13 +238,15 @@ class Counts(RowSparse, Shown):
         prior: ArrayLike | None = None,
         rewards: Any = None,
         unseen: str | None = None,
+        horizon: int | None = None,
+        final_reward: ArrayLike | None = None,
     ) -> MDP:
         """Return the model these counts describe, on the entries of :meth:`on_support`.
 
         Parameters
         ----------
         discount
-            In [0, 1).
+            In [0, 1].
         initial
             ``"episodes"``: where episodes started; ``"uniform"``; an array. None: episodes where
             starts are known, else uniform.
@@ -260,6 +262,8 @@ class Counts(RowSparse, Shown):
             Where the unseen state leads after one step at the lowest reward: ``"worst"``, to the
             state of the log with the smallest value, or ``"absorbing"``, nowhere. None: worst
             with a prior, absorbing without one.
+        horizon, final_reward
+            The most steps that count, and ``(S,)`` what states are worth after the last one.
 
         Examples
         --------
@@ -269,7 +273,7 @@ class Counts(RowSparse, Shown):
         """
         source = self if rewards is None else self.with_rewards(rewards)
         placed = source.on_support(support, unvisited, min_visits)
-        return conversions.to_mdp(placed, discount, initial, prior, unseen)
+        return conversions.to_mdp(placed, discount, initial, prior, unseen, horizon, final_reward)
 
     def with_rewards(self, rewards: Any) -> Counts:
         """Return the same counts with rewards known beforehand in place of those seen.

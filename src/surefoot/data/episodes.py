@@ -75,13 +75,16 @@ class Episodes:
     steps
         ``(N,)``: how many steps that is.
     ended
-        ``(N,)``: whether it reached a terminal state; otherwise the return goes on, unseen.
-    first
-        ``(N,)``: the id of the first state.
+        ``(N,)``: whether it reached a terminal state, or the horizon; otherwise the return goes on,
+        unseen.
+    first, reached
+        ``(N,)``: the ids of the first state and of the state after the last step.
     parts
         How often each transition happened in each bucket.
     paths
         A sample of whole episodes; all of them in a log of up to four million rows.
+    horizon
+        The most steps that count; None for all.
     """
 
     discount: float
@@ -91,8 +94,10 @@ class Episodes:
     steps: Ints
     ended: NDArray[np.bool_]
     first: Ints
+    reached: Ints
     parts: BucketCounts
     paths: Paths
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self)
@@ -114,7 +119,7 @@ class Episodes:
         np.add.at(starts, (self.bucket[fresh], self.first[fresh]), 1)
         fields = {
             name: getattr(self, name)[fresh]
-            for name in ("identity", "earned", "steps", "ended", "first")
+            for name in ("identity", "earned", "steps", "ended", "first", "reached")
         }
         return replace(self, **fields, parts=self.parts.with_starts(starts))
 
@@ -155,6 +160,7 @@ def read_episodes(
     terminal: str | None = None,
     missing: str = "error",
     whole: bool = True,
+    horizon: int | None = None,
     **how: Any,
 ) -> Episodes:
     """Follow the episodes of a log that was counted before.
@@ -173,6 +179,8 @@ def read_episodes(
         As in :func:`read_transitions`. Where rewards were given, they are taken from the counts.
     whole
         Whether the log is all that was counted; False where more was added to the counts.
+    horizon
+        Count at most so many steps of each episode. None: all.
     how
         How the log is written, as in :func:`read_transitions`: ``decimal``, ``encoding``, ...
 
@@ -213,13 +221,14 @@ def read_episodes(
         layout = lay_out(connection, found, columns, reading)
         return follow_episodes(
             connection, layout, counts, discount=discount, seed=seed,
-            drop_missing=missing == "drop", whole=whole,
+            drop_missing=missing == "drop", whole=whole, horizon=horizon,
         )  # fmt: skip
 
 
 def follow_episodes(
     connection: Connection, layout: Layout, counts: Counts, *,
     discount: float, seed: int, drop_missing: bool, whole: bool = True,
+    horizon: int | None = None,
 ) -> Episodes:  # fmt: skip
     """Follow the episodes of an open log: one pass in the order of episodes and steps."""
     parts: list[dict[str, Any]] = []
@@ -229,16 +238,17 @@ def follow_episodes(
         start = np.append(begin, len(steps["id"])).astype(np.int64)
         moves = _as_entries(steps, counts)
         earned, ended = np.zeros(len(begin)), np.zeros(len(begin), dtype=np.bool_)
-        length = np.zeros(len(begin), dtype=np.int64)
+        length, last = np.zeros((2, len(begin)), dtype=np.int64)
         follow(
-            start, steps["s"], steps["t"], steps["z"], moves["reward"], discount,
-            earned, length, ended,
+            start, steps["s"], steps["t"], steps["z"], moves["reward"], discount, horizon or 0,
+            earned, length, ended, last,
         )  # fmt: skip
         bucket = (identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
         parts.append(
             {
                 "identity": identity, "earned": earned, "steps": length, "ended": ended,
                 "first": steps["s"][begin],
+                "reached": counts.successor[moves["entry"][last]].astype(np.int64),
                 "counts": gather(
                     moves["entry"], np.repeat(bucket, np.diff(start)), moves["reward"]
                 ),
@@ -251,7 +261,7 @@ def follow_episodes(
         return _no_episodes(counts, discount, seed)
     if sample is None or (whole and total != counts.count.sum()):
         _refuse_foreign()
-    return _together(parts, sample, counts, discount, seed)
+    return replace(_together(parts, sample, counts, discount, seed), horizon=horizon)
 
 
 def _no_episodes(counts: Counts, discount: float, seed: int) -> Episodes:
@@ -259,7 +269,7 @@ def _no_episodes(counts: Counts, discount: float, seed: int) -> Episodes:
     starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
     return Episodes(
         discount=discount, seed=seed, identity=np.zeros(0, dtype=np.uint64), earned=real,
-        steps=whole, ended=np.zeros(0, dtype=np.bool_), first=whole,
+        steps=whole, ended=np.zeros(0, dtype=np.bool_), first=whole, reached=whole,
         parts=gather(whole, whole, real).with_starts(starts),
         paths=Paths(start=np.zeros(1, np.int64), entry=whole, reward=real, bucket=whole),
     )  # fmt: skip
@@ -273,9 +283,9 @@ def _together(
         per_bucket = per_bucket + part["counts"]
     identity = np.concatenate([part["identity"] for part in parts])
     order = np.argsort(identity)
-    fields = {
+    fields: dict[str, Any] = {
         name: np.concatenate([part[name] for part in parts])[order]
-        for name in ("earned", "steps", "ended", "first")
+        for name in ("earned", "steps", "ended", "first", "reached")
     }
     starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
     bucket = (identity[order] % np.uint64(NUM_BUCKETS)).astype(np.int64)

@@ -57,13 +57,52 @@ def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
 
 
 def check_discount(discount: float) -> float:
-    """Return the discount as a float in [0, 1)."""
-    if not isinstance(discount, (int, float, np.floating, np.integer)) or not 0 <= discount < 1:
+    """Return the discount as a float in [0, 1]."""
+    if not isinstance(discount, (int, float, np.floating, np.integer)) or not 0 <= discount <= 1:
         raise ValueError(
-            f"discount={discount!r}; it must be a number in [0, 1). An undiscounted problem needs "
-            "a discount just below 1."
+            f"discount={discount!r}; it must be a number in [0, 1]. A problem without discount has "
+            "discount=1 and a horizon (the most steps that count), or a model that always ends."
         )
     return float(discount)
+
+
+def discount_text(discount: float) -> str:
+    """Return a discount in few digits, but never one below 1 as "1".
+
+    Examples
+    --------
+    >>> discount_text(0.95), discount_text(0.9999999), discount_text(1.0)
+    ('0.95', '0.9999999', '1')
+    """
+    short = f"{discount:g}"
+    return repr(float(discount)) if short == "1" and discount < 1 else short
+
+
+def check_horizon(horizon: Any) -> None:
+    """Refuse what is no number of steps."""
+    whole = isinstance(horizon, (int, np.integer)) and not isinstance(horizon, bool)
+    if horizon is not None and not (whole and horizon >= 1):
+        raise ValueError(f"horizon={horizon!r}; it must be a whole number of steps, 1 or more.")
+
+
+def _check_final_reward(mdp: "MDP") -> None:
+    final = mdp.final_reward
+    if final is None:
+        return
+    if mdp.horizon is None:
+        raise ValueError(
+            "final_reward is what the state after the last step is worth: give horizon= with it."
+        )
+    if final.shape != (mdp.num_states,):
+        raise ValueError(
+            f"final_reward has shape {final.shape}; it must be ({mdp.num_states},), one per state."
+        )
+    bad = np.flatnonzero(~np.isfinite(final))
+    if len(bad):
+        raise ValueError(
+            f"the final reward of state {mdp.state_name(bad[0])} is {final[bad[0]]}; it must be "
+            f"finite ({len(bad)} of {len(final)} fail)."
+        )
 
 
 def check_distribution(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
@@ -103,10 +142,12 @@ def check_rewards_shape(
 def check_mdp(mdp: "MDP") -> None:
     """Check everything a solver relies on."""
     check_discount(mdp.discount)
+    check_horizon(mdp.horizon)
     check_initial(mdp.initial, mdp.num_states)
     _check_labels("state_labels", mdp.state_labels, mdp.num_states)
     _check_labels("action_labels", mdp.action_labels, mdp.num_actions)
     _check_layout(mdp)
+    _check_final_reward(mdp)
     _check_probabilities(mdp)
     bad = np.flatnonzero(~np.isfinite(mdp.reward))
     if len(bad):

@@ -46,7 +46,7 @@ def read_mdp(
     path
         The file.
     discount
-        In [0, 1). Needed for CSV; replaces the stored one for npz.
+        In [0, 1]. Needed for CSV; replaces the stored one for npz.
     initial
         Distribution of the first state. None means uniform for CSV and the stored one for npz.
 
@@ -78,7 +78,7 @@ def read_mdp(
     if kind == ".npz":
         return read_npz(source, discount=discount, initial=initial)
     if discount is None:
-        raise ValueError(f"{source}: a CSV file holds no discount. Pass discount=, in [0, 1).")
+        raise ValueError(f"{source}: a CSV file holds no discount. Pass discount=, in [0, 1].")
     return read_csv(source, discount=discount, initial=initial)
 
 

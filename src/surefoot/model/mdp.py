@@ -8,7 +8,7 @@ of rows and a contiguous block of entries.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -32,10 +32,11 @@ class DenseArrays(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MDP(RowSparse, Shown):
-    """A finite discounted Markov decision process, stored row by row.
+    """A finite Markov decision process, stored row by row.
 
     The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
-    an absorbing state with zero reward. A row that lists one successor is deterministic.
+    an absorbing state with zero reward. A row that lists one successor is deterministic. With a
+    horizon at most so many steps count, and policies may depend on the step.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class MDP(RowSparse, Shown):
     reward
         ``(R,)`` for rewards r(s,a) or ``(E,)`` for rewards r(s,a,s').
     discount
-        In [0, 1).
+        In [0, 1]. 1 needs a horizon, or a model in which every policy ends.
     initial
         ``(S,)``; the distribution of the first state.
     num_actions
@@ -61,6 +62,10 @@ class MDP(RowSparse, Shown):
         Whether rewards depend on the successor.
     state_labels, action_labels
         What people call them, in order of the ids; optional.
+    horizon
+        The most steps that count; None for a future without end.
+    final_reward
+        ``(S,)``; what the state reached after the last step is worth; None is nothing.
 
     Examples
     --------
@@ -83,10 +88,28 @@ class MDP(RowSparse, Shown):
     reward_per_entry: bool
     state_labels: tuple[Label, ...] | None = None
     action_labels: tuple[Label, ...] | None = None
+    horizon: int | None = None
+    final_reward: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self)
         checks.check_mdp(self)
+
+    def over(self, horizon: int | None, final_reward: ArrayLike | None = None) -> MDP:
+        """Return the same model with at most ``horizon`` steps; nothing large is copied.
+
+        ``final_reward`` is ``(S,)``: what the state reached after the last step is worth.
+
+        Examples
+        --------
+        >>> mdp = MDP.from_arrays([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=1.0)
+        >>> mdp.over(12)
+        MDP(2 states, 1 action, 2 rows, 3 entries, discount 1, at most 12 steps)
+        """
+        final = None
+        if final_reward is not None:
+            final = checks.as_float_array("final_reward", final_reward).copy()
+        return replace(self, horizon=horizon, final_reward=final)
 
     @classmethod
     def from_arrays(
@@ -110,7 +133,7 @@ class MDP(RowSparse, Shown):
         rewards
             ``(S, A)`` or ``(S, A, S)``.
         discount
-            In [0, 1).
+            In [0, 1]; 1 needs a horizon, or a model in which every policy ends.
         initial
             Distribution of the first state; None means uniform.
         support
@@ -314,5 +337,9 @@ class MDP(RowSparse, Shown):
         return (
             f"MDP({number_of(self.num_states, 'state')}, {number_of(self.num_actions, 'action')}, "
             f"{number_of(self.num_rows, 'row')}, "
-            f"{number_of(self.num_entries, 'entry', 'entries')}, discount {self.discount:g})"
+            f"{number_of(self.num_entries, 'entry', 'entries')}, "
+            f"discount {checks.discount_text(self.discount)}{self._steps_text()})"
         )
+
+    def _steps_text(self) -> str:
+        return "" if self.horizon is None else f", at most {number_of(self.horizon, 'step')}"

@@ -26,10 +26,13 @@ def write_npz(mdp: MDP, path: Path) -> None:
         "discount": float(mdp.discount),
         "num_actions": int(mdp.num_actions),
         "reward_per_entry": bool(mdp.reward_per_entry),
+        "horizon": None if mdp.horizon is None else int(mdp.horizon),
         "state_labels": plain_labels("state_labels", mdp.state_labels),
         "action_labels": plain_labels("action_labels", mdp.action_labels),
     }
     arrays["facts"] = np.frombuffer(json.dumps(facts, allow_nan=False).encode(), dtype=np.uint8)
+    if mdp.final_reward is not None:
+        arrays["final_reward"] = mdp.final_reward
     with replacing(path) as file:
         np.savez(file, **arrays)
 
@@ -55,6 +58,8 @@ def read_npz(path: Path, *, discount: float | None, initial: ArrayLike | None) -
             reward_per_entry=bool(facts["reward_per_entry"]),
             state_labels=labels_from_plain(facts["state_labels"]),
             action_labels=labels_from_plain(facts["action_labels"]),
+            horizon=facts.get("horizon"),
+            final_reward=arrays.get("final_reward"),
         )
     except (ValueError, TypeError, IndexError) as problem:
         raise ValueError(f"{path}: {problem}") from None
@@ -71,6 +76,8 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                     f"it lacks {', '.join(missing)}. Write model files with surefoot.write_mdp"
                 )
             arrays = {name: stored[name] for name in wanted}
+            if "final_reward" in stored.files:
+                arrays["final_reward"] = stored["final_reward"]
         nested = [name for name in wanted if arrays[name].ndim != 1 or not arrays[name].size]
         if nested:
             raise ValueError(f"{nested[0]} must be a list, found shape {arrays[nested[0]].shape}")

@@ -1,23 +1,42 @@
 """Policies as people write them, and as the kernels read them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.model.checks import SUM_TOLERANCE
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
+
+AnyPolicy = NDArray[Any] | StepPolicy
+"""``(S,)`` action ids, ``(S, A)`` probabilities, or a policy by step."""
+
+
+class Changes(NamedTuple):
+    """How shares change from step to step, in the order of backward induction.
+
+    On the way from step ``t + 1`` to step ``t``, ``share[place]`` becomes ``to`` for the changes
+    ``start[t]:start[t+1]``.
+    """
+
+    start: NDArray[np.int64]
+    place: NDArray[np.int64]
+    to: NDArray[np.float64]
 
 
 class RowPolicy(NamedTuple):
     """State ``s`` plays ``rows[start[s]:start[s+1]]`` with probabilities ``share``.
 
-    Indices are unsigned, as all that kernels index with.
+    Indices are unsigned, as all that kernels index with. With a policy that depends on the step,
+    ``rows`` are all that it ever plays, ``share`` is what it does at the last step, and
+    ``changes`` lead from there to the first.
     """
 
     start: NDArray[np.uint64]
     rows: NDArray[np.uint64]
     share: NDArray[np.float64]
+    changes: Changes | None = None
 
 
 def deterministic(choice: NDArray[np.uint64]) -> RowPolicy:
@@ -27,7 +46,13 @@ def deterministic(choice: NDArray[np.uint64]) -> RowPolicy:
 
 
 def check_policy(mdp: MDP, policy: ArrayLike) -> RowPolicy:
-    """Turn ``(S,)`` action ids or ``(S, A)`` probabilities into rows, or say what is wrong."""
+    """Turn ``(S,)`` action ids or ``(S, A)`` probabilities into rows, or say what is wrong.
+
+    With a horizon, a `StepPolicy` or ``(horizon, S)`` action ids may depend on the step.
+    """
+    by_step = as_step_policy(mdp, policy)
+    if by_step is not None:
+        return _rows_by_step(mdp, by_step)
     try:
         given = np.asarray(policy)
     except ValueError as problem:
@@ -60,6 +85,89 @@ def check_policy(mdp: MDP, policy: ArrayLike) -> RowPolicy:
     rows = np.flatnonzero(chance > 0)
     start = np.searchsorted(mdp.row_state[rows], np.arange(mdp.num_states + 1))
     return RowPolicy(start.astype(np.uint64), rows.astype(np.uint64), chance[rows])
+
+
+def as_step_policy(mdp: MDP, policy: Any) -> StepPolicy | None:
+    """Return a policy that depends on the step as such; None where it does not.
+
+    An array of whole numbers of shape ``(horizon, S)`` is one of action ids by step.
+    """
+    if isinstance(policy, StepPolicy):
+        if policy.shape != (mdp.horizon, mdp.num_states):
+            steps = "no horizon" if mdp.horizon is None else f"{mdp.horizon} steps"
+            raise ValueError(
+                f"policy is for {policy.horizon} steps and {policy.num_states} states; the model "
+                f"has {steps} and {mdp.num_states} states."
+            )
+        return policy
+    if mdp.horizon is None or np.ndim(policy) != 2:
+        return None
+    given = np.asarray(policy)
+    if given.dtype.kind not in "iu" or given.shape != (mdp.horizon, mdp.num_states):
+        return None
+    return StepPolicy.from_array(given)
+
+
+def action_at(policy: AnyPolicy, state: int, step: int = 0) -> int:
+    """Return the action id of a policy of any kind at a state and step.
+
+    A policy that does not depend on the step does the same at each; of a randomised one it is the
+    most probable action.
+
+    Examples
+    --------
+    >>> action_at(np.array([0, 1]), 1), action_at(StepPolicy.from_array([[0, 1], [0, 0]]), 1, 1)
+    (1, 0)
+    """
+    if isinstance(policy, StepPolicy):
+        return policy.action_at(state, step)
+    return int(policy[state] if policy.ndim == 1 else np.argmax(policy[state]))
+
+
+def as_given(mdp: MDP, policy: Any) -> AnyPolicy:
+    """Return a policy as it is kept: by step where it depends on the step, else an array."""
+    by_step = as_step_policy(mdp, policy)
+    return np.array(policy) if by_step is None else by_step
+
+
+def _rows_by_step(mdp: MDP, policy: StepPolicy) -> RowPolicy:
+    row = rows_of_ranges(mdp, policy)
+    rows, place = np.unique(row, return_inverse=True)
+    share = np.zeros(len(rows))
+    share[place[policy.last_step == policy.horizon - 1]] = 1.0
+    # Entering a range from behind, the row of the range after it is given up.
+    begun = np.flatnonzero(policy.last_step < policy.horizon - 1)
+    step = policy.last_step[begun]
+    order = np.argsort(step, kind="stable")
+    given_up, taken = place[begun + 1][order], place[begun][order]
+    start = np.searchsorted(step[order], np.arange(policy.horizon + 1))
+    changes = Changes(
+        start=2 * start.astype(np.int64),
+        place=np.stack((given_up, taken), axis=1).ravel().astype(np.int64),
+        to=np.tile([0.0, 1.0], len(order)),
+    )
+    states = np.searchsorted(mdp.row_state[rows], np.arange(mdp.num_states + 1))
+    return RowPolicy(states.astype(np.uint64), rows.astype(np.uint64), share, changes)
+
+
+def rows_of_ranges(mdp: MDP, policy: StepPolicy) -> NDArray[np.int64]:
+    """Return the row of every range of a policy by step, or say what is wrong."""
+    bad = np.flatnonzero((policy.action < 0) | (policy.action >= mdp.num_actions))
+    if len(bad):
+        raise ValueError(
+            f"policy: state {mdp.state_name(policy.range_state[bad[0]])} plays unknown action "
+            f"{policy.action[bad[0]]}; ids go from 0 to {mdp.num_actions - 1}."
+        )
+    key = mdp.row_state * mdp.num_actions + mdp.row_action
+    wanted = policy.range_state * mdp.num_actions + policy.action
+    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    off = np.flatnonzero(key[row] != wanted)
+    if len(off):
+        raise ValueError(
+            f"policy: action {mdp.action_name(policy.action[off[0]])} is not available in state "
+            f"{mdp.state_name(policy.range_state[off[0]])} ({len(off)} such ranges of steps)."
+        )
+    return np.asarray(row, dtype=np.int64)
 
 
 def _rows_of_actions(mdp: MDP, actions: NDArray[np.generic]) -> NDArray[np.uint64]:

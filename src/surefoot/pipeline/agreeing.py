@@ -35,10 +35,20 @@ def agreement_with(folder: str | Path, log: str | Path | Sequence[str | Path]) -
         New data: files, folders or globs, in the columns of the run's log.
     """
     stored = load_run(folder)
+    _check_endless(stored.model)
     paths = (str(log),) if isinstance(log, str | Path) else tuple(map(str, log))
     settings = replace(stored.settings, log=paths, add=None)
     steps = new_steps(stored.model, settings)
     return weigh(stored.model, stored.certificate, steps)
+
+
+def _check_endless(model: Model) -> None:
+    if model.mdp.horizon is not None or model.mdp.discount == 1.0:
+        raise ValueError(
+            "new data can be held against a promise about a discounted future only: what a step "
+            "should bring depends on how many are left here. Solve with the new data (--add), and "
+            "compare the promises."
+        )
 
 
 def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
@@ -88,7 +98,7 @@ def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]
     value = evaluate(mdp, stored.policy).value
     gain = mdp.probability * (mdp.entry_reward + mdp.discount * value[mdp.successor])
     quality = np.add.reduceat(gain, mdp.row_start[:-1])
-    row = _policy_rows(model, stored.policy, steps["s"], steps["a"])
+    row = _policy_rows(model, np.asarray(stored.policy), steps["s"], steps["a"])
     used = row >= 0
     own, after, ends = row[used], steps["t"][used], steps["z"][used]
     reward = _rewards(model, own, after, steps["r"][used])

@@ -10,6 +10,8 @@ from surefoot.data.reading import Reading
 from surefoot.data.side_files import label_text, read_side_file
 from surefoot.pipeline.decision import NO_NUMBER, Advice, Decision
 
+STEP = "step"
+"""The column of a file that says at which step its state is, where that matters."""
 COLUMNS = ("known", "visits", "margin", "habit", "habit_share")
 """What a file of answers adds to the columns of the question and those of the action."""
 
@@ -53,13 +55,24 @@ def answer_file(
 ) -> Answers:
     """Answer every line of a CSV file that has the state columns of a run.
 
-    ``actions`` are the names of the action columns, ``how`` says how the file is written.
+    ``actions`` are the names of the action columns, ``how`` says how the file is written. Where the
+    policy depends on the step and no ``step`` is given for all, its column ``step`` says it.
     """
     states = advice.names.columns
     file = read_side_file(path, how)
     file.check_columns(states)
     lines = [line for _, line in file.lines]
-    decisions = [_answer(advice, {name: line[name] for name in states}, step) for line in lines]
+    own_step = step is None and advice.by_steps
+    if own_step:
+        file.check_columns([STEP])
+    decisions = [
+        _answer(
+            advice,
+            {name: line[name] for name in states},
+            _step(place, line[STEP]) if own_step else step,
+        )
+        for place, line in file.lines
+    ]
     return Answers(
         head=_head(file.header, (*actions, *COLUMNS)),
         rows=[
@@ -68,6 +81,15 @@ def answer_file(
         ],
         decisions=tuple(decisions),
     )
+
+
+def _step(place: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(
+            f"{place}: the step is {text!r}; steps are whole numbers from 0 on."
+        ) from None
 
 
 def _answer(advice: Advice, given: dict[str, str], step: int | None) -> Decision:

@@ -16,6 +16,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.episodes import Paths
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import LogParts, divide_log, log_of, memory_of
 from surefoot.pipeline.roughly import about_whole
@@ -44,15 +45,23 @@ def look_beyond(
 ) -> Certificate:
     """Add to a doubtful promise about rewards what episodes and the previous state say of it.
 
-    ``model`` is that of the whole log.
+    ``model`` is that of the whole log. Episodes are held against its model only where all of their
+    steps count, discounted.
     """
     if not any(certificate.has(code) for code in SIGNS):
         return certificate
     paths = _paths(parts)
-    if paths is None or certificate.policy.ndim != 1:
+    policy = certificate.policy
+    if paths is None or (not isinstance(policy, StepPolicy) and policy.ndim != 1):
         return certificate
-    tilted = _tilted(model, paths, certificate.policy)
-    made = replace(certificate, tilted=tilted).adding(*_told(tilted))
+    made = certificate
+    if (
+        model.mdp.horizon is None
+        and model.mdp.discount < 1.0
+        and not isinstance(policy, StepPolicy)
+    ):
+        tilted = _tilted(model, paths, policy)
+        made = replace(certificate, tilted=tilted).adding(*_told(tilted))
     return made.adding(*_with_previous(model, paths, rng))
 
 
@@ -103,7 +112,8 @@ def _told(tilted: tuple[Tilted, ...]) -> list[Finding]:
 def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list[Finding]:
     """Return about what the log promises when its states remember the one before."""
     settings = model.settings
-    own = settings.support is None and settings.allowed is None and settings.reward_table is None
+    files = (settings.support, settings.allowed, settings.reward_table, settings.final_reward)
+    own = all(name is None for name in files)  # they know nothing of such states
     if model.own is not None:  # it may know nothing of such states
         return []
     if not own or settings.initial not in (None, "episodes") or model.counts.declared:
@@ -117,7 +127,8 @@ def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list
     larger = Settings(
         state=("before", "state"), next_state=("now", "after"), action=("action",), reward="reward",
         episode="episode", step="step", terminal="terminal", discount=settings.discounted,
-        delta=settings.delta, eta=settings.eta, seed=settings.seed, costs=settings.costs,
+        horizon=settings.horizon, stationary=settings.stationary, delta=settings.delta,
+        eta=settings.eta, seed=settings.seed, costs=settings.costs,
         rewards=settings.rewards, reward_range=settings.reward_range, prior=settings.prior,
         unseen=settings.unseen, min_visits=settings.min_visits, unvisited=settings.unvisited,
     )  # fmt: skip

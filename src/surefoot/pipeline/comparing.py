@@ -5,10 +5,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from surefoot._atomic import replacing
-from surefoot.data.side_files import label_text
 from surefoot.pipeline.loading import load_run
 from surefoot.pipeline.running import Run
 from surefoot.report.runs_page import RunFacts, runs_page
+from surefoot.report.tables import action_words
 
 PLACES = ("log", "add", "threads", "strict")
 """Settings that say where a run came from or how it was computed, not what was asked."""
@@ -47,18 +47,12 @@ def _names(folders: Sequence[Path]) -> list[str]:
 def _facts(run: Run) -> RunFacts:
     counts = run.model.counts
     tried = counts.visits[counts.visits > 0]
-    best: dict[object, float] = {}
-    actions = {}
-    for line in run.policy:
-        if line.probability > best.get(line.state, 0.0):
-            best[line.state] = line.probability
-            actions[line.state] = label_text(line.action)
     settings = run.settings
     given = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return RunFacts(
         certificate=run.certificate,
         discount=run.model.mdp.discount,
-        actions=actions,
+        actions=action_words(run.policy),
         columns=settings.columns.state,
         settings={n: _text(value) for n, value in given.items() if n not in PLACES},
         transitions=float(counts.count.sum()),

@@ -25,8 +25,8 @@ class Decision(Shown):
 
     Attributes
     ----------
-    state
-        The state asked about: value by column.
+    state, step
+        The state asked about: value by column; the step, where the policy depends on it.
     action
         What to do, by its label; None where the run has no advice.
     probability
@@ -66,6 +66,7 @@ class Decision(Shown):
     reason: str = ""
     hint: str = ""
     certified: bool = True
+    step: int | None = None
 
     @property
     def known(self) -> bool:
@@ -76,7 +77,8 @@ class Decision(Shown):
     def place(self) -> str:
         """The state in words; the name of a bin names its column already."""
         texts = [(f"{column} ", str(value)) for column, value in self.state.items()]
-        return ", ".join(value if value.startswith(name) else name + value for name, value in texts)
+        parts = [value if value.startswith(name) else name + value for name, value in texts]
+        return ", ".join(parts if self.step is None else [*parts, f"step {self.step}"])
 
     @property
     def sentence(self) -> str:
@@ -110,8 +112,10 @@ class Decision(Shown):
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the answer as plain values."""
+        steps = {} if self.step is None else {"step": self.step}
         return {
             "state": {name: plain_label(value) for name, value in self.state.items()},
+            **steps,
             "known": self.known,
             "action": plain_label(self.action),
             "probability": self.probability,
@@ -133,6 +137,12 @@ _WITHOUT = {
 }
 
 
+def _at(lines: Sequence[PolicyLine], step: int | None) -> PolicyLine | None:
+    """Return the line of a state that holds at a step."""
+    begun = [line for line in lines if (line.first_step or 0) <= (step or 0)]
+    return begun[-1] if begun else None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Advice:
     """What a policy says, ready to be asked about many states.
@@ -142,7 +152,10 @@ class Advice:
     names
         The states of the log.
     lines
-        The policy by the label of the state; the likeliest action where it is randomised.
+        The policy by the label of the state: the likeliest action where it is randomised, all
+        ranges of steps where it depends on the step.
+    horizon
+        The number of steps, which count from 0; None without a last one.
     counts
         The log, for its habits.
     certified
@@ -150,32 +163,40 @@ class Advice:
     """
 
     names: StateNames
-    lines: dict[Hashable, PolicyLine]
+    lines: dict[Hashable, list[PolicyLine]]
     counts: Counts
     certified: bool
+    horizon: int | None = None
 
     @classmethod
     def of(cls, model: Model, policy: Sequence[PolicyLine], *, certified: bool) -> "Advice":
         """Return the advice of a policy for the states of a model."""
-        likeliest = sorted(policy, key=lambda line: line.probability)
+        lines: dict[Hashable, dict[int, PolicyLine]] = {}
+        for line in sorted(policy, key=lambda line: line.probability):
+            lines.setdefault(line.state, {})[line.first_step or 0] = line
         return cls(
             names=StateNames.of(model.settings, model.counts, model.bins),
-            lines={line.state: line for line in likeliest},
+            lines={state: [own[first] for first in sorted(own)] for state, own in lines.items()},
             counts=model.counts,
             certified=certified,
+            horizon=model.mdp.horizon,
         )
 
+    @property
+    def by_steps(self) -> bool:
+        """Whether what to do depends on the step."""
+        return any(len(own) > 1 for own in self.lines.values())
+
     def on(self, given: Any, step: int | None = None) -> Decision:
-        """Return what to do in a state; ``step`` is for policies that depend on it."""
-        if step is not None:
-            raise ValueError(f"step={step}, but the policy of this run is the same at every step.")
+        """Return what to do in a state; ``step`` is for policies that depend on it, from 0 on."""
+        self._check_step(step)
         names = self.names
         asked = names.asked(given)
         state = names.find(asked)
         if state is None:
             return self._without(asked, NEVER_SEEN, names.hint(asked))
         habit, share = self._habit(state)
-        line = self.lines.get(names.label(state))
+        line = _at(self.lines.get(names.label(state), []), step)
         if line is None:
             ends = bool(self.counts.is_terminal[state])
             return self._without(names.parts(state), ENDS if ends else NEVER_LEFT)
@@ -188,7 +209,19 @@ class Advice:
             habit=habit,
             share=share,
             certified=self.certified,
+            step=step,
         )
+
+    def _check_step(self, step: int | None) -> None:
+        if self.horizon is None and step is not None:
+            raise ValueError(f"step={step}, but the policy of this run is the same at every step.")
+        if step is None and self.by_steps:
+            raise ValueError(
+                "the policy of this run depends on the step: say which, from step=0 to "
+                f"step={(self.horizon or 1) - 1}."
+            )
+        if step is not None and not 0 <= step < (self.horizon or 1):
+            raise ValueError(f"step={step}; steps go from 0 to {(self.horizon or 1) - 1}.")
 
     def _without(self, values: tuple[Hashable, ...], reason: str, hint: str = "") -> Decision:
         state = dict(zip(self.names.columns, values, strict=True))

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from surefoot._display import number_of
 from surefoot._rounding import near_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import with_commas
 from surefoot.model.policies import check_policy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
@@ -36,9 +38,7 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
     marks = marks_of(certificate)
     alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
-    worth = f"{100 * model.mdp.discount:.4g}%"
-    word = "cost" if model.settings.costs else "reward"
-    counted = f"Totals count a {word} one step later at {worth} of its amount."
+    counted = _counted(model)
     limit = "less" if model.settings.costs else "more"
     caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
     if not np.isfinite(certificate.gap):
@@ -52,12 +52,24 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
     return figure("head", 9.2, 2.3), figure("small", 4.1, 2.5)
 
 
+def _counted(model: Model) -> str:
+    """Return what totals are totals of."""
+    mdp, word = model.mdp, "cost" if model.settings.costs else "reward"
+    worth = f"a {word} one step later at {100 * mdp.discount:.4g}% of its amount"
+    told = f"Totals count {f'all {word}s alike' if mdp.discount == 1.0 else worth}"
+    if mdp.horizon is None:
+        return f"{told}, until the end." if mdp.discount == 1.0 else f"{told}."
+    final = ", and what the last state is worth" if mdp.final_reward is not None else ""
+    return f"{told}, over at most {number_of(mdp.horizon, 'step')}{final}."
+
+
 def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
     """Return the rule as a grid of two state columns; None where there is no such grid."""
-    if not policy_plots.is_grid(lines) or len(lines) > CELLS:
+    if not policy_plots.is_grid(lines) or len({line.state for line in lines}) > CELLS:
         return None
     sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
-    told = f"What to do, by {columns[0]} (down) and {columns[1]} (across)."
+    first = " at the first step" if any(line.first_step for line in lines) else ""
+    told = f"What to do{first}, by {columns[0]} (down) and {columns[1]} (across)."
     alt = f"{told} The table below says the same."
     width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
     with drawing("map", alt, width, height) as drawn:
@@ -73,24 +85,26 @@ def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLin
 
 
 def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
-    """Return where the rule leads, for models that are small enough to draw."""
+    """Return where a rule for all steps leads, for models that are small enough to draw."""
+    policy = certificate.policy
+    if isinstance(policy, StepPolicy):
+        return None
     labels = model.mdp.state_labels or tuple(range(model.mdp.num_states))
     few = lines[: 2 * policy_plots.FLOWS]
     states = list(dict.fromkeys(labels.index(line.state) for line in few))
     if not 2 <= len(states) <= policy_plots.FLOWS:
         return None
     colours = action_colours(policy_plots.actions_of(lines))
+    later = " (later steps count less)" if model.mdp.discount < 1.0 else ""
     alt = "States in a row, with arrows as wide as the traffic between them under the rule."
     with drawing("flow", alt, 4.7, 3.1) as drawn:
-        policy_plots.plot_flow(
-            model.mdp, certificate.policy, states, colours=colours, axes=drawn.axes
-        )
+        policy_plots.plot_flow(model.mdp, policy, states, colours=colours, axes=drawn.axes)
         low, high = drawn.axes.get_ylim()
         drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
     return Figure(
         title="Where the rule leads",
         svg=drawn.svg,
-        caption="How much of the time each state takes up under the rule (later steps count less), "
+        caption=f"How much of the time each state takes up under the rule{later}, "
         "by the model, coloured by action as in the table. Arrows above lead right, below left.",
     )
 

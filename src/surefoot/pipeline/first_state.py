@@ -2,17 +2,14 @@
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
+from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model
 from surefoot.solvers.solver import evaluate
 
 
-def first_state_doubt(
-    model: Model, policy: NDArray[np.generic], *, reach: float, delta: float
-) -> float:
+def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: float) -> float:
     """Return what not knowing the first state takes off a promise about a policy; 0 where given.
 
     The doubt of transitions and that of the first state are independent: their deviations add as

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot._findings import Finding
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
+from surefoot.model.policies import AnyPolicy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.posteriors import Own
@@ -89,6 +92,7 @@ def find_honestly(
         chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
         eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
+        stationary=settings.stationary,
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
@@ -125,8 +129,15 @@ def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
     return both
 
 
-def played_by(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
-    """Return the policy in the states of the certifying part."""
+def played_by(policy: AnyPolicy, chooser: Model, certifier: Model) -> Policy:
+    """Return the policy in the states of the certifying part, by step if it was."""
+    if isinstance(policy, StepPolicy):
+        known = [_actions(policy.actions_at(t), chooser, certifier) for t in range(policy.horizon)]
+        return StepPolicy.from_array(np.array(known))
+    return _actions(policy, chooser, certifier)
+
+
+def _actions(policy: NDArray[Any], chooser: Model, certifier: Model) -> NDArray[np.int64]:
     mdp = certifier.mdp
     usual = np.argmax(np.where(mdp.available, certifier.behaviour, -1.0), axis=1)
     played = usual.astype(np.int64)

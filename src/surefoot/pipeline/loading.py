@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from surefoot.certificates.comparison import same_policy
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.data.counts import Counts
@@ -116,7 +117,7 @@ def verify_run(
     stored = load_run(place, posterior=posterior)
     path = stored.folder / "policy.csv"
     policy = read_policy(path, stored.model.mdp, columns=stored.settings.columns)
-    if not np.array_equal(policy, stored.certificate.policy):
+    if not same_policy(stored.model.mdp, policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"
     if not writing.same_policy(path, stored.model, stored.certificate):

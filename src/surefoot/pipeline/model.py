@@ -246,7 +246,10 @@ def build_model(
     initial: Any = settings.initial if first is None else first
     if isinstance(initial, str) and initial not in ("episodes", "uniform"):
         initial = side_files.read_initial(settings, placed)
-    options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
+    options: dict[str, Any] = {
+        "discount": settings.discounted, "initial": initial, "horizon": settings.horizon,
+        "final_reward": side_files.final_of(settings, placed),
+    }  # fmt: skip
     bins = () if counts.log is None else counts.log.bins
     made: dict[str, Any] = {"settings": settings, "counts": counts, "placed": placed, "bins": bins}
     if settings.basis == "frequentist":
@@ -284,7 +287,10 @@ def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:
         return mdp, frequentist_set(placed, mdp, delta=settings.delta, kind=kind)
     rng = np.random.default_rng([settings.seed, 1])
     choosing, sizing = split_counts(placed, rng)
-    options: dict[str, Any] = {"discount": settings.discounted, "initial": mdp.initial}
+    options: dict[str, Any] = {
+        "discount": settings.discounted, "initial": mdp.initial, "horizon": mdp.horizon,
+        "final_reward": mdp.final_reward,
+    }  # fmt: skip
     center = sizing.to_mdp(**options)
     made = frequentist_set(
         sizing, center, delta=settings.delta, kind=kind, weights=settings.weights,

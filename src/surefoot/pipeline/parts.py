@@ -5,16 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from surefoot._findings import Finding
 from surefoot.certificates.halves import Log
 from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
+from surefoot.data.checks import ALARM, independence
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
+from surefoot.model.checks import name_of
 from surefoot.pipeline.continuing import known_episodes
 from surefoot.pipeline.model import Model, column_roles, log_sources
 from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.side_files import final_of
 from surefoot.posterior.protocol import is_divisible
 from surefoot.solvers.solver import solve
+from surefoot.solvers.steps import largest_value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,12 +87,16 @@ def divide_log(
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(
-                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole, **roles
+                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
+                horizon=settings.horizon, **roles,
             )
             for one in logs
-        ]
+        ]  # fmt: skip
         # What an earlier run began is no return from a first state.
         episodes = [one.without(known_episodes(settings)) for one in episodes]
+        final = final_of(replace(settings, costs=False), counts)
+        if final is not None:
+            episodes = [_with_final(one, final) for one in episodes]
     buckets: BucketCounts | None = None
     for one in episodes:
         buckets = one.parts if buckets is None else buckets + one.parts
@@ -106,8 +115,46 @@ def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
     """
     if parts is None or not is_divisible(model.posterior):
         return None
-    costs, delta = model.settings.costs, model.settings.delta
-    return Log.of(model.posterior, model.mdp, model.counts, parts, costs=costs, delta=delta)
+    settings = model.settings
+    return Log.of(
+        model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
+        delta=settings.delta, stationary=settings.stationary,
+    )  # fmt: skip
+
+
+def _with_final(episodes: Episodes, final: Any) -> Episodes:
+    """Add what the last state of each finished episode is worth."""
+    last = episodes.discount ** float(episodes.horizon or 0) * final[episodes.reached]
+    return replace(episodes, earned=episodes.earned + np.where(episodes.ended, last, 0.0))
+
+
+def steps_alike(model: Model, parts: LogParts) -> list[Finding]:
+    """Test whether rows may be pooled over steps: whether the step matters, given the row."""
+    settings, counts = model.settings, model.counts
+    paths = [one.paths for one in parts.episodes if len(one.paths.entry)]
+    if settings.horizon is None or settings.by_step or not paths:
+        return []
+    path = max(paths, key=lambda one: len(one.entry))
+    begun = np.repeat(path.start[:-1], np.diff(path.start))
+    step = np.arange(len(path.entry)) - begun
+    counted = step < settings.horizon  # what comes after the horizon is pooled too, and must agree
+    row = counts.entry_row[path.entry].astype(np.int64)
+    when = np.where(counted, step, settings.horizon)
+    found = independence(row, when, path.entry.astype(np.int64), np.ones(len(row)))
+    if found.tried == 0:
+        return []
+    values = {"p_value": found.p_value, "tried": found.tried}
+    if found.p_value >= ALARM:
+        return [Finding.of("steps_alike", **values)]
+    worst = found.worst_row
+    return [
+        Finding.of(
+            "steps_differ",
+            **values,
+            state=name_of(int(counts.row_state[worst]), counts.state_labels),
+            action=name_of(int(counts.row_action[worst]), counts.action_labels),
+        )
+    ]
 
 
 def memory_of(model: Model, parts: LogParts) -> Memory | None:
@@ -117,7 +164,7 @@ def memory_of(model: Model, parts: LogParts) -> Memory | None:
         return None
     path = max(paths, key=lambda one: len(one.entry))
     counts = model.counts
-    scale = float(np.abs(model.mdp.reward).max()) / (1.0 - model.mdp.discount)
+    scale = largest_value(model.mdp)
     value = solve(model.mdp, tolerance=max(1e-6 * scale, 1e-300)).value
     successor = counts.successor[path.entry]
     sign = -1.0 if model.settings.costs else 1.0

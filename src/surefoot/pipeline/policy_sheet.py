@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surefoot._atomic import replacing
+from surefoot.certificates.policies import STEPS
 
 if TYPE_CHECKING:
     from surefoot.pipeline.running import Run
@@ -35,10 +36,13 @@ def write_sheet(run: "Run", path: Path) -> None:
 
 def _rule(sheet: Any, run: "Run", bold: Any) -> None:
     states, actions = run.settings.columns.state, run.settings.columns.action
-    head = [*states, *actions, *OWN]
+    by_steps = run.model.mdp.horizon is not None
+    steps = map(run.settings.columns.own_name, STEPS) if by_steps else ()
+    head = [*states, *steps, *actions, *OWN]
     rows = [
         [
             *_parts(line.state, len(states)),
+            *((line.first_step, line.last_step) if by_steps else ()),
             *_parts(line.action, len(actions)),
             line.probability,
             line.visits,
@@ -85,6 +89,7 @@ def _promise(sheet: Any, run: "Run", wrap: Any) -> None:
         ("nominal model", certificate.nominal_return),
         ("delta", certificate.delta),
         ("discount", run.model.mdp.discount),
+        ("horizon", run.model.mdp.horizon),
         *(("warning", text) for text in certificate.warnings),
         *(("note", text) for text in certificate.notes),
         ("run folder", run.folder.name),

@@ -9,6 +9,8 @@ from surefoot.report.tables import PolicyLine
 
 UNKNOWN = "NULL"
 """What the expression gives for a state that the log never shows."""
+STEP = '"step"'
+"""The column that a policy by step looks at."""
 WIDTH = 96
 """Longest line of a comment."""
 
@@ -23,7 +25,7 @@ def policy_sql(
 
     Standard SQL: identifiers in double quotes, text in single ones. States with the same action are
     put together; a column that was cut into bins is compared with their edges. ``remark`` becomes a
-    comment.
+    comment. Where the policy depends on the step, a column ``step`` is looked at too, from 0 on.
 
     Examples
     --------
@@ -41,7 +43,8 @@ def policy_sql(
         raise ValueError("the policy is randomised: SQL has no place for its probabilities.")
     said = [part for line in remark.splitlines() for part in textwrap.wrap(line, WIDTH)]
     comment = "".join(f"-- {line}\n" for line in said)
-    test = _Test({one.column: one for one in bins})
+    by_steps = any(line.first_step for line in lines)
+    test = _Test({one.column: one for one in bins}, by_steps=by_steps)
     cases = [
         _case(lines, columns.state, name, i if len(columns.action) > 1 else None, test)
         for i, name in enumerate(columns.action)
@@ -53,11 +56,11 @@ def _case(
     lines: Sequence[PolicyLine], states: tuple[str, ...], name: str, part: int | None, test: "_Test"
 ) -> str:
     """Return the expression of one action column."""
-    groups: dict[Hashable, list[Hashable]] = {}
+    groups: dict[Hashable, list[PolicyLine]] = {}
     for line in lines:
         whole = part is None or not isinstance(line.action, tuple)
         action = line.action if whole else line.action[part]  # type: ignore[index]
-        groups.setdefault(action, []).append(line.state)
+        groups.setdefault(action, []).append(line)
     whens = [
         f"    WHEN {test.some(states, some)} THEN {_literal(action)}\n"
         for action, some in groups.items()
@@ -68,19 +71,29 @@ def _case(
 class _Test:
     """Writes the test whether a row is in a state."""
 
-    def __init__(self, bins: Mapping[str, Binning]) -> None:
+    def __init__(self, bins: Mapping[str, Binning], *, by_steps: bool) -> None:
         self.bins = bins
+        self.by_steps = by_steps
 
-    def some(self, columns: tuple[str, ...], states: Sequence[Hashable]) -> str:
-        """Return the test for some states."""
-        if len(columns) == 1 and len(states) > 1 and columns[0] not in self.bins:
+    def some(self, columns: tuple[str, ...], lines: Sequence[PolicyLine]) -> str:
+        """Return the test for some states, and their steps where these matter."""
+        states = [line.state for line in lines]
+        if (
+            not self.by_steps
+            and len(columns) == 1
+            and len(states) > 1
+            and columns[0] not in self.bins
+        ):
             values = ", ".join(_literal(state) for state in states)
             return f"{_identifier(columns[0])} IN ({values})"
         each = [
             " AND ".join(
-                self.one(name, value) for name, value in zip(columns, _parts(state), strict=True)
+                [
+                    *map(self.one, columns, _parts(line.state)),
+                    *([f"{STEP} BETWEEN {line.first_step} AND {line.last_step}"] * self.by_steps),
+                ]
             )
-            for state in states
+            for line in lines
         ]
         return each[0] if len(each) == 1 else "\n        OR ".join(f"({text})" for text in each)
 

@@ -14,6 +14,7 @@ from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Behaviour, Curse, Earned, Gain, Interval
 from surefoot.certificates.sentences import percent
 from surefoot.data.counts import Counts
+from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model, place
@@ -21,6 +22,7 @@ from surefoot.pipeline.parts import LogParts
 from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.steps import counted_steps, until_the_end
 
 MODEL_DRAWS = 400
 """Draws that say what behaviour earns by the model."""
@@ -36,20 +38,28 @@ def return_limits(model: Model) -> tuple[float, float]:
     the least and at the most under its action. The log's own decisions also took rows that are too
     thin for the policy.
     """
-    counts, discount = model.placed, model.mdp.discount
+    counts = model.placed
     if model.settings.min_visits > 0:
         counts = place(replace(model.settings, min_visits=0), model.counts)
     low, high = _reward_ends(counts)
     known = np.ones(counts.num_entries, dtype=np.bool_)
     if counts.unseen is not None:
         known = (counts.successor != counts.unseen) & (counts.entry_state != counts.unseen)
-    return -_best_path(-low, known, counts, discount), _best_path(high, known, counts, discount)
+    final = model.mdp.final_reward
+    end = np.zeros(counts.num_states) if final is None else final[: counts.num_states]
+    return -_best_path(-low, -end, known, counts, model.mdp), _best_path(
+        high, end, known, counts, model.mdp
+    )
 
 
 def least_return(model: Model) -> float:
-    """Return what earning the lowest reward of the model for ever would bring."""
-    low = min(float(_reward_ends(model.placed)[0].min()), float(model.mdp.reward.min()))
-    return low / (1.0 - model.mdp.discount)
+    """Return what earning the lowest reward of the model at every step would bring."""
+    mdp = model.mdp
+    low = min(float(_reward_ends(model.placed)[0].min()), float(mdp.reward.min()))
+    if until_the_end(mdp):  # a model may put off its end for as long as it likes
+        return -np.inf if low < 0 else 0.0
+    last = 0.0 if mdp.final_reward is None else float(mdp.final_reward.min())
+    return float(low * counted_steps(mdp) + mdp.discount ** float(mdp.horizon or 0) * last)
 
 
 def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
@@ -66,23 +76,40 @@ def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
     return np.where(ending, reward, least), np.where(ending, reward, most)
 
 
-def _best_path(reward: Floats, known: NDArray[np.bool_], counts: Counts, discount: float) -> float:
-    """Return the most that a path can earn from any state, rounded up."""
-    scale = float(np.abs(reward).max())
-    value = np.zeros(counts.num_states)
+def _best_path(
+    reward: Floats, final: Floats, known: NDArray[np.bool_], counts: Counts, mdp: MDP
+) -> float:
+    """Return the most that a path can earn from any state, rounded up.
+
+    With a horizon it may have fewer steps: the rest of an episode that was cut off.
+    """
+    scale, discount = float(np.abs(reward).max()), mdp.discount
+    value, most = np.array(final), float(final.max())
     own = np.flatnonzero(known)
     state, successor = counts.entry_state[own], counts.successor[own]
     change = scale
-    for _ in range(PATH_SWEEPS):
+    for _ in range(_path_sweeps(mdp)):
         reached = np.full(counts.num_states, -np.inf)
         np.maximum.at(reached, state, reward[own] + discount * value[successor])
-        reached = np.where(np.isinf(reached), 0.0, reached)
+        reached = np.where(np.isinf(reached), discount * value, reached)
         change = float(np.abs(reached - value).max())
         value = reached
-        if change <= 1e-9 * scale:
+        most = max(most, float(value.max()))
+        if change <= 1e-9 * scale and mdp.horizon is None:
             break
+    if mdp.horizon is not None:
+        return most + 1e-12 * (scale * counted_steps(mdp) + float(np.abs(final).max()))
     acting = np.isin(np.arange(counts.num_states), state)
+    if until_the_end(mdp):  # a path that still earns more after so many steps has a loop that pays
+        settled = change <= 1e-9 * scale
+        return float(value[acting].max()) + 1e-9 * scale if settled else np.inf
     return float(value[acting].max()) + discount * change / (1.0 - discount) + 1e-12 * scale
+
+
+def _path_sweeps(mdp: MDP) -> int:
+    if mdp.horizon is not None:
+        return mdp.horizon
+    return mdp.num_states + 1 if until_the_end(mdp) else PATH_SWEEPS
 
 
 def practice(
@@ -98,6 +125,7 @@ def practice(
     lowest, highest = return_limits(model) if limits is None else limits
     signed = _signed(parts, model)
     shown = earned(signed, lowest=lowest, highest=highest, delta=delta_behaviour)
+    shown = replace(shown, horizon=model.mdp.horizon)
     by_model = _by_model(model, rng)
     told = replace(certificate, behaviour=Behaviour(log=shown, model=by_model))
     told = told.adding(*_seen(shown, by_model))

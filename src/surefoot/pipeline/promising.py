@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import planning
+from surefoot.certificates.by_step import endless
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
@@ -15,12 +16,14 @@ from surefoot.certificates.comparison import Comparison, compare, compare_freque
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
-from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
+from surefoot.certificates.optimize import Result, optimize
+from surefoot.certificates.search import STARTS, Candidate
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import check_policy
+from surefoot.model.policies import AnyPolicy, check_policy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.honest import find_honestly
 from surefoot.pipeline.journal import Told
 from surefoot.pipeline.model import Model, build_model, frequentist
@@ -31,6 +34,7 @@ from surefoot.pipeline.weighing import for_first_state, past, weigh, weigh_split
 from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
+from surefoot.solvers.steps import counted_steps
 from surefoot.solvers.unseen import lead_to_best
 
 WEIGHTS = {"coordinate ascent": 3, "local search": 4}
@@ -79,7 +83,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
             time_budget=settings.time_budget, steps=settings.search_steps,
             allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
-            holdout=model.posterior,
+            holdout=model.posterior, stationary=settings.stationary,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings)
@@ -106,7 +110,7 @@ def _shown(model: Model, result: Result) -> Result:
 
 def _find_frequentist(model: Model) -> Result:
     center, ambiguity = frequentist(model)
-    policy = solve(_discouraged(center, model.allowed), ambiguity).policy
+    policy = _robust_policy(model, _discouraged(center, model.allowed), ambiguity)
     certificate = certify_frequentist(policy, ambiguity, center)
     candidate = Candidate(
         name=f"robust, {ambiguity.confidence.kind if ambiguity.confidence else 'set'}",
@@ -118,18 +122,28 @@ def _find_frequentist(model: Model) -> Result:
     return Result(certificate=certificate, candidates=(candidate,), selection_draws=0)
 
 
+def _robust_policy(model: Model, mdp: MDP, ambiguity: AmbiguitySet) -> AnyPolicy:
+    """Return the robust policy; of one rule for all steps, the better of two."""
+    policy = solve(mdp, ambiguity).policy
+    if not (model.settings.stationary and isinstance(policy, StepPolicy)):
+        return policy
+    rules = [policy.actions_at(0), solve(endless(mdp), ambiguity).policy]
+    return max(rules, key=lambda rule: evaluate(mdp, rule, ambiguity).return_lower)
+
+
 def _discouraged(mdp: MDP, allowed: NDArray[np.bool_] | None) -> MDP:
     """Return the model with pairs that are not allowed made so poor that nobody picks them."""
     if allowed is None:
         return mdp
     low, high = float(mdp.reward.min()), float(mdp.reward.max())
-    floor = low - (high - low + 1.0) / (1.0 - mdp.discount)
+    final = 0.0 if mdp.final_reward is None else float(np.ptp(mdp.final_reward))
+    floor = low - (high - low + 1.0) * counted_steps(mdp) - final
     row = ~allowed[mdp.row_state, mdp.row_action]
     worse = row[mdp.entry_row] if mdp.reward_per_entry else row
     return replace(mdp, reward=np.where(worse, floor, mdp.reward))
 
 
-def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
+def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
     """Certify a policy that somebody brought, in costs where costs were given."""
     settings = model.settings
     if not model.bayesian:
@@ -142,11 +156,12 @@ def certify_policy(model: Model, policy: NDArray[Any]) -> Certificate:
     )  # fmt: skip
     made = for_first_state(model, made).adding(*past(model, NO_PARTS))
     shown = replace(model.shown(made), unit=settings.unit)
-    return with_robust(model, shown, streams(settings.seed)[1]) if policy.ndim == 1 else shown
+    certain = policy.ndim == 1 or isinstance(policy, StepPolicy)
+    return with_robust(model, shown, streams(settings.seed)[1]) if certain else shown
 
 
 def difference(
-    model: Model, policy: NDArray[Any], other: NDArray[Any], curse: Curse | None = None
+    model: Model, policy: AnyPolicy, other: AnyPolicy, curse: Curse | None = None
 ) -> Comparison:
     """Bound from below how much better a policy is than another one.
 
@@ -175,7 +190,7 @@ def measured_curse(model: Model) -> Curse | None:
     return None if log is None else curse_of_choosing(log, seed=model.settings.seed)
 
 
-def _compared(model: Model, *policies: NDArray[Any]) -> int:
+def _compared(model: Model, *policies: AnyPolicy) -> int:
     """Return on how many draws to compare policies: fewer where they would take minutes."""
     settings, mdp = model.settings, model.mdp
     rewards = rewards_of(mdp, model.posterior, objective="max")

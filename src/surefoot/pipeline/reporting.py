@@ -17,8 +17,8 @@ from surefoot.certificates.headlines import (
     before_headline,
     promise_headline,
 )
-from surefoot.certificates.optimize import Candidate
 from surefoot.certificates.provenance import posterior_words
+from surefoot.certificates.search import Candidate
 from surefoot.certificates.tables import tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
@@ -52,6 +52,7 @@ def make_page(
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
     found = changes(model.mdp, model.placed, certificate.policy, model.behaviour)
     columns = model.settings.columns.state
+    by_steps = any(line.first_step for line in lines)
     broad, narrow = head_figures(model, certificate)
     return Page(
         title=_title(model),
@@ -63,8 +64,8 @@ def make_page(
         narrow=narrow,
         warnings=_warnings(certificate),
         notes=tuple(map(as_options, texts_of(_beside_tables(certificate), "note"))),
-        about_rule=_about_rule(found, certificate),
-        columns=columns,
+        about_rule=_about_rule(found, certificate, by_steps=by_steps),
+        columns=(*columns, "steps") if by_steps else columns,
         rows=rule_rows(lines[:SHOWN], found, len(columns)),
         num_states=len(lines),
         no_advice=_without_advice(model),
@@ -113,7 +114,7 @@ def _without_advice(model: Model) -> int:
     return int(np.count_nonzero(ours))
 
 
-def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
+def _about_rule(found: dict[Any, Change], certificate: Certificate, *, by_steps: bool) -> str:
     """Return how to read the table."""
     reward = certificate.objective == "max"
     word, unit = ("Gain", certificate.unit) if reward else ("Saves", certificate.unit)
@@ -124,6 +125,8 @@ def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
         "A filled action departs from what was mostly done so far; the bars show how often each "
         "action was taken."
     )
+    if by_steps:
+        told += " Steps count from 0."
     if len(known) < len(totals):
         return f"{told} {word}: by the model, each time{measured}."
     whole = amount_text(near_text(sum(known), 4), unit)

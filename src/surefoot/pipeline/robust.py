@@ -1,10 +1,8 @@
 """The worst case of a credible set: a looser promise beside the certificate."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot.ambiguity.sets import AmbiguitySet
@@ -12,12 +10,13 @@ from surefoot.calibration.credible import credible_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.models import restricted
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import check_policy
+from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.pipeline.model import Model
 from surefoot.posterior.protocol import stream_key
 from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import until_the_end
 
 REWARD_DRAWS = 500
 """Draws of uncertain mean rewards, each with a worst case of its own; more for small deltas."""
@@ -31,7 +30,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     the states would need hundreds of draws for each of them. Where mean rewards are uncertain,
     delta and eta are shared between the set and the rewards.
     """
-    if not model.bayesian:
+    if not model.bayesian or until_the_end(model.mdp):  # nature might put off the end for ever
         return certificate
     settings, mdp = model.settings, model.mdp
     rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)
@@ -41,7 +40,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     delta, eta = settings.delta / parts, settings.eta / parts
     # Finitely many draws must not measure their distance from their own mean.
     center = model.choosing.mean()[entries]
-    own = restricted(mdp, rows, center, rewards.fixed)
+    own = restricted(mdp, rows, center, rewards)
     set_rng, reward_rng = rng.spawn(2)
     ambiguity = credible_set(
         SomeRows(model.posterior, RowLayout.of(mdp), rows), own, delta=delta, norm=settings.norm,
@@ -56,7 +55,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
 
 
 def _over_rewards(
-    own: MDP, policy: NDArray[Any], ambiguity: AmbiguitySet, rewards: Rewards, delta: float,
+    own: MDP, policy: AnyPolicy, ambiguity: AmbiguitySet, rewards: Rewards, delta: float,
     eta: float, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Return the lower order statistic of worst cases over draws of the mean rewards."""

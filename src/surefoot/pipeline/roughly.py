@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Log
@@ -68,9 +69,7 @@ def _first(model: Model, counts: Counts) -> NDArray[np.float64] | None:
     return np.asarray(first / first.sum())
 
 
-def _bound(
-    model: Model, policy: NDArray[np.int64], rng: np.random.Generator, less: float = 0.0
-) -> float:
+def _bound(model: Model, policy: Policy, rng: np.random.Generator, less: float = 0.0) -> float:
     settings, mdp = model.settings, model.mdp
     rewards = rewards_of(mdp, model.posterior, objective="max")
     work = planning.policy_work(mdp, rewards, check_policy(mdp, policy))

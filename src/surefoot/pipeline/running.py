@@ -16,8 +16,9 @@ from surefoot._findings import Finding
 from surefoot._rounding import column_texts
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
-from surefoot.certificates.optimize import Candidate, Result
+from surefoot.certificates.optimize import Result
 from surefoot.certificates.provenance import posterior_fingerprint
+from surefoot.certificates.search import Candidate
 from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
@@ -159,11 +160,14 @@ class Run(Shown):
     def _grid(self) -> Grid:
         shown = self.policy[:MOST_ROWS]
         margins = column_texts([line.margin for line in shown], 4)
+        steps = self.model.mdp.horizon is not None
         rows = [
-            (line.state_text, line.action_text, f"{line.visits:,}", margin)
+            (line.state_text, *((line.steps,) if steps else ()), line.action_text,
+             f"{line.visits:,}", margin)
             for line, margin in zip(shown, margins, strict=True)
-        ]
-        return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
+        ]  # fmt: skip
+        head = ("state", *(("steps",) if steps else ()), "action", "tried", "margin")
+        return Grid(head=head, rows=rows, total=len(self.policy))
 
     def _remarks(self) -> tuple[Finding, ...]:
         return self.certificate._remarks()
@@ -356,6 +360,7 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
         write_bins(work / BINS, model.bins)
     about = {
         "discount": model.mdp.discount,
+        "horizon": model.mdp.horizon,
         "objective": certificate.objective,
         "promise": certificate.sentence,
     }

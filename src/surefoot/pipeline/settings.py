@@ -65,9 +65,25 @@ class Settings(Shown):
 
     log: tuple[str, ...] = setting((), "", "Files, folders or globs with the log.", names="log")
     discount: float | None = setting(
-        None, PROMISE, "What next step's reward is worth today, below 1.", metavar=NUMBER,
-        holds=lambda value: 0 <= value < 1, rule="at least 0 and below 1", otherwise="no default",
+        None, PROMISE, "What next step's reward is worth today.", metavar=NUMBER,
+        holds=lambda value: 0 <= value <= 1, rule="at least 0 and at most 1",
+        otherwise="no default; 1 with --horizon",
     )  # fmt: skip
+    horizon: int | None = setting(
+        None, PROMISE, "Count at most this many steps; the policy may depend on the step.",
+        metavar=WHOLE, holds=lambda value: value >= 1, rule="1 or more", otherwise="no limit",
+    )  # fmt: skip
+    final_reward: str | None = setting(
+        None, PROMISE, "With --horizon: CSV of what states are worth after the last step (state, "
+        "reward); others are worth 0.", metavar=FILE, names="file", otherwise="nothing",
+    )  # fmt: skip
+    by_step: bool = setting(
+        False, MODEL, "With --horizon: keep what was seen at different steps apart, instead of "
+        "pooling it."
+    )  # fmt: skip
+    stationary: bool = setting(
+        False, PROMISE, "With --horizon: one rule for all steps instead of one for each."
+    )
     delta: float = setting(
         0.05, PROMISE, "Failure probability of the promise.", metavar=NUMBER,
         holds=_is_level, rule="above 0 and at most 0.5",
@@ -250,6 +266,7 @@ class Settings(Shown):
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
         _ = self.reading
+        self._check_steps()
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.honest and self.basis != "bayesian":
@@ -259,6 +276,21 @@ class Settings(Shown):
             )
         if self.basis == "bayesian":
             self._check_draws()
+
+    def _check_steps(self) -> None:
+        """Refuse what has a meaning only with a horizon."""
+        for name in ("final_reward", "stationary", "by_step"):
+            if self.horizon is None and getattr(self, name):
+                value = getattr(self, name)
+                raise ValueError(
+                    f"{name}={value!r} goes with a horizon: say with horizon= how many steps count."
+                )
+        if self.by_step and self.stationary:
+            raise ValueError("by_step=True and stationary=True contradict each other: choose one.")
+        if self.by_step and (self.episode is None or self.step is None):
+            raise ValueError("by_step=True needs episode= and step=, to know the step of each row.")
+        if self.by_step and (self.count is not None or self.add is not None):
+            raise ValueError("by_step=True needs every row of the log: no count=, no add=.")
 
     def _check_draws(self) -> None:
         """Refuse levels that need more draws than given, or than anybody can make."""
@@ -299,10 +331,12 @@ class Settings(Shown):
     @property
     def discounted(self) -> float:
         """The discount, which must have been given."""
+        if self.discount is None and self.horizon is not None:
+            return 1.0
         if self.discount is None:
             raise ValueError(
                 "no discount was given: it says how much next step's reward is worth today. "
-                "Pass --discount 0.95, say."
+                "Pass --discount 0.95, say; or --horizon 12, say, to count 12 steps alike."
             )
         return self.discount
 

@@ -1,4 +1,4 @@
-"""Files beside the log that a run names: pairs a policy may or must not use, first states."""
+"""Files beside the log that a run names: pairs a policy may use, first states, final rewards."""
 
 from pathlib import Path
 
@@ -45,6 +45,40 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
     if not abs(initial.sum() - 1.0) < 1e-6:
         raise ValueError(f"{path}: the probabilities sum to {initial.sum():g}; they must sum to 1.")
     return np.asarray(initial / initial.sum())
+
+
+def final_of(settings: Settings, counts: Counts) -> Floats | None:
+    """Return ``(S,)``: what states are worth after the last step, in rewards; None for nothing.
+
+    Where the unseen leads at the end is taken to be worth as little as anything.
+    """
+    if settings.final_reward is None:
+        return None
+    final = read_final(settings, counts)
+    final = -final if settings.costs else final
+    if counts.unseen is not None:
+        final[counts.unseen] = final.min()
+    return final
+
+
+def read_final(settings: Settings, counts: Counts) -> Floats:
+    """Read what states are worth after the last step: the columns of the state, and reward."""
+    columns = settings.columns
+    states = finder("state", columns.state, counts.state_labels, counts.num_states)
+    worth = columns.own_name("reward")
+    file = read_side_file(Path(str(settings.final_reward)), settings.reading)
+    states.check_given(file)
+    file.check_columns([worth])
+    final = np.zeros(counts.num_states)
+    for place, line in file.lines:
+        state = states.find(place, line, states.given(file))
+        try:
+            final[state] = parse_number(line[worth], settings.decimal)
+        except ValueError:
+            raise ValueError(f"{place}: {line[worth]!r} is not a number.") from None
+        if not np.isfinite(final[state]):
+            raise ValueError(f"{place}: the final reward is {line[worth]}; it must be finite.")
+    return final
 
 
 def read_allowed(

@@ -54,8 +54,8 @@ class Variation:
 def usual_variations(run: Run) -> list[Variation]:
     """Return what is worth asking about every run, setting by setting."""
     settings, chosen = run.settings, []
-    horizon = 1.0 - settings.discounted
-    discounts = [round(d, DIGITS) for d in (1.0 - 2.0 * horizon, 1.0 - horizon / 2.0) if d > 0]
+    rest = 1.0 - settings.discounted  # nothing without a discount: there is none to vary
+    discounts = [round(d, DIGITS) for d in (1.0 - 2.0 * rest, 1.0 - rest / 2.0) if 0 < d < 1]
     chosen += [Variation(setting="discount", value=value) for value in discounts]
     chosen += [Variation(setting="delta", value=d) for d in DELTAS if d != settings.delta]
     chosen += [Variation(setting="forbidden", value=action) for action in _used(run)]

@@ -4,20 +4,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surefoot._findings import Finding
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Backtest, Curse
 from surefoot.certificates.halves import Log
 from surefoot.certificates.held_out import backtest
 from surefoot.data.buckets import BucketCounts
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.beyond_state import look_beyond
 from surefoot.pipeline.doubting import explained
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.parts import LogParts, log_of, memory_of
+from surefoot.pipeline.parts import LogParts, log_of, memory_of, steps_alike
 from surefoot.pipeline.practice import least_return, practice, return_limits
 from surefoot.pipeline.roughly import about_split, about_whole
 
@@ -78,7 +79,7 @@ def weigh_split(
 
 
 def _tested(
-    model: Model, buckets: BucketCounts | None, policy: NDArray[np.int64] | None,
+    model: Model, buckets: BucketCounts | None, policy: Policy | None,
     rng: np.random.Generator,
 ) -> tuple[Log, Curse, Backtest] | None:  # fmt: skip
     """Return a log in halves, the luck of choosing on it, and its backtest."""
@@ -95,9 +96,11 @@ def _other(way: str, promise: float | None) -> list[Finding]:
     return [] if promise is None else [Finding.of(f"{way}_would_promise", promise=promise)]
 
 
-def _one_action(certificate: Certificate) -> NDArray[np.int64] | None:
-    """Return a policy that plays one action in each state; None for a random one."""
+def _one_action(certificate: Certificate) -> Policy | None:
+    """Return a policy that plays one action in each state (and step); None for a random one."""
     policy = certificate.policy
+    if isinstance(policy, StepPolicy):
+        return policy
     return policy.astype(np.int64) if policy.ndim == 1 else None
 
 
@@ -156,8 +159,8 @@ def _verdict(held: Backtest) -> list[Finding]:
 
 
 def past(model: Model, parts: LogParts) -> list[Finding]:
-    """Return whether the log shows that its states lack something."""
-    found = []
+    """Return whether the log shows that its states lack something, or that the step matters."""
+    found = steps_alike(model, parts)
     memory = memory_of(model, parts)
     if memory is not None and memory.p_value is not None and memory.p_value < FAILS:
         found.append(

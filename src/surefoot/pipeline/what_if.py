@@ -1,7 +1,7 @@
 """What a run would promise with one setting changed, without reading its log again."""
 
 import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from surefoot._atomic import replacing
 from surefoot._display import Grid, Shown, number_of
 from surefoot._rounding import DIGITS, lower_text, upper_text
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.headlines import steady
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
 from surefoot.pipeline import promising
@@ -25,7 +26,7 @@ from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
-from surefoot.report.tables import policy_lines
+from surefoot.report.tables import PolicyLine, action_words, policy_lines
 from surefoot.report.what_if_page import Dot, WhatIfPage
 
 AS_IT_IS = "as it is"
@@ -35,6 +36,10 @@ ALONE = (
     "picks a line for its number chooses once more, and nothing was taken off for that: decide "
     "first what is right, then solve with it."
 )
+
+NO_DISCOUNT = "All steps count alike, so that there is no discount to vary."
+OF_EPISODES = ("past_matters", "steps_alike", "steps_differ")
+"""Findings from whole episodes, which a run folder does not keep."""
 
 Change = tuple[Hashable, Hashable, Hashable]
 """A state, what the run does there, what is done there instead."""
@@ -50,8 +55,8 @@ class WhatIfLine:
         What was changed; None for the run as it is.
     certificate
         What `surefoot solve` would certify; None where it would refuse.
-    discount
-        The discount of the line.
+    discount, horizon
+        The discount of the line, and the most steps that count; None without a last one.
     changes
         Where its policy differs from the run's.
     refused
@@ -61,6 +66,7 @@ class WhatIfLine:
     variation: Variation | None
     certificate: Certificate | None
     discount: float
+    horizon: int | None = None
     changes: tuple[Change, ...] = ()
     refused: str = ""
 
@@ -71,9 +77,16 @@ class WhatIfLine:
 
     @property
     def per_step(self) -> float | None:
-        """The promise as an amount for every step: what makes discounts comparable."""
-        one = self.certificate
-        return None if one is None else one.promise * (1.0 - self.discount)
+        """The promise as an amount for every step: what makes discounts comparable.
+
+        None where there is no promise, or no telling how many steps there are.
+        """
+        return None if self.certificate is None else self.each(self.certificate.promise)
+
+    def each(self, amount: float) -> float | None:
+        """Return an amount as one for every step."""
+        endless = self.discount == 1.0 and self.horizon is None
+        return None if endless else steady(amount, self.discount, self.horizon)
 
     @property
     def certified(self) -> bool:
@@ -118,6 +131,11 @@ class WhatIf(Shown):
         """Whether the promise is a lower bound on rewards ("max") or an upper one on costs."""
         return self.run.certificate.objective
 
+    @property
+    def undiscounted(self) -> bool:
+        """Whether all steps of the run count alike, and no other discount was asked about."""
+        return all(line.discount == 1.0 for line in self.lines)
+
     def _safe(self, value: float, digits: int = DIGITS) -> str:
         return (lower_text if self.objective == "max" else upper_text)(value, digits)
 
@@ -128,7 +146,7 @@ class WhatIf(Shown):
         rows: list[tuple[str, ...]] = []
         for line in self.lines:
             one, per_step = line.certificate, line.per_step
-            if one is None or per_step is None:
+            if one is None:
                 rows.append((line.words, "refused", "", "", as_options(line.refused)))
                 continue
             limit = _limit(one)
@@ -139,7 +157,7 @@ class WhatIf(Shown):
                     line.words,
                     f"{safe(one.promise)}{withheld}",
                     "" if limit is None else other(limit),
-                    safe(per_step, 4),
+                    "" if per_step is None else safe(per_step, 4),
                     changed,
                 )
             )
@@ -152,7 +170,7 @@ class WhatIf(Shown):
         return Grid(head=self.HEAD, rows=self.rows, total=len(self.lines))
 
     def _remarks(self) -> tuple[str, ...]:
-        return (ALONE,)
+        return (ALONE, NO_DISCOUNT) if self.undiscounted else (ALONE,)
 
     def __repr__(self) -> str:
         return f"WhatIf({str(self.run.folder)!r}, {number_of(len(self.lines), 'line')})"
@@ -161,26 +179,31 @@ class WhatIf(Shown):
         """Return the table as a page with a picture of the promises per step."""
         unit = self.run.settings.unit
         kind = "cost" if self.objective == "min" else "return"
+        kind = kind if self.undiscounted else f"discounted {kind}"
+        measured = f" in {unit}" if unit else ""
+        counted = self.lines[0].per_step is not None
         dots = [
             Dot(
                 words=line.words,
                 promise=promise,
                 text=self._safe(promise, 4),
-                limit=_per_step(line),
+                limit=limit if limit is None or not counted else line.each(limit),
                 certified=line.certified,
             )
             for line in self.lines
-            if (promise := line.per_step) is not None
+            if (one := line.certificate) is not None
+            and (promise := line.per_step if counted else one.promise) is not None
+            for limit in [_limit(one)]
         ]
         return WhatIfPage(
             title="What if",
             subtitle=f"One setting of {self.run.folder.name} changed at a time. Each line is what "
             "a new run with it would find.",
-            alone=ALONE,
+            alone=" ".join(self._remarks()),
             head=self.HEAD,
             rows=self.rows,
             dots=dots,
-            axis=f"discounted {kind} per step{f' in {unit}' if unit else ''}",
+            axis=f"{kind} {'per step' if counted else 'until the end'}{measured}",
             changes=[
                 (line.words, *(label_text(part) for part in change))
                 for line in self.lines
@@ -198,7 +221,7 @@ class WhatIf(Shown):
         return {
             "run": str(self.run.folder),
             "objective": self.objective,
-            "note": ALONE,
+            "note": " ".join(self._remarks()),
             "lines": [line.to_mapping() for line in self.lines],
         }
 
@@ -250,7 +273,12 @@ def what_if(
     counts = earlier_counts(made.folder)
     parts = stored_parts(made.settings, made.folder, counts)
     lines = [
-        WhatIfLine(variation=None, certificate=made.certificate, discount=made.settings.discounted)
+        WhatIfLine(
+            variation=None,
+            certificate=made.certificate,
+            discount=made.settings.discounted,
+            horizon=made.settings.horizon,
+        )
     ]
     telling = teller or Nobody()
     with (
@@ -277,14 +305,16 @@ def _line(
         found = promising.find(hurried, parts, lambda _done, _remark: None, counts)
     except ValueError as problem:
         return WhatIfLine(
-            variation=variation, certificate=None, discount=discount, refused=str(problem)
-        )
-    carried = [one for one in made.certificate.findings if one.code == "past_matters"]
+            variation=variation, certificate=None, discount=discount,
+            horizon=made.settings.horizon, refused=str(problem),
+        )  # fmt: skip
+    carried = [one for one in made.certificate.findings if one.code in OF_EPISODES]
     certificate = found.certificate.adding(*carried)
     return WhatIfLine(
         variation=variation,
         certificate=certificate,
         discount=discount,
+        horizon=made.settings.horizon,
         changes=_changes(made, model, certificate),
     )
 
@@ -292,18 +322,19 @@ def _line(
 def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[Change, ...]:
     """Return where a policy differs from the run's, in the order of the run's policy."""
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    other = {line.state: line.action for line in lines}
+    own, other = _actions(made.policy), _actions(lines)
     return tuple(
-        (line.state, line.action, other[line.state])
-        for line in made.policy
-        if line.state in other and other[line.state] != line.action
+        (state, action, other[state])
+        for state, action in own.items()
+        if state in other and other[state] != action
     )
 
 
-def _per_step(line: WhatIfLine) -> float | None:
-    """Return the limit of a line for every step; None where there is none."""
-    limit = None if line.certificate is None else _limit(line.certificate)
-    return None if limit is None else limit * (1.0 - line.discount)
+def _actions(lines: Sequence[PolicyLine]) -> Mapping[Hashable, Hashable]:
+    """Return what to do in each state; in words where that depends on the step."""
+    if any(line.first_step for line in lines):
+        return action_words(lines)
+    return {line.state: line.action for line in lines}
 
 
 def _limit(certificate: Certificate) -> float | None:

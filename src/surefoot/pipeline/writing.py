@@ -8,7 +8,7 @@ from typing import Any
 
 from surefoot._atomic import replacing
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.optimize import Candidate
+from surefoot.certificates.search import Candidate
 from surefoot.pipeline.manifest import digest_of
 from surefoot.pipeline.model import Model
 from surefoot.report.tables import policy_content, policy_lines

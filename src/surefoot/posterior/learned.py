@@ -130,10 +130,13 @@ class LearnedPosterior(OnRows):
         other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
         return other
 
-    def to_mdp(self, *, discount: float, initial: Any = None, unseen: str | None = None) -> MDP:
+    def to_mdp(
+        self, *, discount: float, initial: Any = None, unseen: str | None = None,
+        horizon: int | None = None, final_reward: ArrayLike | None = None,
+    ) -> MDP:  # fmt: skip
         """Return the model of the mean.
 
-        ``initial`` and ``unseen`` are those of ``counts.to_mdp``; None leads the unseen to the
+        The arguments are those of ``counts.to_mdp``; ``unseen=None`` leads the unseen to the
         state of the log with the smallest value.
 
         Examples
@@ -145,7 +148,10 @@ class LearnedPosterior(OnRows):
         >>> np.array_equal(mdp.probability, posterior.mean()), mdp.state_labels[-1]
         (True, 'unseen')
         """
-        return mean_model(self, self.counts, discount=discount, initial=initial, unseen=unseen)
+        return mean_model(
+            self, self.counts, discount=discount, initial=initial, unseen=unseen, horizon=horizon,
+            final_reward=final_reward,
+        )  # fmt: skip
 
     def sample(self, n: int, rng: np.random.Generator, *, threads: int | None = None) -> Floats:
         """Return ``n`` independent draws, ``(n, E)``; the same bits as :meth:`stream` gives."""

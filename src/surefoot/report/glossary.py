@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from surefoot.model.checks import discount_text
+
 
 def glossary(
     *, confidence: str, discount: float, horizon: int | None, costs: bool
@@ -14,8 +16,13 @@ def glossary(
     'Promised'
     """
     word, least, more = ("cost", "most", "less") if costs else ("reward", "least", "more")
+    total = "Everything from the first step on" if horizon is None else f"At most {horizon:,} steps"
     worth = f"A {word} one step later counts {100 * discount:.4g}% of one now"
-    total = "Everything from the first step on" if horizon is None else f"{horizon:,} steps"
+    worth = (
+        "All steps count alike"
+        if discount == 1.0
+        else f"{worth} (discount {discount_text(discount)})"
+    )
     return (
         (
             "Promised",
@@ -32,7 +39,7 @@ def glossary(
             "Limit",
             f"No rule could be promised {more} than this from these data at this confidence.",
         ),
-        ("Total", f"{total}. {worth} (discount {discount:g})."),
+        ("Total", f"{total}. {worth}."),
         (
             "Confidence",
             f"{confidence}: what the log shows can mislead, but of all processes that fit it this "

@@ -9,7 +9,7 @@ from typing import Any
 
 from surefoot._display import Grid
 from surefoot._rounding import column_texts
-from surefoot.certificates.optimize import Candidate
+from surefoot.certificates.search import Candidate
 from surefoot.report.assumptions import Assumption
 from surefoot.report.rows import RuleRow
 

@@ -8,7 +8,7 @@ from surefoot.data.side_files import label_text
 from surefoot.report.policy_plots import actions_of
 from surefoot.report.rule import Change
 from surefoot.report.svg import action_colours
-from surefoot.report.tables import PolicyLine
+from surefoot.report.tables import LineKey, PolicyLine
 
 NOTHING = Change(shares=(), each=0.0, total=None)
 
@@ -52,26 +52,27 @@ class RuleRow:
 
 
 def rule_rows(
-    lines: Sequence[PolicyLine], found: Mapping[Hashable, Change], width: int
+    lines: Sequence[PolicyLine], found: Mapping[LineKey, Change], width: int
 ) -> list[RuleRow]:
-    """Return the lines of the table; states have ``width`` columns.
+    """Return the lines of the table; states have ``width`` columns, then come steps if they matter.
 
     Examples
     --------
     >>> line = PolicyLine(state="worn", action="repair", probability=1.0, visits=9, margin=1.5)
     >>> change = Change(shares=(("run", 0.75), ("repair", 0.25)), each=2.0, total=12.0)
-    >>> made = rule_rows([line], {"worn": change}, 1)[0]
+    >>> made = rule_rows([line], {line.key: change}, 1)[0]
     >>> made.habit, made.gain, made.same
     ('run 75%', '12.00', False)
     """
-    each = [found.get(line.state, NOTHING) for line in lines]
+    each = [found.get(line.key, NOTHING) for line in lines]
     gains = [change.each if change.total is None else change.total for change in each]
     gain_texts = column_texts(gains, 4)
     leads = column_texts([line.margin for line in lines], 4)
     names = {name for change in each for name, _ in change.shares}
     actions = actions_of(lines) + sorted(names - set(actions_of(lines)))
     colours = action_colours(actions)
-    states = [_parts(line.state, width) for line in lines]
+    by_steps = any(line.first_step for line in lines)
+    states = [(*_parts(line.state, width), *((line.steps,) if by_steps else ())) for line in lines]
     ranks = [{text: i for i, text in enumerate(dict.fromkeys(one))} for one in zip(*states)]  # noqa: B905
     return [
         _row(line, change, states[i], ranks, actions, colours, gain_texts[i], gains[i], leads[i])

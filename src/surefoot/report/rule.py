@@ -14,9 +14,12 @@ from surefoot._display import number_of
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import check_policy
-from surefoot.report.tables import PolicyLine, _label, _qualities
+from surefoot.model.policies import AnyPolicy, check_policy
+from surefoot.model.step_policy import StepPolicy
+from surefoot.report.margins import qualities
+from surefoot.report.tables import LineKey, PolicyLine, _label
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import ends_of, until_the_end
 
 LONGEST = 130
 """A rule that takes more characters than this is a table."""
@@ -50,13 +53,14 @@ class Change:
 
 
 def changes(
-    mdp: MDP, counts: Counts, policy: NDArray[Any], behaviour: NDArray[np.float64]
-) -> dict[Hashable, Change]:
-    """Return the rule beside what was done so far, by the label of the state.
+    mdp: MDP, counts: Counts, policy: AnyPolicy, behaviour: NDArray[np.float64]
+) -> dict[LineKey, Change]:
+    """Return the rule beside what was done so far, by the keys of its lines (state, first step).
 
     With ``Q`` the value of taking an action once and following the rule afterwards, the rule gains
     ``Q(s, rule) - Q(s, what was done)`` each time that state ``s`` is met; met as often as what was
-    done meets it, these gains add up to the difference of the two returns.
+    done meets it, these gains add up to the difference of the two returns. Over a horizon, a line
+    of the rule gains at all of its steps.
 
     Examples
     --------
@@ -69,17 +73,64 @@ def changes(
     >>> bool(abs(sum(change.total for change in found.values()) - gain) < 1e-3)
     True
     """
-    quality = _qualities(mdp, evaluate(mdp, policy).value)
-    each = _of_states(mdp, policy, quality) - _of_states(mdp, behaviour, quality)
+    if mdp.horizon is not None:
+        return _changes_by_step(mdp, counts, policy, behaviour, mdp.horizon)
+    rule = np.asarray(policy)
+    quality = qualities(mdp, evaluate(mdp, rule).value)
+    each = _of_states(mdp, rule, quality) - _of_states(mdp, behaviour, quality)
     met = discounted_visits(mdp, behaviour) if mdp.num_states <= LARGEST else None
-    found = {}
+    found: dict[LineKey, Change] = {}
     for state in range(mdp.num_states):
-        found[_label(mdp.state_labels, state)] = Change(
+        found[_label(mdp.state_labels, state), 0] = Change(
             shares=_shares(mdp, counts, state),
             each=float(each[state]),
             total=None if met is None else float(met[state] * each[state]),
         )
     return found
+
+
+def _changes_by_step(
+    mdp: MDP, counts: Counts, policy: AnyPolicy, behaviour: NDArray[np.float64], horizon: int
+) -> dict[LineKey, Change]:
+    """Return the same over a horizon, summed over the steps of each line."""
+    ranges = policy if isinstance(policy, StepPolicy) else None
+    size = mdp.num_states if ranges is None else len(ranges.action)
+    total, met = np.zeros(size), np.zeros(size)
+    gains = _gains(mdp, policy, behaviour, horizon)
+    visits = np.asarray(mdp.initial, dtype=np.float64)
+    step_on = mdp.discount * transition_matrix(mdp, behaviour).T.tocsr()
+    place = np.arange(mdp.num_states)
+    for step in range(horizon):
+        if ranges is not None:
+            here = (ranges.first_step <= step) & (step <= ranges.last_step)
+            place = np.flatnonzero(here)
+        total[place] += visits * gains[step]
+        met[place] += visits
+        visits = step_on @ visits
+    state = np.arange(mdp.num_states) if ranges is None else ranges.range_state
+    first = np.zeros(size, dtype=np.int64) if ranges is None else ranges.first_step
+    each = np.divide(total, met, out=np.zeros(size), where=met > 0)
+    shares = [_shares(mdp, counts, s) for s in range(mdp.num_states)]
+    return {
+        (_label(mdp.state_labels, state[k]), int(first[k])): Change(
+            shares=shares[state[k]], each=float(each[k]), total=float(total[k])
+        )
+        for k in range(size)
+    }
+
+
+def _gains(
+    mdp: MDP, policy: AnyPolicy, behaviour: NDArray[np.float64], horizon: int
+) -> NDArray[np.float64]:
+    """Return ``(horizon, S)``: what the rule gains at each step over what was done."""
+    value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
+    gains = np.empty((horizon, mdp.num_states))
+    for step in reversed(range(horizon)):
+        now = policy.actions_at(step) if isinstance(policy, StepPolicy) else policy
+        quality = qualities(mdp, value)
+        value = _of_states(mdp, now, quality)
+        gains[step] = value - _of_states(mdp, behaviour, quality)
+    return gains
 
 
 def _of_states(mdp: MDP, policy: NDArray[Any], quality: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,12 +164,21 @@ def transition_matrix(mdp: MDP, policy: NDArray[Any]) -> Any:
 def discounted_visits(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``(S,)``: how often a policy meets each state, later steps counting less."""
     step = mdp.discount * transition_matrix(mdp, policy)
+    if mdp.horizon is not None:
+        visits = np.asarray(mdp.initial, dtype=np.float64)
+        total = np.zeros(mdp.num_states)
+        for _ in range(mdp.horizon):
+            total += visits
+            visits = step.T @ visits
+        return total
+    if until_the_end(mdp):  # what ends is met once
+        step = sparse.diags_array((~ends_of(mdp)).astype(np.float64)) @ step
     system = sparse.identity(mdp.num_states, format="csc") - step.T.tocsc()
     return np.asarray(spsolve(system, np.asarray(mdp.initial, dtype=np.float64)))
 
 
 def rule_words(
-    lines: Sequence[PolicyLine], found: Mapping[Hashable, Change], columns: Sequence[str]
+    lines: Sequence[PolicyLine], found: Mapping[LineKey, Change], columns: Sequence[str]
 ) -> str:
     """Return what to do in one sentence: the rule itself, or how much it changes.
 
@@ -130,13 +190,18 @@ def rule_words(
     >>> rule_words(lines, {}, ["condition"])
     'Repair in wear 4; otherwise run.'
     """
-    if all(line.probability == 1.0 for line in lines):
+    by_steps = any(line.first_step for line in lines)
+    if all(line.probability == 1.0 for line in lines) and not by_steps:
         said = _in_words(lines, columns)
         if 0 < len(said) <= LONGEST:
             return said
     states = {line.state for line in lines}
-    taken = {(line.state, label_text(line.action)) for line in lines if line.probability > 0.5}
-    other = [s for s in states if s in found and (s, found[s].habit) not in taken]
+    taken = [line for line in lines if line.probability > 0.5]
+    other = {
+        line.state
+        for line in taken
+        if line.key in found and found[line.key].habit != label_text(line.action)
+    } | (states - {line.state for line in taken})
     if not other:
         return "Follow the table below; it is what was mostly done already."
     return (

@@ -123,7 +123,10 @@ def _headline(runs: Mapping[str, RunFacts], differing: Sequence[Hashable]) -> st
 
 def _pictures(runs: Mapping[str, RunFacts]) -> tuple[Figure | None, Figure | None]:
     """Return all promises on one axis; None where they are not measured alike."""
-    measures = {(r.certificate.objective, r.certificate.unit, r.discount) for r in runs.values()}
+    measures = {
+        (r.certificate.objective, r.certificate.unit, r.discount, r.certificate.horizon)
+        for r in runs.values()
+    }
     if len(measures) > 1:
         return None, None
     certificates = {name: run.certificate for name, run in runs.items()}

@@ -11,16 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
+from surefoot.certificates.policies import STEPS
 from surefoot.data.counts import Counts
 from surefoot.data.label_order import LabelOrder
 from surefoot.data.side_files import LabelColumns, label_text, parts_of
 from surefoot.model.mdp import MDP
-from surefoot.solvers.solver import evaluate
+from surefoot.model.policies import AnyPolicy, rows_of_ranges
+from surefoot.model.step_policy import StepPolicy
+from surefoot.report.margins import range_margins, rule_margins
 
 OWN_COLUMNS = ("probability", "visits", "margin")
 """What ``policy.csv`` adds to the log's own columns."""
 FORMAT = 2
 """Version of the layout of policy.json."""
+
+
+LineKey = tuple[Hashable, int]
+"""What tells lines of a policy apart: the state, and the first step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +45,11 @@ class PolicyLine:
     margin
         How much better the action is than the best other one, if only this once the other one were
         taken, in the nominal model. Negative: caution has this price. None without another action.
+        Of several steps it is the smallest.
     share
         How often the log took this action in this state; None where it never was there.
+    first_step, last_step
+        The steps at which it is done, counted from 0, where there is a horizon.
     """
 
     state: Hashable
@@ -48,6 +58,20 @@ class PolicyLine:
     visits: float
     margin: float | None
     share: float | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+
+    @property
+    def steps(self) -> str:
+        """The steps for people: "0 to 3", or "" without a horizon."""
+        if self.first_step is None or self.first_step == self.last_step:
+            return "" if self.first_step is None else str(self.first_step)
+        return f"{self.first_step} to {self.last_step}"
+
+    @property
+    def key(self) -> LineKey:
+        """The state and the first step."""
+        return self.state, self.first_step or 0
 
     @property
     def state_text(self) -> str:
@@ -63,7 +87,7 @@ class PolicyLine:
 def policy_lines(
     mdp: MDP,
     counts: Counts,
-    policy: NDArray[Any],
+    policy: AnyPolicy,
     passive: NDArray[np.bool_],
     order: LabelOrder | None = None,
 ) -> list[PolicyLine]:
@@ -80,38 +104,62 @@ def policy_lines(
     >>> lines[0].state, lines[0].action, lines[0].visits, lines[0].margin > 0
     (0, 'right', 50, True)
     """
+    key = (order or LabelOrder()).state_key
+    states = sorted(np.flatnonzero(~passive), key=lambda s: key(_label(mdp.state_labels, s)))
+    if isinstance(policy, StepPolicy):
+        return _lines_by_step(mdp, counts, policy, states)
     share = policy
     if policy.ndim == 1:
         share = np.zeros((mdp.num_states, mdp.num_actions))
         share[np.arange(mdp.num_states), policy] = 1.0
-    quality = _qualities(mdp, evaluate(mdp, policy).value)
-    key = (order or LabelOrder()).state_key
+    margins = rule_margins(mdp, policy)
+    last = None if mdp.horizon is None else mdp.horizon - 1
     lines = []
-    for state in sorted(np.flatnonzero(~passive), key=lambda s: key(_label(mdp.state_labels, s))):
+    for state in states:
         rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
         tried = float(counts.visits[rows].sum())
         for row in rows:
             action = mdp.row_action[row]
             if share[state, action] > 0:
-                others = quality[rows[rows != row]]
                 lines.append(
                     PolicyLine(
                         state=_label(mdp.state_labels, state),
                         action=_label(mdp.action_labels, action),
                         probability=float(share[state, action]),
                         visits=_plain(counts.visits[row]),
-                        margin=float(quality[row] - others.max()) if len(others) else None,
+                        margin=float(margins[row]) if len(rows) > 1 else None,
                         share=float(counts.visits[row]) / tried if tried else None,
+                        first_step=None if last is None else 0,
+                        last_step=last,
                     )
                 )
     return lines
 
 
-def _qualities(mdp: MDP, value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``(R,)``: what taking an action once is worth, with the policy's values after it."""
-    reward = mdp.entry_reward
-    gain = mdp.probability * (reward + mdp.discount * value[mdp.successor])
-    return np.asarray(np.add.reduceat(gain, mdp.row_start[:-1]))
+def _lines_by_step(
+    mdp: MDP, counts: Counts, policy: StepPolicy, states: Sequence[Any]
+) -> list[PolicyLine]:
+    """Return a line for every range of steps in which a state does the same."""
+    row = rows_of_ranges(mdp, policy)
+    smallest = range_margins(mdp, policy, row)
+    lines = []
+    for state in states:
+        own = slice(*mdp.state_start[state : state + 2])
+        tried = float(counts.visits[own].sum())
+        for k in range(*policy.state_start[state : state + 2]):
+            lines.append(
+                PolicyLine(
+                    state=_label(mdp.state_labels, state),
+                    action=_label(mdp.action_labels, policy.action[k]),
+                    probability=1.0,
+                    visits=_plain(counts.visits[row[k]]),
+                    margin=float(smallest[k]) if own.stop - own.start > 1 else None,
+                    share=float(counts.visits[row[k]]) / tried if tried else None,
+                    first_step=int(policy.first_step[k]),
+                    last_step=int(policy.last_step[k]),
+                )
+            )
+    return lines
 
 
 def _label(labels: tuple[Hashable, ...] | None, number: Any) -> Hashable:
@@ -123,16 +171,47 @@ def _plain(value: Any) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-def policy_header(columns: LabelColumns) -> list[str]:
-    """Return the header of ``policy.csv``: the log's own columns, then ours."""
-    return [*columns.state, *columns.action, *map(columns.own_name, OWN_COLUMNS)]
+def action_words(lines: Sequence[PolicyLine]) -> dict[Hashable, str]:
+    """Return what to do in each state, most probable action or all steps, in words.
+
+    Examples
+    --------
+    >>> def line(action, first, last):
+    ...     return PolicyLine(state="worn", action=action, probability=1.0, visits=1, margin=None,
+    ...                       first_step=first, last_step=last)
+    >>> action_words([line("repair", 0, 3), line("run", 4, 4)])
+    {'worn': 'repair (steps 0 to 3), run (step 4)'}
+    """
+    told: dict[Hashable, list[PolicyLine]] = {}
+    for line in lines:
+        own = told.setdefault(line.state, [])
+        if own and not line.first_step:  # randomised
+            own[:] = [max(own[0], line, key=lambda one: one.probability)]
+        else:
+            own.append(line)
+    return {
+        state: own[0].action_text
+        if len(own) == 1
+        else ", ".join(
+            f"{one.action_text} (step{'s' if ' ' in one.steps else ''} {one.steps})" for one in own
+        )
+        for state, own in told.items()
+    }
+
+
+def policy_header(columns: LabelColumns, *, by_steps: bool = False) -> list[str]:
+    """Return the header of ``policy.csv``: the log's own columns, and ours."""
+    steps = map(columns.own_name, STEPS) if by_steps else ()
+    return [*columns.state, *steps, *columns.action, *map(columns.own_name, OWN_COLUMNS)]
 
 
 def policy_record(line: PolicyLine, columns: LabelColumns) -> list[Any]:
     """Return one line of ``policy.csv``, as the header has it."""
     margin = "" if line.margin is None else f"{line.margin:.9g}"
+    steps = () if line.first_step is None else (line.first_step, line.last_step)
     return [
         *parts_of(line.state, len(columns.state)),
+        *steps,
         *parts_of(line.action, len(columns.action)),
         f"{line.probability:.17g}",
         line.visits,
@@ -147,7 +226,8 @@ def write_policy(
     own = columns or LabelColumns()
     with replacing(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(policy_header(own))
+        by_steps = any(line.first_step is not None for line in lines)
+        writer.writerow(policy_header(own, by_steps=by_steps))
         writer.writerows(policy_record(line, own) for line in lines)
 
 
@@ -158,7 +238,8 @@ def policy_content(
 
     ``content["action"]`` is keyed by the label of the state; where several columns make a state, by
     the label of the first, then of the second, and so on. An action of several columns is an object
-    by column.
+    by column. Where the policy depends on the step, ``action`` is what to do first and ``steps``
+    has all ranges of steps.
     """
     own = columns or LabelColumns()
     likely: dict[Hashable, PolicyLine] = {}
@@ -170,12 +251,23 @@ def policy_content(
     content["action"] = _nested(
         [(line.state, _action(line.action, own)) for line in likely.values()], own
     )
-    if len(lines) > len(likely):
+    if any(line.first_step for line in lines):
+        content["steps"] = _nested(list(_ranges(lines, own).items()), own)
+    elif len(lines) > len(likely):
         chance: dict[Hashable, dict[str, float]] = {}
         for line in lines:
             chance.setdefault(line.state, {})[label_text(line.action)] = line.probability
         content["probability"] = _nested(list(chance.items()), own)
     return content
+
+
+def _ranges(lines: Sequence[PolicyLine], columns: LabelColumns) -> dict[Hashable, list[Any]]:
+    """Return what each state does from step to step."""
+    ranges: dict[Hashable, list[Any]] = {}
+    for line in lines:
+        span = dict(zip(STEPS, (line.first_step, line.last_step), strict=True))
+        ranges.setdefault(line.state, []).append(span | {"action": _action(line.action, columns)})
+    return ranges
 
 
 def _nested(pairs: Sequence[tuple[Hashable, Any]], columns: LabelColumns) -> dict[str, Any]:

@@ -130,7 +130,8 @@ def default(work: Workspace, stopping: Stopping) -> Outcome:
 def _sweeps_left(spans: list[float], work: Workspace, stopping: Stopping) -> float:
     """Predict how many more sweeps value iteration needs, from its latest speed."""
     rate = (spans[-1] / spans[-4]) ** (1 / 3) if spans[-4] > 0 else 0.0
-    target = 2 * stopping.tolerance * (1 - work.problem.discount) / max(work.problem.discount, 1e-9)
+    discount = work.problem.discount if work.steps is None else 1 - 1 / work.steps
+    target = 2 * stopping.tolerance * (1 - discount) / max(discount, 1e-9)
     if rate <= 0 or spans[-1] <= target:
         return 0.0
     if rate >= 1 or target <= 0:

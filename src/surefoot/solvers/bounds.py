@@ -59,18 +59,29 @@ def rounding_allowance(
     return 8 * (terms + 8) * max(EPSILON * largest, UNDERFLOW)
 
 
-def bracket(problem: Problem, change: Change, allowance: float) -> Bracket:
-    """Return the bracket around the fixed point, to be added to ``Lv``."""
-    discount = problem.discount
-    factor = discount / (1 - discount)
+def bracket(
+    problem: Problem, change: Change, allowance: float, steps: float | None = None
+) -> Bracket:
+    """Return the bracket around the fixed point, to be added to ``Lv``.
+
+    ``steps`` bounds the expected steps to an end where only that limits what counts; it takes the
+    place of ``1/(1 - discount)``. With ``w >= 1 + P w`` and ``Lv >= v - e`` follows
+    ``L(v - e w) >= v - e w``, so that the fixed point lies above ``Lv - e (w - 1)``; there is no
+    such thing for changes of one sign, which ends do not share.
+    """
+    discount, least, most = problem.discount, change.least, change.most
+    if steps is None:
+        steps, factor = 1 / (1 - discount), discount / (1 - discount)
+    else:
+        factor, least, most = steps - 1, min(least, 0.0), max(most, 0.0)
     # 1 - discount and the division are off by a few epsilons; so is the sum with Lv.
-    rounding = allowance / (1 - discount) * (1 + 8 * EPSILON) + 8 * EPSILON * factor * (
-        abs(change.least) + abs(change.most)
+    rounding = allowance * steps * (1 + 8 * EPSILON) + 8 * EPSILON * factor * (
+        abs(least) + abs(most)
     )
-    below = factor * change.least - rounding
-    above = factor * change.most + rounding
+    below = factor * least - rounding
+    above = factor * most + rounding
     # What the inner searches left open: a minimum may lie higher, a maximum lower than computed.
-    open_ = change.gap / (1 - discount) * (1 + 8 * EPSILON)
+    open_ = change.gap * steps * (1 + 8 * EPSILON)
     if problem.sign > 0:
         return Bracket(below, above + open_, rounding)
     return Bracket(below - open_, above, rounding)

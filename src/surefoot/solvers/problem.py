@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet, check_same_rows
+from surefoot.model.checks import discount_text
 from surefoot.model.mdp import MDP
 from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL
 from surefoot.solvers.row_kernels import Problem
+from surefoot.solvers.steps import ends_of, largest_value, until_the_end
 from surefoot.solvers.sweep_kernels import OWN_FAMILY
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -59,7 +61,7 @@ def make_problem(
             raise ValueError(f"{name}={value!r}; choose {' or '.join(map(repr, choices))}.")
     if mdp not in _probabilities:
         _check_range(mdp)
-        _probabilities[mdp] = normalised(mdp.probability, mdp.row_start)
+        _probabilities[mdp] = _going_on(mdp, normalised(mdp.probability, mdp.row_start))
     probability = _probabilities[mdp]
     longest = int(np.diff(mdp.row_start).max())
     if ambiguity is None:
@@ -91,13 +93,25 @@ def make_problem(
     )
 
 
+def _going_on(mdp: MDP, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities of what counts: where only the end limits it, an end leads nowhere.
+
+    Its value is then 0 by itself, and ``I - P`` can be solved.
+    """
+    if not until_the_end(mdp):
+        return probability
+    ended = ends_of(mdp)[mdp.row_state[mdp.entry_row]]
+    return locked(np.where(ended, 0.0, probability))
+
+
 def _check_range(mdp: MDP) -> None:
     """Refuse rewards whose sums would leave the range of doubles: no bound would be left."""
-    largest = float(np.abs(mdp.reward).max())
-    if not largest / (1 - mdp.discount) <= LARGEST_VALUE:
+    largest = largest_value(mdp)
+    if not largest <= LARGEST_VALUE:
         raise ValueError(
-            f"rewards as large as {largest:g} at discount {mdp.discount:g} give values beyond "
-            f"{LARGEST_VALUE:g}, too large to compute with. Use other units of reward."
+            f"rewards as large as {np.abs(mdp.reward).max():g} at discount "
+            f"{discount_text(mdp.discount)} give values beyond {LARGEST_VALUE:g}, too large to "
+            "compute with. Use other units of reward."
         )
 
 

@@ -12,8 +12,12 @@ from surefoot._display import MOST_ROWS, Grid, Shown, label_text
 from surefoot._rounding import bracket_text, column_texts, near_text
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.sweep_kernels import sweeps_of
+
+Policy = NDArray[np.int64] | NDArray[np.float64] | StepPolicy
+"""One action per state, probabilities, or with a horizon a policy by step."""
 
 
 class Status(Enum):
@@ -49,13 +53,14 @@ class Solution(Shown):
     Attributes
     ----------
     policy
-        ``(S,)`` action ids (or the randomised policy that was evaluated).
+        ``(S,)`` action ids (or the randomised policy that was evaluated); with a horizon a
+        `StepPolicy`.
     value
         ``(S,)``; the middle of ``lower`` and ``upper``.
     lower, upper
         ``(S,)``; certified bounds on the optimal robust value (on the policy's robust value when a
-        policy was evaluated). What the policy is promised, ``lower`` for rewards and ``upper`` for
-        costs, also holds for the returned policy itself.
+        policy was evaluated); with a horizon, at the first step. What the policy is promised,
+        ``lower`` for rewards and ``upper`` for costs, also holds for the returned policy itself.
     return_lower, return_upper
         The same for the expected return from the initial distribution.
     error_bound
@@ -79,7 +84,7 @@ class Solution(Shown):
     ambiguity: AmbiguitySet | None
     objective: str
     nature: str
-    policy: NDArray[np.int64] | NDArray[np.float64]
+    policy: Policy
     value: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -108,6 +113,11 @@ class Solution(Shown):
         True
         """
         mdp = self.mdp
+        if mdp.horizon is not None:
+            raise ValueError(
+                "with a horizon nature answers at every step anew: there is no one model of its "
+                "choices."
+            )
         problem = make_problem(mdp, self.ambiguity, objective=self.objective, nature=self.nature)
         chosen = np.empty(mdp.num_entries)
         v = self.value if self.objective == "max" else -self.value
@@ -137,6 +147,12 @@ class Solution(Shown):
 
     def _action(self, state: int) -> str:
         labels = self.mdp.action_labels
+        if isinstance(self.policy, StepPolicy):
+            own = slice(*self.policy.state_start[state : state + 2])
+            done = [label_text(labels, int(a)) for a in self.policy.action[own]]
+            begun = self.policy.first_step[own]
+            later = [f"{name} from step {step}" for name, step in zip(done, begun, strict=True)]
+            return ", ".join([done[0], *later[1:]])
         if self.policy.ndim == 1:
             return label_text(labels, int(self.policy[state]))
         share = self.policy[state]

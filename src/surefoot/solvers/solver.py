@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import RowPolicy, check_policy
+from surefoot.model.policies import RowPolicy, as_step_policy, check_policy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.solvers.algorithms import ALGORITHMS, Outcome, Stopping, default
+from surefoot.solvers.backward import induce
+from surefoot.solvers.bounds import EPSILON, Bracket
 from surefoot.solvers.problem import make_problem
-from surefoot.solvers.solution import Solution
+from surefoot.solvers.solution import Policy, Solution, Status
+from surefoot.solvers.steps import until_the_end
+from surefoot.solvers.termination import steps_to_the_end
 from surefoot.solvers.workspace import Workspace
 
 Progress = Callable[[int, float], None]
@@ -30,11 +35,14 @@ def solve(
     objective: str = "max",
     nature: str = "worst",
     threads: int | None = None,
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Solution:
     """Find the policy that is best against nature's choice of model from a set.
 
     Solves ``v_s = max_a min_{p in set(s,a)} p.(r_{s,a,.} + discount*v)``. The returned bounds are
-    certified: they hold at every stop, rounding included.
+    certified: they hold at every stop, rounding included. With discount 1 and no horizon the model
+    must end, whatever policy and nature do; otherwise the states are named from which it need not.
 
     Parameters
     ----------
@@ -57,6 +65,12 @@ def solve(
         ``"worst"`` plays against the objective, ``"best"`` with it.
     threads
         None: as many as pay off.
+    horizon
+        Count at most so many steps: backward induction, with a policy that may depend on the step
+        (`StepPolicy`) and bounds for the first step. None: as the model has it. All steps are
+        done, whatever ``max_iterations``; there is one algorithm.
+    final_reward
+        ``(S,)``: what the state reached after the last step is worth.
 
     Examples
     --------
@@ -67,7 +81,11 @@ def solve(
     >>> robust = solve(mdp, AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1))
     >>> robust.status.name, robust.return_lower < 63080
     ('CONVERGED', True)
+    >>> season = solve(mdp, horizon=26)
+    >>> season.policy
+    StepPolicy(26 steps, 6 states, 11 ranges)
     """
+    mdp = counted(mdp, horizon, final_reward)
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise ValueError(
             f"algorithm={algorithm!r}; choose one of {', '.join(map(repr, ALGORITHMS))} or None."
@@ -89,6 +107,8 @@ def evaluate(
     objective: str = "max",
     nature: str = "worst",
     threads: int | None = None,
+    horizon: int | None = None,
+    final_reward: ArrayLike | None = None,
 ) -> Solution:
     """Bound the value of a fixed policy against nature's choice of model.
 
@@ -97,7 +117,10 @@ def evaluate(
     mdp, ambiguity, tolerance, max_iterations, progress, objective, nature, threads
         As for `solve`.
     policy
-        ``(S,)`` action ids, or ``(S, A)`` probabilities for a randomised policy.
+        ``(S,)`` action ids, or ``(S, A)`` probabilities for a randomised policy; with a horizon
+        also a `StepPolicy` or ``(horizon, S)`` action ids.
+    horizon, final_reward
+        As for `solve`.
 
     Examples
     --------
@@ -108,20 +131,33 @@ def evaluate(
     >>> evaluate(mdp, always_left).return_upper < evaluate(mdp, always_right).return_lower
     True
     """
-    rows = check_policy(mdp, policy)
-    given = np.array(policy)
-    given = given.astype(np.int64 if given.ndim == 1 else np.float64)
+    mdp = counted(mdp, horizon, final_reward)
+    by_step = as_step_policy(mdp, policy)
+    if by_step is not None:
+        rows = check_policy(mdp, by_step.actions_at(by_step.horizon - 1))
+        given: Policy = by_step
+    else:
+        rows = check_policy(mdp, policy)
+        array = np.array(policy)
+        given = array.astype(np.int64) if array.ndim == 1 else array.astype(np.float64)
     return _run(
         mdp, ambiguity, rows, given, None, tolerance, max_iterations, progress, objective, nature,
         threads,
     )  # fmt: skip
 
 
+def counted(mdp: MDP, horizon: int | None, final_reward: ArrayLike | None) -> MDP:
+    """Return the model over the steps asked for; as it is where nothing is."""
+    if horizon is None and final_reward is None:
+        return mdp
+    return mdp.over(mdp.horizon if horizon is None else horizon, final_reward)
+
+
 def _run(
     mdp: MDP,
     ambiguity: AmbiguitySet | None,
     rows: RowPolicy | None,
-    given: NDArray[np.int64] | None,
+    given: Policy | None,
     algorithm: str | None,
     tolerance: float,
     max_iterations: int,
@@ -139,10 +175,29 @@ def _run(
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, progress=progress)
     method = ALGORITHMS[algorithm] if algorithm is not None else default
-    with Workspace(problem, rows, threads) as work:
-        outcome = method(work, stopping)
-        policy = given if given is not None else mdp.row_action[work.choice]
+    steps = steps_to_the_end(mdp, ambiguity, problem) if until_the_end(mdp) else None
+    with Workspace(problem, rows, threads, steps) as work:
+        if mdp.horizon is not None:
+            outcome, found = _backward(mdp, work, stopping, given, objective)
+        else:
+            outcome, found = method(work, stopping), None
+        policy: Policy = mdp.row_action[work.choice] if found is None else found
+        policy = policy if given is None else given
         return _report(mdp, ambiguity, objective, nature, policy, work, outcome, algorithm)
+
+
+def _backward(
+    mdp: MDP, work: Workspace, stopping: Stopping, given: Policy | None, objective: str
+) -> tuple[Outcome, StepPolicy | None]:
+    final = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
+    fixed = given if isinstance(given, StepPolicy) else None
+    made = induce(work, mdp, final if objective == "max" else -final, stopping, fixed)
+    # Adding a bound to the value rounds once more.
+    last = 2 * EPSILON * (float(np.abs(work.image).max()) + made.below + made.above)
+    bounds = Bracket(-made.below - last, made.above + last, made.below)
+    reached = bounds.error_bound <= stopping.tolerance
+    status = Status.CONVERGED if reached else Status.PRECISION_LIMIT
+    return Outcome(bracket=bounds, status=status), made.policy
 
 
 def _report(
@@ -150,7 +205,7 @@ def _report(
     ambiguity: AmbiguitySet | None,
     objective: str,
     nature: str,
-    policy: NDArray[np.int64],
+    policy: Policy,
     work: Workspace,
     outcome: Outcome,
     algorithm: str | None,
@@ -177,5 +232,5 @@ def _report(
         error_bound=float(outcome.bracket.error_bound),
         iterations=work.sweeps,
         status=outcome.status,
-        algorithm=algorithm or "default",
+        algorithm=algorithm or ("default" if mdp.horizon is None else "backward induction"),
     )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import solve
+from surefoot.solvers.steps import largest_value, until_the_end
 
 MOST_ROUNDS = 100
 """Rounds of looking for the worst state; each one lowers its value, so few are needed."""
@@ -20,7 +21,7 @@ def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
 
     In a model made from counts the unseen state is absorbing at the lowest reward. Here it leads
     on after one step at that reward, to the worst known state under the best policy against just
-    that.
+    that. With a horizon the worst state is the one with the smallest value over all its steps.
 
     Each round lets the policy answer, then looks for a worse state: Hoffman and Karp's strategy
     iteration for the side that chooses where the unseen leads.
@@ -29,8 +30,10 @@ def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
     if counts.unseen is None or len(known) == 0:
         return mdp
     entry = mdp.row_start[mdp.state_start[counts.unseen]]
-    largest = float(np.abs(mdp.reward).max()) / (1 - mdp.discount)
     target = counts.unseen
+    if until_the_end(mdp):  # it must lead on before anything can be valued: to an end, at first
+        mdp = _leading_to(mdp, entry, int(known[np.argmax(counts.is_terminal[known])]))
+    largest = largest_value(mdp)
     for _ in range(MOST_ROUNDS):
         value = solve(mdp, tolerance=max(PRECISION * largest, 1e-300)).value
         worst = int(known[np.argmin(value[known])])
@@ -38,10 +41,14 @@ def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
         if value[worst] >= current - 4 * PRECISION * largest:
             break
         target = worst
-        successor = mdp.successor.copy()
-        successor[entry] = target
-        mdp = replace(mdp, successor=successor)
+        mdp = _leading_to(mdp, entry, target)
     return mdp
+
+
+def _leading_to(mdp: MDP, entry: int, state: int) -> MDP:
+    successor = mdp.successor.copy()
+    successor[entry] = state
+    return replace(mdp, successor=successor)
 
 
 def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
@@ -55,12 +62,15 @@ def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
     highest = float(mdp.reward.max())
     meets = (mdp.successor == counts.unseen) | (mdp.entry_state == counts.unseen)
     reward = np.where(meets, highest, mdp.entry_reward)
-    best = replace(mdp, reward=reward, reward_per_entry=True)
-    largest = float(np.abs(reward).max()) / (1 - mdp.discount)
+    final = mdp.final_reward
+    if final is not None:
+        final = np.array(final)
+        final[counts.unseen] = final.max()
+    best = replace(mdp, reward=reward, reward_per_entry=True, final_reward=final)
+    largest = largest_value(best)
     value = solve(best, tolerance=max(PRECISION * largest, 1e-300)).value
-    successor = best.successor.copy()
-    successor[mdp.row_start[mdp.state_start[counts.unseen]]] = known[np.argmax(value[known])]
-    return replace(best, successor=successor)
+    entry = int(mdp.row_start[mdp.state_start[counts.unseen]])
+    return _leading_to(best, entry, int(known[np.argmax(value[known])]))
 
 
 def known_states(counts: Counts) -> NDArray[np.int64]:

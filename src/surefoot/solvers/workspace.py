@@ -42,8 +42,12 @@ class Workspace:
     ``policy`` the policy that attains the image (or the fixed one under evaluation).
     """
 
-    def __init__(self, problem: Problem, policy: RowPolicy | None, threads: int | None) -> None:
+    def __init__(
+        self, problem: Problem, policy: RowPolicy | None, threads: int | None,
+        steps: float | None = None,
+    ) -> None:  # fmt: skip
         self.problem = problem
+        self.steps = steps  # the most steps to an end, where nothing else limits what counts
         self.num_states = len(problem.first)
         num_rows = len(problem.row_start) - 1
         self.fixed = policy is not None
@@ -101,6 +105,12 @@ class Workspace:
 
     def sweep(self) -> tuple[Change, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
+        change, allowance = self.step()
+        self.accuracy = self.inner_share * (change.most - change.least)
+        return change, bracket(self.problem, change, allowance, self.steps)
+
+    def step(self) -> tuple[Change, float]:
+        """Compute ``image = Lv`` and bound its rounding error; ``v`` stays as it is."""
         allowance = self.allowance()
         self.noise = max(self.noise, allowance)
         if self.fixed:
@@ -114,8 +124,7 @@ class Workspace:
                 )
             )  # fmt: skip
         self.sweeps += 1
-        self.accuracy = self.inner_share * (change.most - change.least)
-        return change, bracket(self.problem, change, allowance)
+        return change, allowance
 
     def allowance(self) -> float:
         """Bound the rounding error of one state of the next image."""
@@ -127,7 +136,7 @@ class Workspace:
 
     def policy_change(self) -> Change:
         """Compute ``image`` by the operator of the current policy alone."""
-        start, rows, share = self.policy
+        start, rows, share, _ = self.policy
         return self._collect(
             lambda begin, end, scratch: sweeps_of(self.problem).policy(
                 self.problem, begin, end, self.v, self.image,

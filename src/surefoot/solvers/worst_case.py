@@ -228,6 +228,11 @@ def loss_bound(
     True
     """
     _check_failure(ambiguity, delta)
+    if ambiguity.mdp.horizon is not None or ambiguity.mdp.discount == 1.0:
+        raise ValueError(
+            "Theorem 3.2 is about a future without end at a discount below 1; this model counts "
+            "otherwise."
+        )
     largest = float(spans(ambiguity, value, objective=objective).max())
     discount = ambiguity.mdp.discount
     error = _value_error(ambiguity, np.asarray(value, dtype=np.float64), objective)

@@ -192,7 +192,7 @@ def record(tally: Tally, made: AmbiguitySet, truth: MDP) -> None:
     inside = contains(made, truth.probability)
     known = made.confidence
     if known is not None and known.union == "states":
-        rows = [truth.row_of(s, int(a)) for s, a in enumerate(solution.policy)]
+        rows = [truth.row_of(s, int(a)) for s, a in enumerate(np.asarray(solution.policy))]
         inside = inside[rows]
     earned = evaluate(truth, solution.policy, tolerance=TOLERANCE * largest)
     tally.replications += 1

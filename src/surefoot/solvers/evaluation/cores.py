@@ -7,13 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import RowPolicy
+from surefoot.model.policies import Changes, RowPolicy
+from surefoot.solvers.evaluation import horizon_kernels as steps
 from surefoot.solvers.evaluation import return_kernels as kernels
 from surefoot.solvers.evaluation.dense import chunks, solve_dense
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.equations import MAX_SWEEPS, Equations, solve_equations
 from surefoot.solvers.evaluation.evaluator import Evaluator, choose_evaluator
 from surefoot.solvers.evaluation.threads import shared
+from surefoot.solvers.steps import ends_of, until_the_end
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,6 +55,11 @@ def returns_on_cores(draws: Draws, policy: RowPolicy, tolerance: float) -> Float
     model, entries = _played(mdp, policy)
     evaluator = choose_evaluator(mdp, rows)
     size = mdp.num_states
+    if mdp.horizon is not None:
+        return _returns_of_steps(draws, policy, model, entries, evaluator.work)
+    if until_the_end(mdp):
+        swept = np.empty(len(policy.rows))
+        return _swept_to_the_end(draws, model, rows, entries, swept, tolerance, evaluator.work)
     near = _mean_value(draws, evaluator, model, entries, tolerance)
 
     def full(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
@@ -82,6 +89,12 @@ def best_on_cores(draws: Draws, start: Ints, tolerance: float) -> Floats:
     size = mdp.num_states
     longest = np.maximum.reduceat(np.diff(mdp.row_start), mdp.state_start[:-1])
     evaluator = choose_evaluator(mdp)
+    if mdp.horizon is not None:
+        return _best_of_steps(draws, model, evaluator.work)
+    if until_the_end(mdp):
+        every = np.arange(mdp.num_entries)
+        swept = np.empty(mdp.num_rows)
+        return _swept_to_the_end(draws, model, None, every, swept, tolerance, evaluator.work)
     one_each, whole = np.arange(size + 1), np.ones(size)
     first_policy = RowPolicy(one_each.astype(np.uint64), np.asarray(start).astype(np.uint64), whole)
     near = _mean_value(draws, evaluator, *_played(mdp, first_policy), tolerance)
@@ -99,6 +112,58 @@ def best_on_cores(draws: Draws, start: Ints, tolerance: float) -> Floats:
 
     work = full if evaluator.full else sparse
     return _collect(draws, None, np.arange(mdp.num_entries), work, 2 * evaluator.work)
+
+
+def _returns_of_steps(
+    draws: Draws, policy: RowPolicy, model: Played, entries: Ints, operations: float
+) -> Floats:
+    """Return brackets of a policy over the model's horizon."""
+    size, played, horizon = len(model.initial), len(policy.rows), draws.mdp.horizon or 1
+    none = Changes(np.zeros(horizon + 1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    changes = none if policy.changes is None else policy.changes
+    final = draws.rewards.final_values(size)
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
+        steps.step_returns(
+            draw, reward, *model, begin, end, horizon, final, *changes, np.empty(played),
+            np.empty(played), np.empty(size), np.empty(size), out,
+        )  # fmt: skip
+
+    return _collect(draws, policy.rows.astype(np.int64), entries, work, operations)
+
+
+def _swept_to_the_end(
+    draws: Draws, model: Played | Offered, rows: Ints | None, entries: Ints, gain: Floats,
+    tolerance: float, operations: float,
+) -> Floats:  # fmt: skip
+    """Return brackets of a rule's return until the end, or of the best one."""
+    size, ends = draws.mdp.num_states, ends_of(draws.mdp)
+    kernel = steps.end_returns if isinstance(model, Played) else steps.best_end_returns
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
+        room = (np.empty(size) for _ in range(4))
+        kernel(
+            draw, reward, *model, begin, end, tolerance, MAX_SWEEPS, ends, np.empty_like(gain),
+            *room, out,
+        )  # fmt: skip
+
+    return _collect(draws, rows, entries, work, operations)
+
+
+def _best_of_steps(draws: Draws, model: Offered, operations: float) -> Floats:
+    """Return brackets of the best return over the model's horizon."""
+    mdp = draws.mdp
+    size, horizon = mdp.num_states, mdp.horizon or 1
+    final = draws.rewards.final_values(size)
+
+    def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
+        steps.best_step_returns(
+            draw, reward, *model, begin, end, horizon, final, np.empty(mdp.num_rows),
+            np.empty(size), np.empty(size), out,
+        )  # fmt: skip
+
+    every = np.arange(mdp.num_entries)
+    return _collect(draws, None, every, work, operations * mdp.num_rows / size)
 
 
 def _improve_until_best(

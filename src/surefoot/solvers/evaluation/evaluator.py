@@ -12,6 +12,7 @@ from surefoot.solvers.evaluation.dense import dense_work
 from surefoot.solvers.evaluation.krylov_kernels import VECTORS
 from surefoot.solvers.evaluation.orders import Order, band_order, minimum_degree_order
 from surefoot.solvers.evaluation.system_kernels import System
+from surefoot.solvers.steps import counted_steps, until_the_end
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,6 +22,8 @@ FULL_STATES = 3000
 FEW_STATES, FACTORED_STATES = 16, 4000
 """Outside these no order of minimum degree is looked for: a full matrix of few states is as quick,
 and an order of many takes a table of all pairs of states."""
+SWEEPS_PER_STEP = 15.0
+"""Sweeps until a model that ends has settled, for every expected step."""
 PRODUCTS = 40
 """Products that an evaluation is taken to need, where nothing is eliminated."""
 NARROW = 4.0
@@ -50,7 +53,8 @@ class Evaluator:
     ----------
     kind
         ``"full"``: elimination of a full matrix; ``"factored"``: elimination in an order that fills
-        in little; ``"products"``: sweeps, and products with the matrix where these are slow.
+        in little; ``"products"``: sweeps, and products with the matrix where these are slow;
+        ``"steps"``: backward induction, where there is a horizon.
     work
         About how many operations one evaluation takes.
     order
@@ -109,7 +113,25 @@ def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
     'products'
     """
     links = _links(mdp, rows)
+    if mdp.horizon is not None:
+        return by_steps(links, mdp.horizon)
+    if until_the_end(mdp):
+        return until_ends(links, counted_steps(mdp))
     return cheapest([products(links), *direct_ways(links, products(links).work)])
+
+
+def by_steps(links: Links, horizon: int) -> Evaluator:
+    """Return the way that walks back from the last step."""
+    work = horizon * (2.0 * links.entries + 4.0 * links.size)
+    return Evaluator(kind="steps", work=work, order=np.arange(links.size), fill=0)
+
+
+def until_ends(links: Links, steps: float) -> Evaluator:
+    """Return the way for models that end: elimination, or sweeps over some times their steps."""
+    ways = [way for way in direct_ways(links) if way.work < np.inf]
+    work = SWEEPS_PER_STEP * steps * (4.0 * links.entries + 8.0 * links.size)
+    swept = Evaluator(kind="products", work=work, order=np.arange(links.size), fill=0)
+    return cheapest(ways) if ways else swept
 
 
 def cheapest(ways: list[Evaluator]) -> Evaluator:

@@ -135,19 +135,26 @@ def solve_sparse(start, column, chance, transposed, right, goal, x, work):
     return products
 
 
+NEAR_END = 1e4
+"""How much smaller than the tolerance changes must be where no discount says how far they reach."""
+
+
 @kernel(lean=True)
 def settle(start, column, chance, gain, discount, tolerance, max_sweeps, v, image, work):
     """Move ``v`` to the value of the system, to within ``tolerance`` by the span bounds.
 
     Sweeps; where these turn out slow, BiCGSTAB, and sweeps again. O(entries) a sweep or product.
     """
-    reach = discount / (1.0 - discount)
+    endless = discount < 1.0  # else only ends limit the system, and its values are not shifted
+    reach = discount / (1.0 - discount) if endless else NEAR_END
     earlier, attempts = np.inf, 0
     for sweep in range(max_sweeps):
         least, most = image_of(start, column, chance, gain, v, image)
         span = most - least
         near = span * reach <= tolerance
-        shift = 0.5 * reach * (least + most) if near or sweep == max_sweeps - 1 else 0.0
+        shift = 0.0
+        if endless and (near or sweep == max_sweeps - 1):
+            shift = 0.5 * reach * (least + most)
         for s in range(len(v)):
             v[s] = image[s] + shift
         if near:

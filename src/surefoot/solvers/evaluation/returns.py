@@ -12,6 +12,7 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.cores import best_on_cores, returns_on_cores
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.steps import counted_steps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -117,5 +118,5 @@ def usual_tolerance(mdp: MDP) -> float:
 
 def _near(mdp: MDP, rewards: Rewards, tolerance: float | None) -> float:
     """Return the tolerance of a policy evaluation: no tighter than rounding allows."""
-    least = max(1e-9 * float(np.abs(rewards.fixed).max()) / (1 - mdp.discount), 1e-300)
+    least = max(1e-9 * float(np.abs(rewards.fixed).max()) * counted_steps(mdp), 1e-300)
     return least if tolerance is None else max(tolerance, least)

@@ -22,20 +22,26 @@ class Rewards:
     """The rewards of every entry, and which of them are uncertain means (with their counts).
 
     ``places`` are the entries of the counts that these are; None where they are all of them.
+    ``final`` is what states are worth after the last step, where there is one.
     """
 
     fixed: Floats
     counts: Any
     uncertain: NDArray[np.bool_]
     places: Ints | None = None
+    final: Floats | None = None
 
     def of(self, entries: Ints) -> "Rewards":
         """Return the rewards of some entries."""
         places = entries if self.places is None else self.places[entries]
         return Rewards(
             fixed=self.fixed[entries], counts=self.counts, uncertain=self.uncertain[entries],
-            places=places,
+            places=places, final=self.final,
         )  # fmt: skip
+
+    def final_values(self, size: int) -> Floats:
+        """Return ``(S,)``: what states are worth after the last step."""
+        return np.zeros(size) if self.final is None else np.array(self.final)
 
     def block(self, key: Key, first: int, last: int, entries: Ints) -> Floats:
         """Return draws ``first`` to ``last - 1`` of one key; one line where all are certain.
@@ -67,7 +73,8 @@ def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
     if counts is not None:
         uncertain = model_uncertain_rewards(counts, mdp)
     if objective == "max":
-        return Rewards(fixed=fixed, counts=counts, uncertain=uncertain)
+        return Rewards(fixed=fixed, counts=counts, uncertain=uncertain, final=mdp.final_reward)
     # The cautious side of an uncertain mean is the other one: the counts themselves change sign.
     turned = counts if counts is None or not uncertain.any() else negated(counts)
-    return Rewards(fixed=-fixed, counts=turned, uncertain=uncertain)
+    final = None if mdp.final_reward is None else -mdp.final_reward
+    return Rewards(fixed=-fixed, counts=turned, uncertain=uncertain, final=final)

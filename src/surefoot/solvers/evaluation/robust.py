@@ -73,7 +73,7 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, system: System, wante
     for step in range(MAX_NATURE_STEPS):
         if step == 0 or robust:
             nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])
-        write_equations(problem, *policy, where, nature, system.order, system.place, *equations)
+        write_equations(problem, *policy[:3], where, nature, system.order, system.place, *equations)
         v = work.v.copy()
         if evaluator.full:
             v = solve_equations(evaluator, equations, problem.discount, 0.0, v)

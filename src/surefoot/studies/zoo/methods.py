@@ -21,6 +21,7 @@ from surefoot.certificates.policies import behaviour_policy
 from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import divide_log
 from surefoot.pipeline.promising import difference, find
@@ -44,7 +45,7 @@ class Read:
     counts: Counts
     mdp: MDP
 
-    def choice(self, policy: NDArray[Any]) -> Choice:
+    def choice(self, policy: AnyPolicy) -> Choice:
         """Return a policy in the words of the log; it says nothing where the log never acted."""
         known = np.zeros(self.mdp.num_states, dtype=np.bool_)
         known[self.counts.row_state[self.counts.visits > 0]] = True

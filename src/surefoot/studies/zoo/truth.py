@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from surefoot.model.policies import AnyPolicy
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
 DENSE = 150
@@ -40,7 +41,7 @@ class Choice:
 
     states: tuple[Hashable, ...]
     actions: tuple[Hashable, ...]
-    policy: NDArray[np.generic]
+    policy: AnyPolicy
     known: NDArray[np.bool_] | None = None
 
 

@@ -1,0 +1,132 @@
+"""How often a policy plays each row of a model, and what its plays of a row are worth.
+
+Over a horizon a row is played at several steps, whose values differ. One estimate of the row serves
+all of them, so that an error in it costs its plays times what is off in their mean worth.
+"""
+
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from surefoot.certificates.by_step import Policy, rows_at
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
+from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
+
+SETTLED = 1e-6
+"""Visits are summed until the rest is this share of them."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Plays(NamedTuple):
+    """A policy in a model, row by row.
+
+    Attributes
+    ----------
+    weight
+        ``(R,)``: the expected discounted number of plays of a row.
+    ahead
+        ``(E,)``: the discounted value after a play that leads there, as a mean over the row's plays
+        (with a horizon; else it is the same each time).
+    value
+        ``(S,)``: what the policy is worth from its first step on.
+    return_lower
+        What it is worth from the initial distribution, rounded down.
+    """
+
+    weight: Floats
+    ahead: Floats
+    value: Floats
+    return_lower: float
+
+
+def plays_of(mdp: MDP, policy: Policy) -> Plays:
+    """Return the plays of a policy that takes one action in each state (and step)."""
+    found = evaluate(mdp, policy)
+    if mdp.horizon is None:
+        rows = check_policy(mdp, policy).rows.astype(np.int64)
+        weight = np.zeros(mdp.num_rows)
+        weight[rows] = visits_of(mdp, rows)
+        ahead = mdp.discount * found.value[mdp.successor]
+    else:
+        weight, ahead = _over_steps(mdp, policy, mdp.horizon)
+    return Plays(weight, ahead, found.value, found.return_lower)
+
+
+def row_values(mdp: MDP, ahead: Floats) -> tuple[Floats, Floats]:
+    """Return mean and deviation, ``(R,)``, of a row's reward and what lies ahead of it."""
+    z = mdp.entry_reward + ahead
+    start = mdp.row_start[:-1]
+    mean = np.add.reduceat(mdp.probability * z, start)
+    square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
+    return mean, np.sqrt(square)
+
+
+def visits_of(mdp: MDP, rows: Ints) -> Floats:
+    """Return ``(S,)`` discounted visits of a policy that plays one row in each state."""
+    sizes = np.diff(mdp.row_start)[rows]
+    entries = np.repeat(mdp.row_start[rows] - np.cumsum(sizes) + sizes, sizes) + np.arange(
+        sizes.sum()
+    )
+    matrix = sparse.csr_matrix(
+        (mdp.probability[entries], mdp.successor[entries], np.concatenate(([0], np.cumsum(sizes)))),
+        shape=(mdp.num_states, mdp.num_states),
+    ).T.tocsr()
+    visits = np.array(mdp.initial, dtype=np.float64)
+    step = visits.copy()
+    goes_on = ~ends_of(mdp) if until_the_end(mdp) else np.ones(mdp.num_states, dtype=np.bool_)
+    most = counted_steps(mdp)
+    while step.sum() * most > SETTLED * visits.sum():
+        step = mdp.discount * (matrix @ step) * goes_on
+        visits += step
+    return visits
+
+
+def _over_steps(mdp: MDP, policy: Policy, horizon: int) -> tuple[Floats, Floats]:
+    """Return weight and what lies ahead, over the steps of a horizon.
+
+    Values come from the last step, visits from the first. Values are kept at the ends of stretches
+    of ``sqrt(horizon)`` steps and computed again within each: memory grows with the root only.
+    """
+    stretch = isqrt(horizon)
+    value = np.zeros(mdp.num_states) if mdp.final_reward is None else np.array(mdp.final_reward)
+    ends: dict[int, Floats] = {}
+    for step in reversed(range(horizon)):
+        if (step + 1) % stretch == 0 or step + 1 == horizon:
+            ends[step // stretch] = value
+        value = _back(mdp, rows_at(mdp, policy, step), value)
+    weight, ahead = np.zeros(mdp.num_rows), np.zeros(mdp.num_entries)
+    visits = np.array(mdp.initial, dtype=np.float64)
+    for first in range(0, horizon, stretch):
+        last = min(first + stretch, horizon)
+        after = [ends[first // stretch]]
+        for step in reversed(range(first + 1, last)):
+            after.append(_back(mdp, rows_at(mdp, policy, step), after[-1]))
+        for step in range(first, last):
+            played = np.zeros(mdp.num_rows)
+            played[rows_at(mdp, policy, step)] = visits
+            weight += played
+            pushed = mdp.discount * played[mdp.entry_row]
+            ahead += pushed * after.pop()[mdp.successor]
+            visits = _arriving(mdp, pushed)
+    often = weight[mdp.entry_row]
+    return weight, np.divide(ahead, often, out=np.zeros_like(ahead), where=often > 0)
+
+
+def _arriving(mdp: MDP, pushed: Floats) -> Floats:
+    """Return ``(S,)`` visits of the next step."""
+    return np.asarray(
+        np.bincount(mdp.successor, pushed * mdp.probability, mdp.num_states), dtype=np.float64
+    )
+
+
+def _back(mdp: MDP, rows: Ints, value: Floats) -> Floats:
+    """Return ``(S,)`` values one step earlier."""
+    z = mdp.entry_reward + mdp.discount * value[mdp.successor]
+    return np.asarray(np.add.reduceat(mdp.probability * z, mdp.row_start[:-1])[rows])

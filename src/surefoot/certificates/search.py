@@ -1,0 +1,157 @@
+"""The search for a policy: candidates from many sides, and what local search makes of the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from surefoot._compile import working_clock
+from surefoot._display import Shown
+from surefoot._rounding import near_text
+from surefoot.certificates import by_step
+from surefoot.certificates.by_step import Policy
+from surefoot.certificates.candidates import proposals
+from surefoot.certificates.local_search import Seen, local_search
+from surefoot.certificates.models import Floats, Models, percentile, policy_values
+from surefoot.model.step_policy import StepPolicy
+
+STARTS, LARGE_STARTS = 3, 1
+"""How many of the best candidates the local search starts from; fewer in large models."""
+
+Progress = Callable[[str, float], None]
+"""Called after each candidate with its name and the best percentile so far."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Candidate(Shown):
+    """One policy that was considered.
+
+    Attributes
+    ----------
+    name
+        Where it came from.
+    percentile
+        Its empirical percentile on the batch it was chosen on: no promise.
+    nominal_return
+        Its return in the posterior mean model.
+    selected
+        Whether it is the one that was certified.
+    policy
+        ``(S,)`` action ids, or a `StepPolicy`; None where it was read back from the table of a
+        run.
+
+    Examples
+    --------
+    >>> Candidate(
+    ...     name="nominal", percentile=1.5, nominal_return=2.0, selected=True,
+    ...     policy=np.array([0, 1]),
+    ... )
+    Candidate('nominal', percentile 1.5000, nominal return 2.0000, selected)
+    """
+
+    name: str
+    percentile: float
+    nominal_return: float
+    selected: bool
+    policy: Policy | None = None
+
+    def mirrored(self) -> Candidate:
+        """Return a candidate in rewards as one in costs, and the other way round."""
+        percentile, nominal = 0.0 - self.percentile, 0.0 - self.nominal_return
+        return replace(self, percentile=percentile, nominal_return=nominal)
+
+    def __repr__(self) -> str:
+        numbers = f"percentile {near_text(self.percentile)}, nominal return"
+        chosen = ", selected" if self.selected else ""
+        return f"Candidate({self.name!r}, {numbers} {near_text(self.nominal_return)}{chosen})"
+
+
+class Clock:
+    """Tells when the time is over, or so many steps are done, and remembers having said so.
+
+    A search asks before each of its steps, always in the same order. So the number of times it was
+    told to go on is all that a repetition needs.
+    """
+
+    def __init__(self, budget: float | None, wanted: int | None) -> None:
+        self.end = None if budget is None else working_clock() + budget
+        self.wanted = wanted
+        self.steps = 0
+        self.stopped = False
+
+    def __call__(self) -> bool:
+        """Tell whether to stop; counts the steps where not."""
+        self.stopped = self.stopped or self._is_over()
+        self.steps += not self.stopped
+        return self.stopped
+
+    def _is_over(self) -> bool:
+        if self.wanted is not None:
+            return self.steps >= self.wanted
+        return self.end is not None and working_clock() >= self.end
+
+
+def search(
+    batch: Models, delta: float, clock: Clock, progress: Progress | None, *, stationary: bool
+) -> tuple[Candidate, ...]:
+    """Return all candidates, the best one selected: the first of equals.
+
+    Without a horizon a choice is one row per state, with one it is a policy of actions.
+    """
+    rank = batch.rank(delta)
+    pool: list[tuple[str, Policy, float]] = []
+    seen = Seen()
+    known = seen.reached
+    by_steps = batch.mdp.horizon is not None
+
+    def consider(name: str, choice: Policy) -> None:
+        policy = by_step.same(choice)
+        if policy not in known:
+            known[policy] = percentile(_returns(batch, choice), rank)
+        pool.append((name, choice, known[policy]))
+        if progress is not None:
+            progress(name, max(entry[2] for entry in pool))
+
+    made: Iterator[tuple[str, Policy]] = proposals(batch, delta, clock)
+    if by_steps:
+        made = by_step.proposals(batch, delta, clock, stationary=stationary)
+    for name, choice in made:
+        consider(name, choice)
+        if clock():
+            break
+    for name, choice in _starts(pool)[: STARTS if batch.small or by_steps else LARGE_STARTS]:
+        if clock() or (by_steps and not by_step.can_climb(batch)):
+            break
+        if isinstance(choice, StepPolicy):
+            found = by_step.climb(batch, choice, delta, 2 * delta, clock, stationary=False)
+        elif by_steps:
+            found = by_step.improve_rule(batch, choice, delta, clock)
+        else:
+            found = local_search(batch, choice, delta, clock, seen)[0]
+        consider(f"local search from {name}", found)
+    best = max(range(len(pool)), key=lambda k: pool[k][2])
+    return tuple(
+        Candidate(
+            name=name,
+            percentile=reached,
+            nominal_return=float(_returns(batch.mean, choice)[0]),
+            selected=k == best,
+            policy=choice if by_steps else batch.mdp.row_action[choice],
+        )
+        for k, (name, choice, reached) in enumerate(pool)
+    )
+
+
+def _returns(batch: Models, choice: Policy) -> Floats:
+    """Return ``(n,)`` returns of a candidate."""
+    if isinstance(choice, StepPolicy) or batch.mdp.horizon is not None:
+        return by_step.step_returns(batch, choice)
+    return policy_values(batch, choice)[1]
+
+
+def _starts(pool: list[tuple[str, Policy, float]]) -> list[tuple[str, Policy]]:
+    """Return the best different policies, best first."""
+    starts: dict[bytes, tuple[str, Policy]] = {}
+    for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
+        starts.setdefault(by_step.same(choice), (name, choice))
+    return list(starts.values())

@@ -1,0 +1,96 @@
+"""Backward induction: the values of at most so many steps, and the policy by step that has them.
+
+``v_t = max_a min_p p.(r + discount v_{t+1})`` from ``v_H``, the final reward, to ``v_0``. Each step
+is one sweep of the robust operator. Nothing needs to contract: an error of ``v_{t+1}`` is at most
+discounted once more, and what a sweep rounds or leaves open is added. Time is linear in the number
+of steps; two value vectors are held, and of the policy only where it changes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import rows_of_ranges
+from surefoot.model.step_policy import StepPolicy
+from surefoot.solvers.algorithms import Stopping
+from surefoot.solvers.bounds import EPSILON
+from surefoot.solvers.workspace import Workspace
+
+GAP_SHARE = 0.25
+"""What all inner problems together may leave open, as a share of the tolerance."""
+
+Ints = NDArray[np.int64]
+
+
+class Induced(NamedTuple):
+    """Bounds around ``work.image``, to be subtracted and added, and the policy that was found."""
+
+    below: float
+    above: float
+    policy: StepPolicy | None
+
+
+def induce(
+    work: Workspace, mdp: MDP, final: NDArray[np.float64], stopping: Stopping,
+    fixed: StepPolicy | None,
+) -> Induced:  # fmt: skip
+    """Walk from the last step to the first; ``work.image`` is then the value of the first.
+
+    Where the policy is sought it is returned; ``fixed`` is one by step that is evaluated.
+    """
+    horizon = mdp.horizon or 1
+    discount, worst = work.problem.discount, work.problem.sign > 0
+    work.v[:] = final
+    work.accuracy = GAP_SHARE * stopping.tolerance / horizon
+    below = above = 0.0
+    rows = None if fixed is None else rows_of_ranges(mdp, fixed)
+    found = Ranges(mdp, horizon)
+    for step in reversed(range(horizon)):
+        if fixed is not None and rows is not None:
+            start, which = fixed.switches
+            some = which[start[step] : start[step + 1]]
+            work.policy.rows[fixed.range_state[some]] = rows[some]
+        change, allowance = work.step()
+        # A few epsilons more for the rounding of these sums themselves.
+        below = (discount * below + allowance + (0.0 if worst else change.gap)) * (1 + 4 * EPSILON)
+        above = (discount * above + allowance + (change.gap if worst else 0.0)) * (1 + 4 * EPSILON)
+        if not work.fixed:
+            found.note(step, work.choice)
+        if stopping.progress is not None:
+            stopping.progress(work.sweeps, 0.5 * (below + above))
+        if step:
+            work.accept_image(change.most)
+    return Induced(below, above, None if work.fixed else found.policy())
+
+
+class Ranges:
+    """Collects the ranges of a policy, from the last step to the first; rows in, actions out."""
+
+    def __init__(self, mdp: MDP, horizon: int) -> None:
+        self.mdp, self.horizon = mdp, horizon
+        self.played: NDArray[np.uint64] | Ints | None = None
+        self.begun: list[tuple[Ints, Ints, int]] = []
+
+    def note(self, step: int, choice: NDArray[np.uint64] | Ints) -> None:
+        """Take down which states do something else than at the step after this one.
+
+        What they did there began at ``step + 1``.
+        """
+        if self.played is None:
+            self.played = choice.copy()
+            return
+        state = np.flatnonzero(choice != self.played)
+        if len(state):
+            self.begun.append((state, self.played[state].astype(np.int64), step + 1))
+            self.played[state] = choice[state]
+
+    def policy(self) -> StepPolicy:
+        """Return the policy; what was done at step 0 is the first range of every state."""
+        size = self.mdp.num_states
+        first = np.zeros(size, np.uint64) if self.played is None else self.played
+        parts = [(np.arange(size), first.astype(np.int64), 0), *self.begun]
+        state, row = (np.concatenate([part[k] for part in parts]) for k in range(2))
+        step = np.repeat([part[2] for part in parts], [len(part[0]) for part in parts])
+        return StepPolicy.from_ranges(self.horizon, size, state, step, self.mdp.row_action[row])

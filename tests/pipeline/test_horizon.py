@@ -1,0 +1,154 @@
+"""Whole runs over a horizon: policy by step, what was done, verification, refusals."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run, verify_run
+from surefoot.model.policies import action_at
+from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.parts import divide_log
+from surefoot.pipeline.practice import return_limits
+from surefoot.studies.zoo.catalogue import make_world
+from surefoot.studies.zoo.logs import random_shares, trajectories
+
+SMALL = {"draws": 600, "eta": 0.01}
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory) -> Settings:
+    """Patients who are treated or not, at most sixty visits; twelve of them count."""
+    world = make_world("survival")
+    log = trajectories(world, random_shares(world), 250, np.random.default_rng(3)).columns
+    path = tmp_path_factory.mktemp("logs") / "visits.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(log)
+        writer.writerows(zip(*log.values(), strict=True))
+    return Settings(
+        log=str(path), episode="episode", step="step", terminal="terminal", horizon=12, **SMALL
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(visits, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    final = folder / "final.csv"
+    final.write_text("state,reward\ndead,-1\nseverity 0,0.5\n", encoding="utf-8")
+    return run(replace(visits, final_reward=str(final)), folder / "run")
+
+
+def test_the_policy_is_written_by_step(finished) -> None:
+    certificate = finished.certificate
+    assert certificate.horizon == 12
+    assert certificate.discount == 1.0
+    assert "with a rule for each step, the policy" in certificate.sentence
+    with (finished.folder / "policy.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0])[:4] == ["state", "first_step", "last_step", "action"]
+    by_state: dict[str, list[tuple[int, int]]] = {}
+    for line in lines:
+        ends = int(line["first_step"]), int(line["last_step"])
+        by_state.setdefault(line["state"], []).append(ends)
+    for ranges in by_state.values():
+        steps = [step for first, last in ranges for step in range(first, last + 1)]
+        assert steps == list(range(12))
+    content = json.loads((finished.folder / "policy.json").read_text(encoding="utf-8"))
+    assert content["horizon"] == 12
+    stored = json.loads((finished.folder / "certificate.json").read_text(encoding="utf-8"))
+    assert stored["horizon"] == 12
+    page = (finished.folder / "report.html").read_text(encoding="utf-8")
+    assert "At most 12 steps count, and what the last state is worth. No discount." in page
+    assert "<th>steps</th>" in page
+
+
+def test_a_run_is_read_back_and_verified(finished) -> None:
+    again = load_run(finished.folder)
+    policy = read_policy(finished.folder / "policy.csv", again.model.mdp)
+    assert isinstance(again.certificate.policy, StepPolicy)
+    mdp = again.model.mdp
+    for label, step in (("severity 0", 0), ("severity 3", 5), ("severity 7", 11)):
+        state = mdp.state_labels.index(label)
+        line = next(
+            one
+            for one in finished.policy
+            if one.state == label and one.first_step <= step <= one.last_step
+        )
+        assert mdp.action_labels[action_at(policy, state, step)] == line.action
+    assert verify_run(finished.folder, np.random.default_rng(0)).stands
+
+
+def test_what_was_done_is_counted_over_the_same_steps(visits, finished) -> None:
+    shown = finished.behaviour.log
+    assert shown.horizon == 12
+    assert shown.cut == 0  # of at most sixty visits, each reached an end or the twelfth
+    assert shown.lower <= shown.mean <= shown.upper
+    assert finished.behaviour.model.lower <= shown.upper
+    assert shown.lower <= finished.behaviour.model.upper
+    assert finished.certificate.gain is not None
+    with Path(visits.log[0]).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    last = {}
+    total = 0.0
+    for row in rows:
+        if int(row["step"]) < 12:
+            total += float(row["reward"])
+            last[row["episode"]] = row["next_state"]
+    worth = {"dead": -1.0, "severity 0": 0.5}
+    total += sum(worth.get(state, 0.0) for state in last.values())
+    assert shown.mean == pytest.approx(total / 250)
+
+
+def test_behaviour_without_discount_is_the_mean_of_the_log(visits, tmp_path) -> None:
+    with Path(visits.log[0]).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    over = {row["episode"] for row in rows if row["terminal"] == "True"}
+    path = tmp_path / "ended.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row for row in rows if row["episode"] in over)
+    long = replace(visits, log=(str(path),), horizon=2000, support="observed", prior=1e-9)
+    counts = read_log(long)
+    followed = divide_log(long, counts).followed
+    model = build_model(long, counts)
+    # At discount 1 flows in equal flows out: the empirical model under empirical shares earns what
+    # the log earned.
+    by_model = evaluate(model.mdp, model.behaviour)
+    assert followed.ended.all()
+    assert by_model.return_lower == pytest.approx(followed.earned.mean(), abs=1e-6)
+    low, high = return_limits(model)
+    assert low <= followed.earned.min()
+    assert followed.earned.max() <= high
+
+
+def test_one_rule_for_all_steps_and_costs(visits, tmp_path) -> None:
+    made = run(replace(visits, stationary=True, costs=True, horizon=5), tmp_path / "run")
+    assert np.ndim(made.certificate.policy) == 1
+    assert "one rule for all steps, the policy's expected cost over at most 5 steps" in (
+        made.certificate.sentence
+    )
+    assert {(line.first_step, line.last_step) for line in made.policy} == {(0, 4)}
+    assert verify_run(made.folder, np.random.default_rng(0)).stands
+
+
+def test_without_a_prior(visits, tmp_path) -> None:
+    settings = replace(visits, basis="frequentist", horizon=4, draws=None)
+    made = run(settings, tmp_path / "run")
+    assert made.certificate.horizon == 4
+    assert isinstance(made.certificate.policy, StepPolicy)
+    assert verify_run(made.folder).stands
+
+
+def test_what_needs_a_horizon_says_so(visits) -> None:
+    for more in ({"stationary": True}, {"final_reward": "x.csv"}):
+        with pytest.raises(ValueError, match="goes with a horizon"):
+            replace(visits, horizon=None, discount=0.9, **more).check_complete()
+    with pytest.raises(ValueError, match="--horizon 12, say"):
+        replace(visits, horizon=None).check_complete()
+    with pytest.raises(ValueError, match="1 or more"):
+        replace(visits, horizon=0)
