@@ -20,12 +20,13 @@ Ints = NDArray[np.int64]
 BEYOND = "beyond the last column"
 
 
-def read_policy(path: str | os.PathLike[str], mdp: MDP) -> AnyPolicy:
+def read_policy(path: str | os.PathLike[str], mdp: MDP, *, by_step: bool = False) -> AnyPolicy:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
     States and actions are the model's labels, or ids where it has none. Every state with a choice
     needs a line. With a horizon, the columns ``first_step`` and ``last_step`` may say at which
-    steps (counted from 0) a line holds; every state then needs lines for all steps.
+    steps (counted from 0) a line holds; every state then needs lines for all steps. ``by_step``:
+    the states of the model carry their step, and lines speak of one state at some steps.
 
     Examples
     --------
@@ -39,6 +40,8 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> AnyPolicy:
     [1, 1, 1, 1, 1, 1]
     """
     source = Path(path)
+    if by_step:
+        return _read_layers(source, mdp)
     if mdp.horizon is not None and _has_steps(source):
         return _read_steps(source, mdp)
     states = _ids(mdp.state_labels, mdp.num_states)
@@ -94,6 +97,34 @@ def _read_steps(path: Path, mdp: MDP) -> AnyPolicy:
     if np.all(last - first == horizon - 1):
         return np.asarray(action)
     return StepPolicy.from_ranges(horizon, mdp.num_states, state, first, action)
+
+
+def _read_layers(path: Path, mdp: MDP) -> NDArray[np.int64]:
+    """Read a policy for states that carry their step as their last component."""
+    actions = _ids(mdp.action_labels, mdp.num_actions)
+    layers: dict[str, dict[int, int]] = {}
+    for state, label in enumerate(mdp.state_labels or ()):
+        if isinstance(label, tuple):
+            *name, step = label
+            shown = str(name[0] if len(name) == 1 else tuple(name))
+            layers.setdefault(shown, {})[int(str(step))] = state
+    policy = mdp.row_action[mdp.state_start[:-1]].copy()
+    listed = np.diff(mdp.state_start) == 1
+    for place, line in read_lines(path, ("state", "action", "first_step", "last_step")):
+        _find(dict.fromkeys(layers, 0), line["state"], "state", place)
+        action = _find(actions, line["action"], "action", place)
+        first, last = _step_range(line, mdp.horizon or 1, place)
+        for step in range(first, last + 1):
+            if step in layers[line["state"]]:
+                state = layers[line["state"]][step]
+                policy[state], listed[state] = action, True
+    empty = np.flatnonzero(~listed)
+    if len(empty):
+        raise ValueError(
+            f"{path}: state {mdp.state_name(int(empty[0]))} has no line ({len(empty)} such states "
+            "and steps). Every state needs an action at each step."
+        )
+    return np.asarray(policy)
 
 
 def _step_range(line: dict[str, str], horizon: int, place: str) -> tuple[int, int]:

@@ -192,4 +192,5 @@ def _model(
 def _policy(path: Path, model: "Model") -> "AnyPolicy":
     from surefoot.certificates.policies import read_policy
 
-    return read_policy(path / "policy.csv" if path.is_dir() else path, model.mdp)
+    source = path / "policy.csv" if path.is_dir() else path
+    return read_policy(source, model.mdp, by_step=model.settings.by_step)

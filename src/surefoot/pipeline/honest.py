@@ -71,7 +71,7 @@ def find_honestly(
     found = optimize(
         chooser.posterior, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
-        progress=progress, stationary=settings.stationary,
+        progress=progress, stationary=settings.one_rule,
     )  # fmt: skip
     policy = _played(found.certificate.policy, chooser, model)
     made = certify(

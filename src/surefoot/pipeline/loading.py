@@ -94,7 +94,7 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
         return promising.falls(wrong)
     stored = load_run(place)
     path = stored.folder / "policy.csv"
-    policy = read_policy(path, stored.model.mdp)
+    policy = read_policy(path, stored.model.mdp, by_step=stored.settings.by_step)
     if not same_policy(stored.model.mdp, policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"

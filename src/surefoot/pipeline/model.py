@@ -16,6 +16,7 @@ from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.policies import behaviour_policy, read_lines
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import negated
+from surefoot.data.step_layers import apart
 from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.checks import name_of
@@ -44,9 +45,10 @@ def read_log(settings: Settings) -> Counts:
 
     total: Counts | None = None
     for path in settings.log:
+        source, roles = source_of(settings, path)
         counts = read_transitions(
-            path,
-            **column_roles(settings),
+            source,
+            **roles,
             count=settings.count,
             labels=settings.labels,  # type: ignore[arg-type]
             rewards=settings.rewards,  # type: ignore[arg-type]
@@ -62,6 +64,14 @@ def read_log(settings: Settings) -> Counts:
         found = Finding.of("read_twice", file=str(twice[0]), more=len(twice) - 1)
         total = replace(total, log=replace(total.log, findings=(*total.log.findings, found)))
     return total
+
+
+def source_of(settings: Settings, log: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a log and the roles of its columns; with steps apart, states carry theirs."""
+    roles = column_roles(settings)
+    if not settings.by_step:
+        return log, roles
+    return apart(log, settings.horizon or 1, **roles)
 
 
 def column_roles(settings: Settings) -> dict[str, Any]:
@@ -269,26 +279,41 @@ def final_of(settings: Settings, counts: Counts) -> Floats | None:
     """
     if settings.final_reward is None:
         return None
-    final = read_final(settings.final_reward, counts)
+    final = read_final(settings.final_reward, counts, by_step=settings.by_step)
     final = -final if settings.costs else final
     if counts.unseen is not None:
         final[counts.unseen] = final.min()
     return final
 
 
-def read_final(path: str, counts: Counts) -> Floats:
+def read_final(path: str, counts: Counts, *, by_step: bool = False) -> Floats:
     """Read what states are worth after the last step from CSV: columns state, reward."""
-    ids = _ids(counts.state_labels, counts.num_states)
+    labels = counts.state_labels or tuple(range(counts.num_states))
+    names = [str(without_step(label) if by_step else label) for label in labels]
     final = np.zeros(counts.num_states)
     for place, line in read_lines(Path(path), ("state", "reward")):
-        state = _find(ids, line["state"], "state", place)
+        _find(dict.fromkeys(names, 0), line["state"], "state", place)
         try:
-            final[state] = float(line["reward"])
+            worth = float(line["reward"])
         except ValueError:
             raise ValueError(f"{place}: {line['reward']!r} is not a number.") from None
-        if not np.isfinite(final[state]):
+        if not np.isfinite(worth):
             raise ValueError(f"{place}: the final reward is {line['reward']}; it must be finite.")
+        final[[name == line["state"] for name in names]] = worth
     return final
+
+
+def without_step(label: Any) -> Any:
+    """Return the label of a state that carries its step without that.
+
+    Examples
+    --------
+    >>> without_step(("mild", 3)), without_step(("mild", "old", 3)), without_step("unseen")
+    ('mild', ('mild', 'old'), 'unseen')
+    """
+    if not isinstance(label, tuple):
+        return label
+    return label[0] if len(label) == 2 else label[:-1]
 
 
 def read_allowed(path: str, mdp: MDP, passive: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from surefoot.data.checks import ALARM, independence
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
 from surefoot.model.checks import name_of
-from surefoot.pipeline.model import Model, column_roles, final_of
+from surefoot.pipeline.model import Model, final_of, source_of
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import solve
 from surefoot.solvers.steps import largest_value
@@ -73,15 +73,14 @@ def divide_log(
         return LogParts(buckets=None)
     episodes: list[Episodes] = []
     if settings.episode is not None and settings.step is not None and settings.count is None:
-        roles = column_roles(settings)
         logs = settings.log if sources is None else sources
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(
-                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
+                source, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
                 horizon=settings.horizon, **roles,
             )
-            for one in logs
+            for source, roles in (source_of(settings, one) for one in logs)
         ]  # fmt: skip
         final = final_of(replace(settings, costs=False), counts)
         if final is not None:
@@ -128,7 +127,7 @@ def steps_alike(model: Model, parts: LogParts) -> list[Finding]:
             **values,
             state=name_of(int(counts.row_state[worst]), counts.state_labels),
             action=name_of(int(counts.row_action[worst]), counts.action_labels),
-        )  # fmt: skip
+        )
     ]
 
 

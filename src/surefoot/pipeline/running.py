@@ -85,7 +85,15 @@ class Run(Shown):
     def policy(self) -> tuple[PolicyLine, ...]:
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
-        return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+        return tuple(
+            policy_lines(
+                model.mdp,
+                model.placed,
+                self.certificate.policy,
+                model.passive,
+                by_step=model.settings.by_step,
+            )
+        )
 
     @property
     def behaviour(self) -> Behaviour | None:
@@ -302,7 +310,9 @@ def _completed(model: Model, certificate: Certificate, journal: Journal) -> Cert
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     """Write the policy as CSV and as JSON."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    lines = policy_lines(
+        model.mdp, model.placed, certificate.policy, model.passive, by_step=model.settings.by_step
+    )
     write_policy(work / "policy.csv", lines)
     about = {
         "discount": model.mdp.discount,

@@ -249,6 +249,8 @@ class Settings(Shown):
             raise ValueError("by_step=True needs episode= and step=, to know the step of each row.")
         if self.by_step and (self.count is not None or self.add is not None):
             raise ValueError("by_step=True needs every row of the log: no count=, no add=.")
+        if self.by_step and self.reward_table is not None:
+            raise ValueError("by_step=True takes rewards from the log: leave out reward_table=.")
 
     def _check_draws(self) -> None:
         """Refuse levels that need more draws than given, or than anybody can make."""
@@ -269,6 +271,11 @@ class Settings(Shown):
                 f"draws={self.draws}; delta={self.delta:g} needs at least {needed} (and "
                 f"eta={self.eta:g})."
             )
+
+    @property
+    def one_rule(self) -> bool:
+        """Whether the policy is one action per state: states that carry their step need no more."""
+        return self.stationary or self.by_step
 
     @property
     def discounted(self) -> float:

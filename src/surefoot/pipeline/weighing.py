@@ -36,7 +36,7 @@ def weigh(
         settings = model.settings
         log = Log.of(
             model.posterior, model.mdp, model.counts, parts.buckets, costs=settings.costs,
-            delta=settings.delta, stationary=settings.stationary,
+            delta=settings.delta, stationary=settings.one_rule,
         )  # fmt: skip
         luck = curse_of_choosing(log, seed=settings.seed)
         curse = luck if chosen_here else None

@@ -42,7 +42,9 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    lines = policy_lines(
+        model.mdp, model.placed, certificate.policy, model.passive, by_step=model.settings.by_step
+    )
     wanted = policy_content(lines)
     return isinstance(content, dict) and all(content.get(k) == v for k, v in wanted.items())
 

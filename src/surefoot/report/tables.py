@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,12 @@ class PolicyLine:
 
 
 def policy_lines(
-    mdp: MDP, counts: Counts, policy: AnyPolicy, passive: NDArray[np.bool_]
-) -> list[PolicyLine]:
+    mdp: MDP, counts: Counts, policy: AnyPolicy, passive: NDArray[np.bool_], *,
+    by_step: bool = False,
+) -> list[PolicyLine]:  # fmt: skip
     """Return the policy state by state, without those in which there is nothing to decide.
+
+    ``by_step``: the states of the model carry their step, which is told as such.
 
     Examples
     --------
@@ -78,6 +81,8 @@ def policy_lines(
     >>> lines[0].state, lines[0].action, lines[0].visits, lines[0].margin > 0
     (0, 'right', 50, True)
     """
+    if by_step:
+        return [_with_own_step(line) for line in policy_lines(mdp, counts, policy, passive)]
     if isinstance(policy, StepPolicy):
         return _lines_by_step(mdp, counts, policy, passive)
     share = policy
@@ -106,6 +111,15 @@ def policy_lines(
                     )
                 )
     return lines
+
+
+def _with_own_step(line: PolicyLine) -> PolicyLine:
+    """Return the line of a state that carries its step, its last component."""
+    if not isinstance(line.state, tuple):
+        return line
+    *state, step = line.state
+    name = state[0] if len(state) == 1 else tuple(state)
+    return replace(line, state=name, first_step=int(step), last_step=int(step))
 
 
 def _rule_margins(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.float64]:
