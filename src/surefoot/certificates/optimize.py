@@ -1,7 +1,5 @@
 """Find a policy with a high certified return, and certify it on draws that did not choose it."""
 
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
-from surefoot.certificates import by_step
 from surefoot.certificates.by_step import Policy
-from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
-from surefoot.certificates.local_search import local_search
 from surefoot.certificates.models import (
-    Floats,
     Ints,
     Models,
     affordable,
@@ -27,11 +21,10 @@ from surefoot.certificates.models import (
     choosing_rng,
     draw_models,
     mark_chosen_on,
-    percentile,
-    policy_values,
     split_draws,
 )
 from surefoot.certificates.provenance import check_objective
+from surefoot.certificates.search import Clock, Found, Progress, search
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
@@ -42,14 +35,9 @@ LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
 """Draws to choose on, where the number is left to us: more for small models."""
 FAVOURED_VALUES = 2**22
 """Batches up to this size are cheap: small models get more draws."""
-STARTS, LARGE_STARTS = 3, 1
-"""How many of the best candidates the local search starts from; fewer in large models."""
 
 ONLY = "the only policy"
 """The candidate where every state has one action."""
-
-Progress = Callable[[str, float], None]
-"""Called after each candidate with its name and the best percentile so far."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -257,7 +245,7 @@ def optimize(
         raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    clock = _Clock(time_budget)
+    clock = Clock(time_budget)
     split_rng, search_rng, certify_rng = children(rng, 3)
     if holdout is not None:
         check_objective(holdout, objective)
@@ -281,7 +269,8 @@ def optimize(
         found.append(Finding.of("draws_split", draws=posterior.num_draws, **parts))
     mark_chosen_on(posterior, choosing)
     batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
-    candidates = _search(batch, delta, clock, _told(progress, objective), stationary=stationary)
+    found_policies = search(batch, delta, clock, _told(progress, objective), stationary=stationary)
+    candidates = _candidates(batch, found_policies)
     del batch  # a quarter of a gigabyte that the certificate has no use for
     if clock.stopped:
         found.append(Finding.of("stopped_early"))
@@ -318,19 +307,6 @@ def _only_policy(certificate: Certificate, progress: Progress | None, holdout: P
     )
 
 
-class _Clock:
-    """Tells when the time is over, and remembers having said so."""
-
-    def __init__(self, budget: float | None) -> None:
-        self.end = None if budget is None else time.monotonic() + budget
-        self.stopped = False
-
-    def __call__(self) -> bool:
-        if self.end is not None and time.monotonic() >= self.end:
-            self.stopped = True
-        return self.stopped
-
-
 def _selection_draws(
     posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[Finding]]:
@@ -349,66 +325,17 @@ def _selection_draws(
     return n, [Finding.of("fewer_draws", draws=n, wanted=int(wanted), reason=reason)]
 
 
-def _search(
-    batch: Models, delta: float, clock: _Clock, progress: Progress | None, *, stationary: bool
-) -> tuple[Candidate, ...]:
-    """Return all candidates, the best one selected: the first of equals.
-
-    Without a horizon a choice is one row per state, with one it is a policy of actions.
-    """
-    rank = batch.rank(delta)
-    pool: list[tuple[str, Policy, float]] = []
-    known: dict[bytes, float] = {}
+def _candidates(batch: Models, found: list[Found]) -> tuple[Candidate, ...]:
+    """Return the candidates, the best one selected: the first of equals."""
+    best = max(range(len(found)), key=lambda k: found[k].percentile)
     by_steps = batch.mdp.horizon is not None
-
-    def consider(name: str, choice: Policy) -> None:
-        policy = by_step.same(choice)
-        if policy not in known:
-            known[policy] = percentile(_returns(batch, choice), rank)
-        pool.append((name, choice, known[policy]))
-        if progress is not None:
-            progress(name, max(entry[2] for entry in pool))
-
-    made: Iterator[tuple[str, Policy]] = proposals(batch, delta, clock)
-    if by_steps:
-        made = by_step.proposals(batch, delta, clock, stationary=stationary)
-    for name, choice in made:
-        consider(name, choice)
-        if clock():
-            break
-    for name, choice in _starts(pool)[: STARTS if batch.small or by_steps else LARGE_STARTS]:
-        if clock() or (by_steps and not by_step.can_climb(batch)):
-            break
-        if isinstance(choice, StepPolicy):
-            found = by_step.climb(batch, choice, delta, 2 * delta, clock, stationary=False)
-            consider(f"local search from {name}", found)
-        elif by_steps:
-            consider(f"local search from {name}", by_step.improve_rule(batch, choice, delta, clock))
-        else:
-            consider(f"local search from {name}", local_search(batch, choice, delta, clock)[0])
-    best = max(range(len(pool)), key=lambda k: pool[k][2])
     return tuple(
         Candidate(
-            name=name,
-            percentile=reached,
-            nominal_return=float(_returns(batch.mean, choice)[0]),
+            name=one.name,
+            percentile=one.percentile,
+            nominal_return=one.nominal_return,
             selected=k == best,
-            policy=choice if by_steps else batch.mdp.row_action[choice],
+            policy=one.choice if by_steps else batch.mdp.row_action[one.choice],
         )
-        for k, (name, choice, reached) in enumerate(pool)
+        for k, one in enumerate(found)
     )
-
-
-def _returns(batch: Models, choice: Policy) -> Floats:
-    """Return ``(n,)`` returns of a candidate."""
-    if isinstance(choice, StepPolicy) or batch.mdp.horizon is not None:
-        return by_step.step_returns(batch, choice)
-    return policy_values(batch, choice)[1]
-
-
-def _starts(pool: list[tuple[str, Policy, float]]) -> list[tuple[str, Policy]]:
-    """Return the best different policies, best first."""
-    starts: dict[bytes, tuple[str, Policy]] = {}
-    for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
-        starts.setdefault(by_step.same(choice), (name, choice))
-    return list(starts.values())

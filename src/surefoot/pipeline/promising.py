@@ -18,7 +18,8 @@ from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.halves import Log
-from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
+from surefoot.certificates.optimize import Candidate, Result, optimize
+from surefoot.certificates.search import STARTS
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
 from surefoot.data.counts import Counts

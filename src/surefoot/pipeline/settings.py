@@ -10,7 +10,8 @@ from typing import Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
-from surefoot.data.log_files import log_files as files_of
+from surefoot.pipeline.horizon_rules import check_steps
+from surefoot.pipeline.log_stamps import MADE, files_behind, files_named, stamps
 from surefoot.pipeline.setting import (
     COLUMN,
     COMPUTING,
@@ -32,8 +33,6 @@ from surefoot.pipeline.setting import (
     toml_text,
 )
 
-MADE = "made"
-"""The table of a configuration that says how it came about; it is not read back."""
 MOST_DRAWS = 10**8
 """More draws than this would take days, and more memory than machines have."""
 
@@ -224,7 +223,7 @@ class Settings(Shown):
     def check_complete(self) -> None:
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
-        self._check_steps()
+        check_steps(self)
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.honest and self.basis != "bayesian":
@@ -234,23 +233,6 @@ class Settings(Shown):
             )
         if self.basis == "bayesian":
             self._check_draws()
-
-    def _check_steps(self) -> None:
-        """Refuse what has a meaning only with a horizon."""
-        for name in ("final_reward", "stationary", "by_step"):
-            if self.horizon is None and getattr(self, name):
-                value = getattr(self, name)
-                raise ValueError(
-                    f"{name}={value!r} goes with a horizon: say with horizon= how many steps count."
-                )
-        if self.by_step and self.stationary:
-            raise ValueError("by_step=True and stationary=True contradict each other: choose one.")
-        if self.by_step and (self.episode is None or self.step is None):
-            raise ValueError("by_step=True needs episode= and step=, to know the step of each row.")
-        if self.by_step and (self.count is not None or self.add is not None):
-            raise ValueError("by_step=True needs every row of the log: no count=, no add=.")
-        if self.by_step and self.reward_table is not None:
-            raise ValueError("by_step=True takes rewards from the log: leave out reward_table=.")
 
     def _check_draws(self) -> None:
         """Refuse levels that need more draws than given, or than anybody can make."""
@@ -366,60 +348,17 @@ class Settings(Shown):
                 lines.append(f"{field.name} = {toml_text(value)}")
         lines += ["", f"[{MADE}]", f"surefoot = {toml_text(__version__)}"]
         for name in self.log:
-            lines += _stamps(name)
+            lines += stamps(name)
         return "\n".join(lines) + "\n"
-
-
-def _stamps(name: str) -> list[str]:
-    """Return how the files of the log looked, to tell whether they are still the same."""
-    lines: list[str] = []
-    for file in _files(name):
-        about = file.stat()
-        lines += [
-            f"[[{MADE}.files]]",
-            f"name = {toml_text(str(file))}",
-            f"bytes = {about.st_size}",
-            f"modified = {about.st_mtime_ns}",
-        ]
-    return lines
-
-
-def _files(name: str) -> list[Path]:
-    try:
-        return [file.resolve() for file in files_of(name).files]
-    except FileNotFoundError:
-        return []
 
 
 def log_files(settings: Settings) -> list[Path]:
     """Return the files of the log, in the order in which they are read."""
-    return [file for name in settings.log for file in _files(name)]
+    return [file for name in settings.log for file in files_named(name)]
 
 
 def read_twice(settings: Settings) -> list[str]:
     """Return files that would count twice: named twice, or read by the run that is added to."""
     files = [str(file) for file in log_files(settings)]
-    earlier = set() if settings.add is None else _read_by(Path(settings.add))
+    earlier = set() if settings.add is None else files_behind(Path(settings.add))
     return sorted({file for file in files if file in earlier or files.count(file) > 1})
-
-
-def _read_by(folder: Path) -> set[str]:
-    """Return the files behind a run that still look as they did, and those it was added to."""
-    try:
-        content = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return set()
-    found = {
-        str(Path(str(listed.get("name"))).resolve())
-        for listed in content.get(MADE, {}).get("files", [])
-        if _looks_like(Path(str(listed.get("name"))), listed)
-    }
-    before = content.get("add")
-    return found | (_read_by(Path(before)) if isinstance(before, str) else set())
-
-
-def _looks_like(file: Path, listed: Mapping[str, Any]) -> bool:
-    if not file.is_file():
-        return False
-    about = file.stat()
-    return (about.st_size, about.st_mtime_ns) == (listed.get("bytes"), listed.get("modified"))
