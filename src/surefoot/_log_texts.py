@@ -78,6 +78,11 @@ def _no_drift_seen(
 
 
 @says("note")
+def _rows_by_step() -> str:
+    return "What was seen at different steps was kept apart: nothing is pooled over steps."
+
+
+@says("note")
 def _steps_alike(p_value: float, tried: int) -> str:
     return f"What comes next does not visibly depend on the step {_tried(p_value, tried)}."
 

@@ -11,7 +11,7 @@ import pytest
 from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run, verify_run
 from surefoot.model.policies import action_at
 from surefoot.pipeline.model import build_model, read_log
-from surefoot.pipeline.parts import divide_log
+from surefoot.pipeline.parts import divide_log, steps_alike
 from surefoot.pipeline.practice import return_limits
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.logs import random_shares, trajectories
@@ -145,10 +145,57 @@ def test_without_a_prior(visits, tmp_path) -> None:
 
 
 def test_what_needs_a_horizon_says_so(visits) -> None:
-    for more in ({"stationary": True}, {"final_reward": "x.csv"}):
+    for more in ({"stationary": True}, {"final_reward": "x.csv"}, {"by_step": True}):
         with pytest.raises(ValueError, match="goes with a horizon"):
             replace(visits, horizon=None, discount=0.9, **more).check_complete()
     with pytest.raises(ValueError, match="--horizon 12, say"):
         replace(visits, horizon=None).check_complete()
     with pytest.raises(ValueError, match="1 or more"):
         replace(visits, horizon=0)
+    with pytest.raises(ValueError, match="contradict"):
+        replace(visits, by_step=True, stationary=True).check_complete()
+
+
+def test_steps_kept_apart(visits, tmp_path) -> None:
+    made = run(replace(visits, by_step=True, horizon=3), tmp_path / "run")
+    assert made.certificate.has("rows_by_step")
+    assert "with a rule for each step" in made.certificate.sentence
+    assert {line.first_step for line in made.policy} == {0, 1, 2}
+    assert all(line.first_step == line.last_step for line in made.policy)
+    seen: dict[tuple[str, int, str], int] = {}
+    with Path(visits.log[0]).open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            key = row["state"], int(row["step"]), row["action"]
+            seen[key] = seen.get(key, 0) + 1
+    for line in made.policy:
+        assert line.visits == seen[str(line.state), line.first_step, str(line.action)]
+    assert verify_run(made.folder, np.random.default_rng(0)).stands
+
+
+def test_pooling_is_checked(visits, tmp_path) -> None:
+    counts = read_log(visits)
+    alike = steps_alike(build_model(visits, counts), divide_log(visits, counts))
+    assert [one.code for one in alike] == ["steps_alike"]
+    path = tmp_path / "fading.csv"
+    lines = ["episode,step,state,action,reward,next_state"]
+    for i in range(200):  # what was sure at first is a coin toss later
+        lines += [f"{i},0,up,wait,1,up", f"{i},1,up,wait,1,{'up' if i % 2 else 'down'}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    fading = Settings(log=str(path), episode="episode", step="step", horizon=2, **SMALL)
+    counts = read_log(fading)
+    found = steps_alike(build_model(fading, counts), divide_log(fading, counts))
+    assert [(one.code, one.level) for one in found] == [("steps_differ", "warning")]
+
+
+def test_runs_until_the_end(visits, tmp_path) -> None:
+    made = run(replace(visits, horizon=None, discount=1.0), tmp_path / "run")
+    assert "expected return until the end from the stated" in made.certificate.sentence
+    assert made.certificate.horizon is None
+    assert verify_run(made.folder, np.random.default_rng(0)).stands
+    path = tmp_path / "endless.csv"
+    lines = ["state,action,reward,next_state,terminal"]
+    lines += ["up,wait,1,up,False", "up,stop,1,down,False", "down,stop,1,done,True"] * 9
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    settings = Settings(log=str(path), terminal="terminal", discount=1.0, support="observed")
+    with pytest.raises(ValueError, match=r"from state 'up' nothing needs ever end"):
+        run(settings, tmp_path / "none")

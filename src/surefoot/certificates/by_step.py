@@ -8,6 +8,7 @@ models (Steimle et al. 2021; Su, Petrik 2023).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ CLIMB_VALUES = 2**24
 FEWEST = 32
 """Draws that a round looks at at least."""
 ROUNDS = 8
+ENDLESS = "looking as far ahead without end"
+"""A candidate of one rule for all steps."""
 TRIAL_ROUNDS = 30
 
 Policy = Ints | StepPolicy
@@ -84,7 +87,13 @@ def proposals(
     model = endless(batch.mdp) if stationary else batch.mdp
     tolerance = 1e-6 * max(largest_value(batch.mdp), 1e-300)
     nominal: Policy = _policy(solve(model, tolerance=tolerance).policy)
-    yield "nominal", nominal
+    if stationary:
+        ahead = nominal
+        nominal = usual_rule(batch.mdp, solve(batch.mdp, tolerance=tolerance).policy)
+        yield "nominal", nominal
+        yield f"nominal, {ENDLESS}", ahead
+    else:
+        yield "nominal", nominal
     reach = mean_distances(batch)
     for scale in ROBUST_SCALES:
         if stopped():
@@ -102,6 +111,26 @@ def proposals(
         which = f"worst {100 * share:.3g}% of draws" if share < 1.0 else "all draws"
         found_policy = climb(batch, nominal, delta, share, stopped, stationary=stationary)
         yield f"coordinate ascent, {which}", found_policy
+
+
+def usual_rule(mdp: MDP, policy: Any) -> Ints:
+    """Return one rule for all steps: in each state what a policy by step does most often there.
+
+    In a model whose states carry their step it is the same policy.
+    """
+    if not isinstance(policy, StepPolicy):
+        return np.asarray(policy, dtype=np.int64)
+    visits, often = mdp.initial / mdp.initial.sum(), np.zeros(mdp.num_rows)
+    for step in range(policy.horizon):
+        played = np.zeros(mdp.num_rows)
+        played[rows_at(mdp, policy, step)] = visits
+        often += played
+        visits = np.bincount(
+            mdp.successor, played[mdp.entry_row] * mdp.probability, mdp.num_states
+        ).astype(np.float64)
+    often[rows_at(mdp, policy, 0)] += 1e-12  # states that are never reached do what they do first
+    order = np.lexsort((-often, mdp.row_state))
+    return mdp.row_action[order[mdp.state_start[:-1]]]
 
 
 def can_climb(batch: Models) -> bool:

@@ -202,7 +202,7 @@ class Certificate(Shown):
         claim = sentences.promise(
             self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
             unit=self.unit, horizon=self.horizon, discounted=self.discount != 1.0,
-            by_step=isinstance(self.policy, StepPolicy),
+            by_step=isinstance(self.policy, StepPolicy) or self.has("rows_by_step"),
             unseen=self.has("unseen_learned") or self.has("unseen_no_worse"),
         )  # fmt: skip
         own = [found for found in self.findings if found.code != OF_THE_GAIN]

@@ -13,6 +13,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.numerals import parse_number
 from surefoot.data.reading import Reading
 from surefoot.data.side_files import LabelColumns, finder, read_side_file
+from surefoot.data.step_layers import names_of, step_of
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.model.step_policy import StepPolicy
@@ -38,6 +39,7 @@ def read_policy(
     *,
     columns: LabelColumns | None = None,
     how: Reading | None = None,
+    by_step: bool = False,
 ) -> AnyPolicy:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
@@ -45,6 +47,8 @@ def read_policy(
     needs a line. ``columns`` are the log's own, where the file has those; ``how`` says how the file
     is written, as for a log. With a horizon, the columns ``first_step`` and ``last_step`` may say
     at which steps (counted from 0) a line holds; every state then needs lines for all steps.
+    ``by_step``: the states of the model carry their step, and lines speak of one state at some
+    steps.
 
     Examples
     --------
@@ -59,7 +63,10 @@ def read_policy(
     """
     source = Path(path)
     own = columns or LabelColumns()
-    states = finder("state", own.state, mdp.state_labels, mdp.num_states)
+    labels = mdp.state_labels
+    if by_step and labels is not None:
+        labels = names_of(labels)[0]
+    states = finder("state", own.state, labels, mdp.num_states)
     actions = finder("action", own.action, mdp.action_labels, mdp.num_actions)
     file = read_side_file(source, how)
     for one in (states, actions):
@@ -77,6 +84,8 @@ def read_policy(
         )
         for place, line in file.lines
     ]
+    if by_step:
+        return _by_layer(source, mdp, named)
     if mdp.horizon is not None and set(map(own.own_name, STEPS)) <= set(file.header):
         return _by_step(source, mdp, named)
     return _for_all_steps(source, mdp, named)
@@ -124,6 +133,29 @@ def _by_step(path: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
     if np.all(last - first == horizon - 1):
         return np.asarray(action)
     return StepPolicy.from_ranges(horizon, mdp.num_states, state, first, action)
+
+
+def _by_layer(path: Path, mdp: MDP, named: list[_Line]) -> Ints:
+    """Return the actions of states that carry their step; lines name states without it."""
+    labels = mdp.state_labels or ()
+    _, which = names_of(labels)
+    step = [step_of(label) for label in labels]
+    place = {(int(name), at): s for s, (name, at) in enumerate(zip(which, step, strict=True))}
+    policy = mdp.row_action[mdp.state_start[:-1]].copy()
+    listed = np.diff(mdp.state_start) == 1
+    for line in named:
+        first, last = _step_range(line, mdp.horizon or 1)
+        for at in range(first, last + 1):
+            state = place.get((line.state, at))
+            if state is not None:
+                policy[state], listed[state] = line.action, True
+    empty = np.flatnonzero(~listed)
+    if len(empty):
+        raise ValueError(
+            f"{path}: state {mdp.state_name(int(empty[0]))} has no line ({len(empty)} such states "
+            "and steps). Every state needs an action at each step."
+        )
+    return np.asarray(policy)
 
 
 def _step_range(line: _Line, horizon: int) -> tuple[int, int]:

@@ -114,7 +114,7 @@ def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list
     settings = model.settings
     files = (settings.support, settings.allowed, settings.reward_table, settings.final_reward)
     own = all(name is None for name in files)  # they know nothing of such states
-    if model.own is not None:  # it may know nothing of such states
+    if model.own is not None or settings.by_step:  # it may know nothing of such states
         return []
     if not own or settings.initial not in (None, "episodes") or model.counts.declared:
         return []

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot._display import Shown, number_of
 from surefoot._rounding import near_text
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
+from surefoot.data.step_layers import names_of, step_of
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.state_names import StateNames, plain_label
 from surefoot.report.tables import PolicyLine
@@ -137,10 +139,22 @@ _WITHOUT = {
 }
 
 
+def _places(model: Model) -> list[NDArray[np.int64]]:
+    """Return the states of the log that each name of a state stands for."""
+    size, labels = model.counts.num_states, model.counts.state_labels
+    if not model.settings.by_step or labels is None:
+        return [np.array([state]) for state in range(size)]
+    names, which = names_of(labels)
+    return [np.flatnonzero(which == i) for i in range(len(names))]
+
+
 def _at(lines: Sequence[PolicyLine], step: int | None) -> PolicyLine | None:
     """Return the line of a state that holds at a step."""
-    begun = [line for line in lines if (line.first_step or 0) <= (step or 0)]
-    return begun[-1] if begun else None
+    now = step or 0
+    held = [line for line in lines if (line.first_step or 0) <= now]
+    if not held or (held[-1].last_step is not None and held[-1].last_step < now):
+        return None
+    return held[-1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,6 +172,8 @@ class Advice:
         The number of steps, which count from 0; None without a last one.
     counts
         The log, for its habits.
+    places
+        The states of the log that each name stands for: one, or one for each step.
     certified
         Whether the promise about the policy stands.
     """
@@ -166,6 +182,7 @@ class Advice:
     lines: dict[Hashable, list[PolicyLine]]
     counts: Counts
     certified: bool
+    places: list[NDArray[np.int64]]
     horizon: int | None = None
 
     @classmethod
@@ -178,6 +195,7 @@ class Advice:
             names=StateNames.of(model.settings, model.counts, model.bins),
             lines={state: [own[first] for first in sorted(own)] for state, own in lines.items()},
             counts=model.counts,
+            places=_places(model),
             certified=certified,
             horizon=model.mdp.horizon,
         )
@@ -185,7 +203,7 @@ class Advice:
     @property
     def by_steps(self) -> bool:
         """Whether what to do depends on the step."""
-        return any(len(own) > 1 for own in self.lines.values())
+        return any(len(own) > 1 or own[0].first_step for own in self.lines.values())
 
     def on(self, given: Any, step: int | None = None) -> Decision:
         """Return what to do in a state; ``step`` is for policies that depend on it, from 0 on."""
@@ -195,10 +213,13 @@ class Advice:
         state = names.find(asked)
         if state is None:
             return self._without(asked, NEVER_SEEN, names.hint(asked))
-        habit, share = self._habit(state)
+        places = self._places(state, step)
+        if len(places) == 0:
+            return self._without(asked, NEVER_SEEN, f"It does at other steps than {step}.")
+        habit, share = self._habit(places)
         line = _at(self.lines.get(names.label(state), []), step)
         if line is None:
-            ends = bool(self.counts.is_terminal[state])
+            ends = bool(self.counts.is_terminal[places].all())
             return self._without(names.parts(state), ENDS if ends else NEVER_LEFT)
         return Decision(
             state=dict(zip(names.columns, names.parts(state), strict=True)),
@@ -227,14 +248,21 @@ class Advice:
         state = dict(zip(self.names.columns, values, strict=True))
         return Decision(state=state, reason=reason, hint=hint, certified=self.certified)
 
-    def _habit(self, state: int) -> tuple[Hashable, float | None]:
+    def _places(self, state: int, step: int | None) -> NDArray[np.int64]:
+        """Return the states of the log that a name stands for at a step."""
+        places, labels = self.places[state], self.counts.state_labels
+        if len(places) == 1 or labels is None:
+            return places
+        return np.array([s for s in places if step_of(labels[s]) == step], dtype=np.int64)
+
+    def _habit(self, places: NDArray[np.int64]) -> tuple[Hashable, float | None]:
         """Return what the log did most often in a state, and in which share of its visits."""
         counts = self.counts
-        first, last = np.searchsorted(counts.row_state, [state, state + 1])
-        tried = counts.visits[first:last]
+        ends = [np.searchsorted(counts.row_state, [state, state + 1]) for state in places]
+        here = np.concatenate([np.arange(*pair) for pair in ends] or [np.zeros(0, np.int64)])
+        tried = np.bincount(counts.row_action[here], counts.visits[here], counts.num_actions)
         if not tried.sum() > 0:
             return None, None
-        most = int(tried.argmax())
-        action = int(counts.row_action[first + most])
+        action = most = int(tried.argmax())
         label = action if counts.action_labels is None else counts.action_labels[action]
         return label, float(tried[most] / tried.sum())

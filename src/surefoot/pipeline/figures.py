@@ -87,7 +87,7 @@ def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLin
 def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
     """Return where a rule for all steps leads, for models that are small enough to draw."""
     policy = certificate.policy
-    if isinstance(policy, StepPolicy):
+    if isinstance(policy, StepPolicy) or model.settings.by_step:
         return None
     labels = model.mdp.state_labels or tuple(range(model.mdp.num_states))
     few = lines[: 2 * policy_plots.FLOWS]

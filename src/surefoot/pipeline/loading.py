@@ -116,7 +116,9 @@ def verify_run(
         return promising.falls(wrong)
     stored = load_run(place, posterior=posterior)
     path = stored.folder / "policy.csv"
-    policy = read_policy(path, stored.model.mdp, columns=stored.settings.columns)
+    policy = read_policy(
+        path, stored.model.mdp, columns=stored.settings.columns, by_step=stored.settings.by_step
+    )
     if not same_policy(stored.model.mdp, policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"

@@ -16,6 +16,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.label_order import LabelOrder, read_order
 from surefoot.data.log_files import kind_of
 from surefoot.data.reward_uncertainty import negated
+from surefoot.data.step_layers import apart
 from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
@@ -49,12 +50,12 @@ def read_log(settings: Settings, bins: tuple[Binning, ...] = ()) -> Counts:
         raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
 
     total: Counts | None = None
-    roles = column_roles(settings)
-    if bins:  # edges that an earlier run was counted with
-        roles["bins"] = bins
-    for path in log_sources(settings):
+    for log in log_sources(settings):
+        source, roles = source_of(settings, log)
+        if bins:  # edges that an earlier run was counted with
+            roles["bins"] = bins
         counts = read_transitions(
-            path,
+            source,
             **roles,
             count=settings.count,
             rewards=settings.rewards,  # type: ignore[arg-type]
@@ -85,6 +86,14 @@ def log_sources(settings: Settings) -> tuple[Any, ...]:
     if len(settings.log) > 1 and together and len(kinds) == 1 and kinds != {"database"}:
         return (list(settings.log),)
     return settings.log
+
+
+def source_of(settings: Settings, log: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a log and the roles of its columns; with steps apart, states carry theirs."""
+    roles = column_roles(settings)
+    if not settings.by_step:
+        return log, roles
+    return apart(log, settings.horizon or 1, **roles)
 
 
 def column_roles(settings: Settings) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
 from surefoot.model.checks import name_of
 from surefoot.pipeline.continuing import known_episodes
-from surefoot.pipeline.model import Model, column_roles, log_sources
+from surefoot.pipeline.model import Model, log_sources, source_of
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.side_files import final_of
 from surefoot.posterior.protocol import is_divisible
@@ -82,15 +82,14 @@ def divide_log(
         return LogParts(buckets=None)
     episodes: list[Episodes] = []
     if has_episodes(settings):
-        roles = column_roles(settings)
         logs = log_sources(settings) if sources is None else sources
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(
-                one, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
+                source, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
                 horizon=settings.horizon, **roles,
             )
-            for one in logs
+            for source, roles in (source_of(settings, one) for one in logs)
         ]  # fmt: skip
         # What an earlier run began is no return from a first state.
         episodes = [one.without(known_episodes(settings)) for one in episodes]
@@ -118,7 +117,7 @@ def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
     settings = model.settings
     return Log.of(
         model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
-        delta=settings.delta, stationary=settings.stationary,
+        delta=settings.delta, stationary=settings.one_rule,
     )  # fmt: skip
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._findings import Finding
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import planning
-from surefoot.certificates.by_step import endless
+from surefoot.certificates.by_step import endless, usual_rule
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
@@ -83,7 +84,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
             time_budget=settings.time_budget, steps=settings.search_steps,
             allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
-            holdout=model.posterior, stationary=settings.stationary,
+            holdout=model.posterior, stationary=settings.one_rule,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings)
@@ -105,7 +106,12 @@ def _progress(settings: Settings, told: Told) -> Callable[[str, float], None]:
 def _shown(model: Model, result: Result) -> Result:
     """Return a result in the units of the log."""
     turned = model.shown(result)
-    return replace(turned, certificate=replace(turned.certificate, unit=model.settings.unit))
+    made = replace(turned.certificate, unit=model.settings.unit).adding(*_kept_apart(model))
+    return replace(turned, certificate=made)
+
+
+def _kept_apart(model: Model) -> list[Finding]:
+    return [Finding.of("rows_by_step")] if model.settings.by_step else []
 
 
 def _find_frequentist(model: Model) -> Result:
@@ -123,11 +129,11 @@ def _find_frequentist(model: Model) -> Result:
 
 
 def _robust_policy(model: Model, mdp: MDP, ambiguity: AmbiguitySet) -> AnyPolicy:
-    """Return the robust policy; of one rule for all steps, the better of two."""
+    """Return the robust policy; of one rule for all steps, the best of three."""
     policy = solve(mdp, ambiguity).policy
-    if not (model.settings.stationary and isinstance(policy, StepPolicy)):
+    if not (model.settings.one_rule and isinstance(policy, StepPolicy)):
         return policy
-    rules = [policy.actions_at(0), solve(endless(mdp), ambiguity).policy]
+    rules = [policy.actions_at(0), usual_rule(mdp, policy), solve(endless(mdp), ambiguity).policy]
     return max(rules, key=lambda rule: evaluate(mdp, rule, ambiguity).return_lower)
 
 
@@ -155,7 +161,7 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
         draws=settings.draws, rng=streams(settings.seed)[0],
     )  # fmt: skip
     made = for_first_state(model, made).adding(*past(model, NO_PARTS))
-    shown = replace(model.shown(made), unit=settings.unit)
+    shown = replace(model.shown(made), unit=settings.unit).adding(*_kept_apart(model))
     certain = policy.ndim == 1 or isinstance(policy, StepPolicy)
     return with_robust(model, shown, streams(settings.seed)[1]) if certain else shown
 

@@ -25,6 +25,7 @@ from surefoot.data.summary import describe
 from surefoot.pipeline.figures import figures_of, head_figures, policy_map
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import as_options
+from surefoot.pipeline.writing import lines_of
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.report.assumptions import Assumption, assumptions
@@ -32,7 +33,6 @@ from surefoot.report.glossary import glossary
 from surefoot.report.page import SHOWN, Cause, Page
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change, changes, rule_words
-from surefoot.report.tables import policy_lines
 
 
 def write_report(
@@ -49,8 +49,11 @@ def make_page(
     model: Model, certificate: Certificate, candidates: Sequence[Candidate], config: str
 ) -> Page:
     """Put together what the page says."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
-    found = changes(model.mdp, model.placed, certificate.policy, model.behaviour)
+    lines = lines_of(model, certificate.policy)
+    found = changes(
+        model.mdp, model.placed, certificate.policy, model.behaviour,
+        by_step=model.settings.by_step,
+    )  # fmt: skip
     columns = model.settings.columns.state
     by_steps = any(line.first_step for line in lines)
     broad, narrow = head_figures(model, certificate)

@@ -46,7 +46,8 @@ from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
+from surefoot.pipeline.writing import lines_of
+from surefoot.report.tables import PolicyLine, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
 """Stages whose results an interrupted run leaves behind."""
@@ -104,8 +105,7 @@ class Run(Shown):
     def policy(self) -> tuple[PolicyLine, ...]:
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
-        policy = self.certificate.policy
-        return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
+        return tuple(lines_of(model, self.certificate.policy))
 
     @cached_property
     def advice(self) -> Advice:
@@ -353,7 +353,7 @@ def _completed(model: Model, certificate: Certificate, journal: Journal) -> Cert
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     """Write the policy as CSV and as JSON."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
+    lines = lines_of(model, certificate.policy)
     columns = model.settings.columns
     write_policy(work / "policy.csv", lines, columns)
     if model.bins:

@@ -1,5 +1,6 @@
 """Files beside the log that a run names: pairs a policy may use, first states, final rewards."""
 
+from collections.abc import Hashable
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from surefoot.data.counts import Counts
 from surefoot.data.numerals import parse_number
 from surefoot.data.side_files import LabelFinder, SideFile, finder, read_side_file
+from surefoot.data.step_layers import names_of, step_of
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings
@@ -24,14 +26,14 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
             "state and probability."
         )
     columns = settings.columns
-    states = finder("state", columns.state, placed.state_labels, placed.num_states)
+    states, which = _states(settings, placed.state_labels, placed.num_states)
     chance = columns.own_name("probability")
     file = read_side_file(Path(path), settings.reading)
     states.check_given(file)
     file.check_columns([chance])
     initial = np.zeros(placed.num_states)
     for place, line in file.lines:
-        state = states.find(place, line, states.given(file))
+        state = _first(placed, which == states.find(place, line, states.given(file)), place)
         try:
             initial[state] += parse_number(line[chance], settings.decimal)
         except ValueError:
@@ -45,6 +47,29 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
     if not abs(initial.sum() - 1.0) < 1e-6:
         raise ValueError(f"{path}: the probabilities sum to {initial.sum():g}; they must sum to 1.")
     return np.asarray(initial / initial.sum())
+
+
+def _states(
+    settings: Settings, labels: tuple[Hashable, ...] | None, count: int
+) -> tuple[LabelFinder, NDArray[np.int64]]:
+    """Return what finds states as files name them, and which of those each state is.
+
+    Files know nothing of the step that states may carry.
+    """
+    which = np.arange(count)
+    if settings.by_step and labels is not None:
+        labels, which = names_of(labels)
+    return finder("state", settings.columns.state, labels, count), which
+
+
+def _first(placed: Counts, named: NDArray[np.bool_], place: str) -> int:
+    """Return the one of some states in which an episode can start."""
+    states = np.flatnonzero(named)
+    labels = placed.state_labels
+    first = [int(s) for s in states if labels is None or not step_of(labels[s])]
+    if len(states) > 1 and not (first and step_of((labels or ())[first[0]]) == 0):
+        raise ValueError(f"{place}: the log never shows this state at its first step.")
+    return first[0] if len(states) > 1 else int(states[0])
 
 
 def final_of(settings: Settings, counts: Counts) -> Floats | None:
@@ -64,19 +89,19 @@ def final_of(settings: Settings, counts: Counts) -> Floats | None:
 def read_final(settings: Settings, counts: Counts) -> Floats:
     """Read what states are worth after the last step: the columns of the state, and reward."""
     columns = settings.columns
-    states = finder("state", columns.state, counts.state_labels, counts.num_states)
+    states, which = _states(settings, counts.state_labels, counts.num_states)
     worth = columns.own_name("reward")
     file = read_side_file(Path(str(settings.final_reward)), settings.reading)
     states.check_given(file)
     file.check_columns([worth])
     final = np.zeros(counts.num_states)
     for place, line in file.lines:
-        state = states.find(place, line, states.given(file))
+        state = which == states.find(place, line, states.given(file))
         try:
             final[state] = parse_number(line[worth], settings.decimal)
         except ValueError:
             raise ValueError(f"{place}: {line[worth]!r} is not a number.") from None
-        if not np.isfinite(final[state]):
+        if not np.isfinite(final[state]).all():
             raise ValueError(f"{place}: the final reward is {line[worth]}; it must be finite.")
     return final
 
@@ -109,7 +134,7 @@ def read_allowed(
 def _pairs(path: str, settings: Settings, mdp: MDP) -> NDArray[np.bool_]:
     """Return ``(S, A)``: the pairs that a file names."""
     columns = settings.columns
-    states = finder("state", columns.state, mdp.state_labels, mdp.num_states)
+    states, which = _states(settings, mdp.state_labels, mdp.num_states)
     actions = finder("action", columns.action, mdp.action_labels, mdp.num_actions)
     file = read_side_file(Path(path), settings.reading)
     given = states.given(file), actions.given(file)
@@ -117,7 +142,7 @@ def _pairs(path: str, settings: Settings, mdp: MDP) -> NDArray[np.bool_]:
         _check_spelled(file, states, actions)
     found = np.zeros((mdp.num_states, mdp.num_actions), dtype=np.bool_)
     for place, line in file.lines:
-        rows = states.matching(place, line, given[0])
+        rows = states.matching(place, line, given[0])[which]
         found |= np.outer(rows, actions.matching(place, line, given[1]))
     return found
 

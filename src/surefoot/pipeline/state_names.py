@@ -9,6 +9,7 @@ from typing import Any
 from surefoot._display import number_of
 from surefoot.data.bins import Binning
 from surefoot.data.counts import Counts
+from surefoot.data.step_layers import names_of
 from surefoot.pipeline.setting import nearest
 from surefoot.pipeline.settings import Settings
 
@@ -25,7 +26,7 @@ class StateNames:
     columns
         The state columns of the log.
     labels
-        The label of each state; several columns make tuples.
+        The label of each state, without the step that it may carry; several columns make tuples.
     ids
         The state of each tuple of texts.
     loose
@@ -53,10 +54,13 @@ class StateNames:
         columns = settings.columns.state
         own = range(counts.num_states) if counts.state_labels is None else counts.state_labels
         labels: tuple[Hashable, ...] = tuple(own)
+        unseen = None if counts.unseen is None else labels[counts.unseen]
+        if settings.by_step:
+            labels = names_of(labels)[0]
         ids = {
             tuple(map(str, parts)): i
             for i, label in enumerate(labels)
-            if len(parts := _parts(label, len(columns))) == len(columns) and i != counts.unseen
+            if len(parts := _parts(label, len(columns))) == len(columns) and label != unseen
         }
         spelled = [tuple(map(_spelled, key)) for key in ids]
         often = Counter(spelled if settings.labels != "text" else ())

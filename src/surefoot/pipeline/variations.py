@@ -58,7 +58,8 @@ def usual_variations(run: Run) -> list[Variation]:
     discounts = [round(d, DIGITS) for d in (1.0 - 2.0 * rest, 1.0 - rest / 2.0) if 0 < d < 1]
     chosen += [Variation(setting="discount", value=value) for value in discounts]
     chosen += [Variation(setting="delta", value=d) for d in DELTAS if d != settings.delta]
-    chosen += [Variation(setting="forbidden", value=action) for action in _used(run)]
+    if not settings.by_step:
+        chosen += [Variation(setting="forbidden", value=action) for action in _used(run)]
     if settings.basis == "bayesian":
         priors = [value for value in PRIORS if value != settings.prior]
         chosen += [Variation(setting="prior", value=value) for value in priors]
@@ -90,6 +91,8 @@ def varied(model: Model, variation: Variation, scratch: Path) -> Settings:
 def write_allowed(path: Path, model: Model, action: Hashable) -> None:
     """Write the pairs that may be used without an action; states that have no other keep it."""
     mdp, columns = model.mdp, model.settings.columns
+    if model.settings.by_step:
+        raise ValueError("with by_step=True no action can be left out: states differ by step.")
     labels: Sequence[Hashable] = mdp.action_labels or range(mdp.num_actions)
     texts = [label_text(label) for label in labels]
     if label_text(action) not in texts:

@@ -26,7 +26,8 @@ from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
-from surefoot.report.tables import PolicyLine, action_words, policy_lines
+from surefoot.pipeline.writing import lines_of
+from surefoot.report.tables import PolicyLine, action_words
 from surefoot.report.what_if_page import Dot, WhatIfPage
 
 AS_IT_IS = "as it is"
@@ -321,7 +322,7 @@ def _line(
 
 def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[Change, ...]:
     """Return where a policy differs from the run's, in the order of the run's policy."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    lines = lines_of(model, certificate.policy)
     own, other = _actions(made.policy), _actions(lines)
     return tuple(
         (state, action, other[state])

@@ -9,9 +9,10 @@ from typing import Any
 from surefoot._atomic import replacing
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.search import Candidate
+from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.manifest import digest_of
 from surefoot.pipeline.model import Model
-from surefoot.report.tables import policy_content, policy_lines
+from surefoot.report.tables import PolicyLine, policy_content, policy_lines
 
 CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
 SEAL = "digest"
@@ -36,13 +37,21 @@ def read_certificate(path: Path) -> Certificate:
         raise ValueError(f"{path}: not a certificate (nested too deeply).") from None
 
 
+def lines_of(model: Model, policy: AnyPolicy) -> list[PolicyLine]:
+    """Return a policy state by state, in the order of the run."""
+    return policy_lines(
+        model.mdp, model.placed, policy, model.passive, model.order,
+        by_step=model.settings.by_step,
+    )  # fmt: skip
+
+
 def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
     """Tell whether ``policy.json`` holds the policy of a certificate."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    lines = lines_of(model, certificate.policy)
     wanted = policy_content(lines, model.settings.columns)
     return isinstance(content, dict) and all(content.get(k) == v for k, v in wanted.items())
 

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import spsolve
 from surefoot._display import number_of
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
+from surefoot.data.step_layers import step_of, without_step
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
@@ -53,14 +54,15 @@ class Change:
 
 
 def changes(
-    mdp: MDP, counts: Counts, policy: AnyPolicy, behaviour: NDArray[np.float64]
-) -> dict[LineKey, Change]:
+    mdp: MDP, counts: Counts, policy: AnyPolicy, behaviour: NDArray[np.float64], *,
+    by_step: bool = False,
+) -> dict[LineKey, Change]:  # fmt: skip
     """Return the rule beside what was done so far, by the keys of its lines (state, first step).
 
     With ``Q`` the value of taking an action once and following the rule afterwards, the rule gains
     ``Q(s, rule) - Q(s, what was done)`` each time that state ``s`` is met; met as often as what was
     done meets it, these gains add up to the difference of the two returns. Over a horizon, a line
-    of the rule gains at all of its steps.
+    of the rule gains at all of its steps. ``by_step``: the states carry their step.
 
     Examples
     --------
@@ -74,12 +76,15 @@ def changes(
     True
     """
     if mdp.horizon is not None:
-        return _changes_by_step(mdp, counts, policy, behaviour, mdp.horizon)
+        found = _changes_by_step(mdp, counts, policy, behaviour, mdp.horizon)
+        if not by_step:
+            return found
+        return {(without_step(s), step_of(s) or 0): one for (s, _), one in found.items()}
     rule = np.asarray(policy)
     quality = qualities(mdp, evaluate(mdp, rule).value)
     each = _of_states(mdp, rule, quality) - _of_states(mdp, behaviour, quality)
     met = discounted_visits(mdp, behaviour) if mdp.num_states <= LARGEST else None
-    found: dict[LineKey, Change] = {}
+    found = {}
     for state in range(mdp.num_states):
         found[_label(mdp.state_labels, state), 0] = Change(
             shares=_shares(mdp, counts, state),

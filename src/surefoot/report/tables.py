@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from surefoot.certificates.policies import STEPS
 from surefoot.data.counts import Counts
 from surefoot.data.label_order import LabelOrder
 from surefoot.data.side_files import LabelColumns, label_text, parts_of
+from surefoot.data.step_layers import step_of, without_step
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, rows_of_ranges
 from surefoot.model.step_policy import StepPolicy
@@ -90,10 +91,13 @@ def policy_lines(
     policy: AnyPolicy,
     passive: NDArray[np.bool_],
     order: LabelOrder | None = None,
+    *,
+    by_step: bool = False,
 ) -> list[PolicyLine]:
     """Return the policy state by state, without those in which there is nothing to decide.
 
-    States come in the given order, or in the natural one.
+    States come in the given order, or in the natural one. ``by_step``: the states of the model
+    carry their step, which is told as such.
 
     Examples
     --------
@@ -104,6 +108,9 @@ def policy_lines(
     >>> lines[0].state, lines[0].action, lines[0].visits, lines[0].margin > 0
     (0, 'right', 50, True)
     """
+    if by_step:
+        lines = policy_lines(mdp, counts, policy, passive, order)
+        return _in_order([_with_own_step(line) for line in lines])
     key = (order or LabelOrder()).state_key
     states = sorted(np.flatnonzero(~passive), key=lambda s: key(_label(mdp.state_labels, s)))
     if isinstance(policy, StepPolicy):
@@ -134,6 +141,18 @@ def policy_lines(
                     )
                 )
     return lines
+
+
+def _with_own_step(line: PolicyLine) -> PolicyLine:
+    """Return the line of a state that carries its step, its last component."""
+    step = step_of(line.state)
+    return replace(line, state=without_step(line.state), first_step=step, last_step=step)
+
+
+def _in_order(lines: Sequence[PolicyLine]) -> list[PolicyLine]:
+    """Return the lines of each state together, step by step."""
+    place = {state: i for i, state in enumerate(dict.fromkeys(line.state for line in lines))}
+    return sorted(lines, key=lambda line: (place[line.state], line.first_step or 0))
 
 
 def _lines_by_step(

@@ -42,6 +42,8 @@ class Cell:
         Whether every replication has a random world of its own.
     replications
         How many.
+    horizon
+        Count so many steps, without discount; None: all, discounted.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Cell:
     declared: tuple[str, ...] = ()
     fresh: bool = False
     replications: int = QUICK
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         if self.behaviour not in BEHAVIOURS:
@@ -73,6 +76,7 @@ class Cell:
         else:
             words = f"{self.size:,} episodes, {self.behaviour}"
         words += f" {self.epsilon:g}" if self.behaviour == "greedy" else ""
+        words += "" if self.horizon is None else f", {self.horizon} steps count"
         return words + "".join(f", {fact} declared" for fact in self.declared)
 
 
@@ -124,6 +128,9 @@ CELLS = (
     _random("survival-strata", "survival-strata", 2000),
     _greedy("clinic-0-1000", "clinic-0", 1000, 0.3, replications=SLOW),
     _greedy("clinic-0-5000", "clinic-0", 5000, 0.3, replications=SLOW),
+    _greedy("survival-12-steps", "survival", 600, 0.2, horizon=12),
+    _greedy("lake4-100-steps", "frozen-lake-4x4", 300, 0.3, horizon=100),
+    _greedy("clinic-0-20-steps", "clinic-0", 1000, 0.3, horizon=20, replications=SLOW),
     # test
     _tries("machine-tries", "machine", 20),
     _random("machine-few", "machine", 10),

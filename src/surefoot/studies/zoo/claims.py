@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.studies.zoo.logs import Columns, Log
-from surefoot.studies.zoo.truth import Choice, earned, earned_in, shares_of
+from surefoot.studies.zoo.truth import Choice, earned, earned_by, shares_of
 from surefoot.studies.zoo.worlds import World
 
 ROUNDING = 1e-9
@@ -27,6 +27,8 @@ class Facts:
         Per step.
     steps
         Episodes that last longer are cut off.
+    horizon
+        How many steps count; None: all.
     initial
         The distribution of the first state by label; None: what the log shows.
     reward_range
@@ -37,6 +39,7 @@ class Facts:
 
     discount: float
     steps: int
+    horizon: int | None = None
     initial: Mapping[Any, float] | None = None
     reward_range: tuple[float, float] | None = None
     support: Columns | None = None
@@ -114,10 +117,13 @@ class Sentence:
     open_share: float
 
 
-def facts_of(world: World, log: Log, *, declared: tuple[str, ...] = ()) -> Facts:
+def facts_of(
+    world: World, log: Log, *, declared: tuple[str, ...] = (), horizon: int | None = None
+) -> Facts:
     """Return what the owner of a log may know: ``declared`` names ``"range"`` and ``"support"``.
 
-    Without episodes the first state is part of what must be known.
+    With a horizon so many steps count, without discount. Without episodes the first state is part
+    of what must be known.
     """
     wrong = set(declared) - {"range", "support"}
     if wrong:
@@ -126,8 +132,9 @@ def facts_of(world: World, log: Log, *, declared: tuple[str, ...] = ()) -> Facts
     for label, share in zip(world.labels, world.mdp.initial.tolist(), strict=True):
         initial[label] = initial.get(label, 0.0) + share
     return Facts(
-        discount=world.mdp.discount,
+        discount=world.mdp.discount if horizon is None else 1.0,
         steps=world.steps,
+        horizon=horizon,
         initial=None if log.has_episodes else initial,
         reward_range=world.reward_range if "range" in declared else None,
         support=_successors(world) if "support" in declared else None,
@@ -181,6 +188,6 @@ def _value(subject: Subject, steps: int | None, world: World, log: Log) -> tuple
     """Return what a subject earns, and its share of time in states it says nothing about."""
     if isinstance(subject, str):
         return log.earned(world, steps), 0.0
-    shares = shares_of(world, subject)
-    total, open_share = earned(world, shares)
-    return total if steps is None else earned_in(world, shares, steps), open_share
+    if steps is not None:
+        return earned_by(world, subject, steps), 0.0
+    return earned(world, shares_of(world, subject))

@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from surefoot.studies.zoo.cells import DELTAS, Cell, find_cells, make_log
 from surefoot.studies.zoo.claims import Sentence, facts_of, judge
 from surefoot.studies.zoo.code_version import code_version
 from surefoot.studies.zoo.methods import find_method
-from surefoot.studies.zoo.truth import optimum
+from surefoot.studies.zoo.truth import optimum, optimum_in
 from surefoot.studies.zoo.worlds import World
 
 FILES = "records-*.jsonl"
@@ -112,13 +112,18 @@ def play(job: Job, cell: Cell, world: World) -> Record:
     entropy = [job.seed, zlib.crc32(cell.name.encode()), job.replication]
     log_rng, method_rng = np.random.default_rng(entropy).spawn(2)
     log = make_log(cell, world, log_rng)
-    facts, method = facts_of(world, log, declared=cell.declared), find_method(job.method)
+    horizon, method = cell.horizon, find_method(job.method)
+    facts = facts_of(world, log, declared=cell.declared, horizon=horizon)
+    if horizon is not None:  # the log was made by those who discount; the sentences do not
+        world = replace(world, mdp=replace(world.mdp, discount=1.0))
     began = time.perf_counter()
     claims = method(log.columns, facts, DELTAS, method_rng)
     seconds = time.perf_counter() - began
     return Record(
-        job=job, code=code_version(), optimum=optimum(world), behaviour=log.earned(world),
-        seconds=seconds, sentences=tuple(judge(claim, world, log) for claim in claims),
+        job=job, code=code_version(),
+        optimum=optimum(world) if horizon is None else optimum_in(world, horizon),
+        behaviour=log.earned(world, horizon), seconds=seconds,
+        sentences=tuple(judge(claim, world, log) for claim in claims),
     )  # fmt: skip
 
 

@@ -146,7 +146,8 @@ def default(
     """
     has_episodes = "episode" in columns
     settings = Settings(
-        discount=facts.discount, seed=int(rng.integers(2**31)), terminal="terminal",
+        discount=facts.discount, horizon=facts.horizon, seed=int(rng.integers(2**31)),
+        terminal="terminal",
         episode="episode" if has_episodes else None, step="step" if has_episodes else None,
         reward_range=facts.reward_range or (),
     )  # fmt: skip
@@ -173,6 +174,7 @@ def _claims(model: Model, certificate: Certificate) -> list[Claim]:
     gained = None if certificate.gain is None else certificate.gain.lower_bound
     common: dict[str, Any] = {
         "delta": delta, "subject": policy, "exempt": read.within_range_seen,
+        "steps": certificate.horizon,
     }  # fmt: skip
 
     def stated(value: float | None) -> float | None:

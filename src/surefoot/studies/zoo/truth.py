@@ -6,7 +6,7 @@ only to the one who judges.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from surefoot.model.policies import AnyPolicy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
 DENSE = 150
@@ -33,7 +34,7 @@ class Choice:
     states, actions
         The labels of the model that the policy belongs to.
     policy
-        ``(S,)`` action ids or ``(S, A)`` probabilities of that model.
+        ``(S,)`` action ids or ``(S, A)`` probabilities of that model, or a policy by step.
     known
         ``(S,)``: where the policy says something; None: everywhere. States that the model only
         made up (terminal, unseen) need no flag: their labels are not the world's.
@@ -121,6 +122,31 @@ def earned_in(world: World, shares: Floats, steps: int) -> float:
         quality = world.gain + world.mdp.discount * (world.transitions @ value)
         worst = np.minimum.reduceat(quality, world.mdp.state_start[:-1])
         value = np.where(is_open, worst, weights @ quality)
+    return float(world.mdp.initial @ value)
+
+
+def earned_by(world: World, choice: Choice, steps: int) -> float:
+    """Return the same for a policy that may depend on the step."""
+    policy, mdp = choice.policy, world.mdp
+    value, shares = np.zeros(mdp.num_states), np.empty(0)
+    before: NDArray[np.int64] | None = None
+    for step in reversed(range(steps)):
+        now = policy.actions_at(step) if isinstance(policy, StepPolicy) else None
+        if before is None or not (now is None or np.array_equal(now, before)):
+            shares = shares_of(world, choice if now is None else replace(choice, policy=now))
+        before = np.empty(0, np.int64) if now is None else now
+        quality = world.gain + mdp.discount * (world.transitions @ value)
+        worst = np.minimum.reduceat(quality, mdp.state_start[:-1])
+        value = np.where(_open(world, shares), worst, weights_of(world, shares) @ quality)
+    return float(mdp.initial @ value)
+
+
+def optimum_in(world: World, steps: int) -> float:
+    """Return the return of the best policy by step over so many steps."""
+    value = np.zeros(world.mdp.num_states)
+    for _ in range(steps):
+        quality = world.gain + world.mdp.discount * (world.transitions @ value)
+        value = np.maximum.reduceat(quality, world.mdp.state_start[:-1])
     return float(world.mdp.initial @ value)
 
 
