@@ -133,7 +133,9 @@ def _advantage(log: Log, own: Half, other: Half, curse: Curse) -> Advantage | No
     if found.p_value is None:
         return found
     lucky = found.statistic + (curse.mean + curse.spread) / WHOLE  # a half has more of it
-    return replace(found, p_value=float(stats.norm.cdf(lucky / found.error)))
+    # Luck itself differs from split to split, as the halves show: by more where rows are thin.
+    varied = float(np.std(curse.differences, ddof=1)) if len(curse.differences) > 1 else 0.0
+    return replace(found, p_value=float(stats.norm.cdf(lucky / np.hypot(found.error, varied))))
 
 
 def _noise(counts: Counts) -> Floats:
