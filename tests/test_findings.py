@@ -15,18 +15,23 @@ from surefoot._findings import LEVELS, stated, texts_of
 
 SOURCE = Path(__file__).parents[1] / "src" / "surefoot"
 TEXT_FILES = ("_finding_texts.py", "_log_texts.py", "_doubt_texts.py")
-HOMES = {*TEXT_FILES, "sentences.py"}
+HOMES = {*TEXT_FILES, "sentences.py", "headlines.py"}
 """The only modules that have the words of findings and of promises."""
 
 VALUES = {
     "action": "'repair'",
+    "across": 4,
     "amount": -5.0,
     "as_seen": -4.5,
+    "bearable": 0.5,
     "certifying": 300,
     "choosing": 200,
     "choosing_without": -8.25,
     "column": "done",
+    "data": "march.csv",
     "draws": 500,
+    "encoding": "cp1252",
+    "evidence": 0.3,
     "episodes": 40,
     "error": 0.01,
     "example": "A7",
@@ -37,9 +42,11 @@ VALUES = {
     "first_state_without": -8.5,
     "high": -3.5,
     "less": 1.25,
+    "labels": 80,
     "limit": "500MB",
     "log": -7.5,
     "low": -9.5,
+    "mark": "comma",
     "mean": 1.5,
     "model": -6.25,
     "monte_carlo": 0.125,
@@ -60,15 +67,18 @@ VALUES = {
     "starts": 40,
     "state": "'worn'",
     "states": 2,
-    "transitions": 2.0,
     "transitions_without": -6.5,
+    "steps": 30,
     "text": "Something was said.",
+    "transitions": 50,
     "tried": 12,
     "unseen": 1.5,
     "unseen_without": -7.0,
+    "usual": "7 days",
     "wanted": 900,
     "what": "reward",
     "whole": 20,
+    "written": "%d.%m.%Y",
 }
 UNCHECKED = ("few", "aggregated", "unordered", "changed", "memory", "unreadable")
 REASONS = {

@@ -35,6 +35,7 @@ BESIDE = {
 """Rooms off the path, and what they may use."""
 
 HALL = {
+    "_assumption_texts",
     "_atomic",
     "_compile",
     "_cores",
@@ -43,6 +44,7 @@ HALL = {
     "_finding_codes",
     "_finding_texts",
     "_findings",
+    "_fingerprint",
     "_hooks",
     "_log_texts",
     "_order_statistics",
@@ -62,6 +64,7 @@ PUBLIC = (
     "Comparison",
     "Confidence",
     "Counts",
+    "Decision",
     "DirichletPosterior",
     "Discretization",
     "Domain",
@@ -102,6 +105,12 @@ PUBLIC = (
     "loss_bound",
     "machine_replacement",
     "optimize",
+    "plot_comparison",
+    "plot_guarantee_curve",
+    "plot_policy",
+    "plot_promise",
+    "plot_returns",
+    "plot_simplex",
     "population_growth",
     "read_mdp",
     "read_minari",
@@ -116,6 +125,7 @@ PUBLIC = (
     "var_solve",
     "verify",
     "verify_run",
+    "what_if",
     "worst_case",
     "write_mdp",
 )

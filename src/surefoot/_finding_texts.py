@@ -170,6 +170,15 @@ def _curse_not_measured() -> str:
     )
 
 
+@says("warning")
+def _posterior_of_whole_logs() -> str:
+    return (
+        "What choosing the policy on the same data is worth was not measured, and no half of the "
+        "log was held out as a test: this posterior has no method given, which would say what half "
+        "of the log alone shows."
+    )
+
+
 @says("warning", amounts=("log", "model"))
 def _behaviour_mismatch(log: float, model: float, objective: str = "max") -> str:
     verb = "earned" if objective == "max" else "cost"

@@ -1,5 +1,7 @@
 """What a run found out, as data: a code, how serious it is, and the numbers behind it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,7 +54,7 @@ class Finding(Shown):
             raise ValueError(f"{self.code}: {wrong}.")
 
     @classmethod
-    def of(cls, code: str, **values: Value) -> "Finding":
+    def of(cls, code: str, **values: Value) -> Finding:
         """Return a finding at the usual level of its code."""
         if code not in texts.TEXTS:
             raise ValueError(f"there is no finding with the code {code!r}.")
@@ -63,7 +65,11 @@ class Finding(Shown):
         """The finding in words."""
         return texts.render(self.code, self.values)
 
-    def mirrored(self) -> "Finding":
+    def about(self, data: str) -> Finding:
+        """Return the same finding with the name of the data it speaks of."""
+        return replace(self, values={**self.values, "data": data})
+
+    def mirrored(self) -> Finding:
         """Return the same finding about costs instead of rewards, or the other way round."""
         return replace(self, values=texts.mirrored(self.code, self.values))
 
@@ -77,7 +83,7 @@ class Finding(Shown):
         }
 
     @classmethod
-    def from_mapping(cls, content: Mapping[str, Any]) -> "Finding":
+    def from_mapping(cls, content: Mapping[str, Any]) -> Finding:
         """Return a finding from what JSON kept of it; the text is made again."""
         if not isinstance(content, Mapping) or not isinstance(content.get("values"), Mapping):
             raise ValueError(f"a finding has a code, a level and values; this is {content!r}.")

@@ -28,6 +28,11 @@ def _tried(p_value: float, tried: int, sample: int | None = 1) -> str:
     return f"(p = {p_value:.2g}, {pairs}{'' if sample == 1 else part})"
 
 
+def _about(data: str | None, sentence: str) -> str:
+    """Return a sentence about part of the data, where there are several parts."""
+    return sentence if data is None else f"In {data}: {sentence[0].lower()}{sentence[1:]}"
+
+
 def _between(first_rows: int | None) -> str:
     if first_rows is None:
         return _PARTS["halves"]
@@ -35,55 +40,108 @@ def _between(first_rows: int | None) -> str:
 
 
 @says("note")
-def _memory_not_checked(reason: str, limit: str | None = None) -> str:
-    return f"Memory beyond the state was not checked: {_why(reason, limit)}."
+def _memory_not_checked(reason: str, limit: str | None = None, data: str | None = None) -> str:
+    return _about(data, f"Memory beyond the state was not checked: {_why(reason, limit)}.")
 
 
 @says("note")
-def _drift_not_checked(reason: str, limit: str | None = None) -> str:
-    return f"Drift in time was not checked: {_why(reason, limit)}."
+def _drift_not_checked(reason: str, limit: str | None = None, data: str | None = None) -> str:
+    return _about(data, f"Drift in time was not checked: {_why(reason, limit)}.")
 
 
 @says("note")
-def _no_memory_seen(p_value: float, tried: int, sample: int | None = 1) -> str:
+def _no_memory_seen(
+    p_value: float, tried: int, sample: int | None = 1, data: str | None = None
+) -> str:
     found = _tried(p_value, tried, sample)
-    return f"The next state does not visibly depend on the previous one {found}."
+    return _about(data, f"The next state does not visibly depend on the previous one {found}.")
 
 
 @says("warning")
 def _memory_seen(
-    p_value: float, tried: int, state: str, action: str, sample: int | None = 1
-) -> str:
-    return (
+    p_value: float, tried: int, state: str, action: str, sample: int | None = 1,
+    data: str | None = None,
+) -> str:  # fmt: skip
+    return _about(
+        data,
         "The next state depends on the previous one, given state and action "
         f"{_tried(p_value, tried, sample)}, most clearly in state {state} under action {action}; "
-        "the state may lack something that matters."
+        "the state may lack something that matters.",
     )
 
 
 @says("note")
-def _no_drift_seen(p_value: float, tried: int, first_rows: int | None = None) -> str:
-    return f"No drift between {_between(first_rows)} {_tried(p_value, tried)}."
+def _no_drift_seen(
+    p_value: float, tried: int, first_rows: int | None = None, data: str | None = None
+) -> str:
+    return _about(data, f"No drift between {_between(first_rows)} {_tried(p_value, tried)}.")
 
 
 @says("warning")
 def _drift_seen(
-    p_value: float, tried: int, state: str, action: str, first_rows: int | None = None
-) -> str:
-    return (
+    p_value: float, tried: int, state: str, action: str, first_rows: int | None = None,
+    data: str | None = None,
+) -> str:  # fmt: skip
+    return _about(
+        data,
         f"Next states differ between {_between(first_rows)} {_tried(p_value, tried)}, most clearly "
-        f"in state {state} under action {action}; one model for the whole log may be wrong."
+        f"in state {state} under action {action}; one model for the whole log may be wrong.",
     )
 
 
 @says("note")
-def _old_and_new_agree(p_value: float, tried: int) -> str:
-    return f"No difference between the old and the new data {_tried(p_value, tried)}."
+def _old_and_new_agree(p_value: float, tried: int, data: str | None = None) -> str:
+    new = "the new data" if data is None else f"the new data ({data})"
+    return f"No difference between the old and {new} {_tried(p_value, tried)}."
 
 
 @says("warning")
-def _old_and_new_differ(p_value: float, tried: int) -> str:
-    return f"Next states differ between the old and the new data {_tried(p_value, tried)}."
+def _old_and_new_differ(p_value: float, tried: int, data: str | None = None) -> str:
+    new = "the new data" if data is None else f"the new data ({data})"
+    return f"Next states differ between the old and {new} {_tried(p_value, tried)}."
+
+
+# What new data say about a promise.
+
+
+def _brought(short: float, objective: str) -> str:
+    amount, less = f"{abs(short):.3g}", short > 0
+    if objective == "min":
+        return f"cost {amount} {'more' if less else 'less'} than expected"
+    return f"brought {amount} {'less' if less else 'more'} than expected"
+
+
+@says("note")
+def _new_data_silent(transitions: int) -> str:
+    return (
+        f"The new data say nothing about the promise: none of their "
+        f"{number_of(transitions, 'transition')} is a step that the policy would take."
+    )
+
+
+@says("note")
+def _new_data_agree(
+    steps: int, transitions: int, short: float, bearable: float, evidence: float,
+    objective: str = "max",
+) -> str:  # fmt: skip
+    return (
+        f"The promise agrees with the new data: {steps:,} of {transitions:,} transitions are steps "
+        f"that the policy would take, and they {_brought(short, objective)} on average. The "
+        f"promise can bear {bearable:.3g} a step (evidence {evidence:.2g}; an alarm is 100)."
+    )
+
+
+@says("failed")
+def _new_data_disagree(
+    steps: int, transitions: int, short: float, bearable: float, evidence: float,
+    objective: str = "max",
+) -> str:  # fmt: skip
+    return (
+        f"The promise does not agree with the new data: {steps:,} of {transitions:,} transitions "
+        f"are steps that the policy would take, and they {_brought(short, objective)} on average, "
+        f"where the promise can bear {bearable:.3g} a step (evidence {evidence:.2g}; an alarm is "
+        "100, which a promise that holds raises once in a hundred runs, however often you look)."
+    )
 
 
 # What reading a log found.
@@ -93,6 +151,62 @@ def _old_and_new_differ(p_value: float, tried: int) -> str:
 def _rows_left_out(rows: int, what: str) -> str:
     were = "was" if rows == 1 else "were"
     return f"{number_of(rows, 'row')} without {what} {were} left out on request."
+
+
+@says("warning")
+def _gaps_left_out(rows: int, usual: str) -> str:
+    are = "row is" if rows == 1 else "rows are"
+    was = "it was" if rows == 1 else "they were"
+    return (
+        f"{rows:,} {are} followed by a gap (steps are usually {usual} apart): what came next is "
+        f"unknown, and {was} left out."
+    )
+
+
+@says("note")
+def _steps_irregular() -> str:
+    return "The times of steps have no usual distance, so missing rows cannot be noticed."
+
+
+@says("note")
+def _numbers_read(mark: str, example: str) -> str:
+    return f"Numbers are written with a decimal {mark} (such as {example}), and were read so."
+
+
+@says("note")
+def _dates_read(column: str, written: str) -> str:
+    return f"Dates in {column!r} were read as {written}."
+
+
+@says("note")
+def _recoded(file: str, encoding: str) -> str:
+    return f"{file} is not UTF-8; it was read as {encoding}. Name another with encoding=."
+
+
+@says("warning")
+def _looks_continuous(column: str, labels: int) -> str:
+    return (
+        f"The column {column!r} holds {labels:,} different numbers, each of which is a state or an "
+        f"action of its own. If it is a measurement, cut it into bins with bins='{column}=4'."
+    )
+
+
+@says("note")
+def _episodes_go_on(episodes: int, across: int) -> str:
+    go = "goes" if episodes == 1 else "go"
+    return (
+        f"{number_of(episodes, 'episode')} of the earlier data {go} on in the new ones: no new "
+        f"starts, and {number_of(across, 'transition')} across the boundary."
+    )
+
+
+@says("warning")
+def _steps_read_twice(episodes: int) -> str:
+    have = "has" if episodes == 1 else "have"
+    return (
+        f"{number_of(episodes, 'episode')} {have} steps in the new data that the earlier ones had "
+        "already: what they hold may count twice, and promises be too sure."
+    )
 
 
 @says("warning")

@@ -1,5 +1,7 @@
 """How rows and entries are stored, the same in counts, models and posteriors."""
 
+from __future__ import annotations
+
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._version import __version__
-from surefoot.commands import checking, reproducing, solving, studying
+from surefoot.commands import (
+    checking,
+    decide,
+    doctor,
+    export,
+    reproducing,
+    solving,
+    studying,
+    what_if,
+)
 from surefoot.commands.command import Debug, Json, Quiet, command, examples, run_app
 from surefoot.commands.console import Output, table
 
@@ -53,8 +62,12 @@ def _shared(
 
 solving.register(app)
 checking.register(app)
+decide.register(app)
+what_if.register(app)
+export.register(app)
 studying.register(app)
 reproducing.register(app)
+doctor.register(app)
 
 
 @command(domains, "list", epilog=examples("surefoot domains list"))

@@ -1,5 +1,7 @@
 """The curse of choosing: there where luck was chosen, gone where there is no choice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,12 +42,33 @@ def test_equal_arms_show_the_luck_of_the_best() -> None:
     assert 1.6 * deviation < found < 2.4 * deviation
 
 
-def test_no_choice_no_curse() -> None:
-    curse = measured(0, arms=1)
+def test_without_a_choice_only_the_prior_flatters() -> None:
+    """One arm: what the halves differ by cancels, what the prior adds to both is found."""
+    counts = bandit(0, arms=1)
+    wins, curse = int(counts.count[0]), measured(0, arms=1)
     assert len(curse.differences) == 12
-    assert abs(curse.differences).max() > 0.01  # the halves differ,
-    assert curse.mean == pytest.approx(0.0, abs=1e-9)  # but each pair is used both ways
-    assert curse.spread == pytest.approx(0.0, abs=1e-9)
+    assert abs(curse.differences).max() > 0.01
+    # The prior is worth two tries, one of them won; a half has 50 of its own, more or less.
+    flattered = WHOLE * (TRIES - 2 * wins) / TRIES / (TRIES / 2 + 2)
+    assert curse.mean == pytest.approx(max(0.0, flattered), abs=2e-3)
+
+
+def test_hardly_tried_rows_of_the_policy_are_charged_as_lucky_ones() -> None:
+    """An arm that won its only try is chosen: no half can test it, but others show the luck."""
+    counts = bandit(3, arms=ARMS)
+    number = counts.count.copy()
+    number[counts.entry_row == 0] = [1, 0]
+    few = replace(counts, count=number)
+    mdp = few.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
+    log = Log.of(
+        DirichletPosterior(few), mdp, few, deal(few, 3), costs=False, delta=0.05
+    )  # fmt: skip
+    thin, thick = np.zeros(3, dtype=np.int64), np.array([1, 0, 0])
+    plain = curse_of_choosing(log, seed=3).mean
+    assert curse_of_choosing(log, thick, seed=3).mean == plain
+    charged = curse_of_choosing(log, thin, seed=3).mean - plain
+    deviation = np.sqrt(2 / 9) / np.sqrt(2)  # of a row with one try, two thirds by the prior
+    assert deviation < charged < 3 * deviation
 
 
 def test_halves_are_balanced_distinct_and_keyed() -> None:

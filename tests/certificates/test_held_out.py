@@ -98,5 +98,5 @@ def test_worse_steps_than_expected_are_noticed_and_luck_is_allowed_for():
     assert found.advantage.statistic < 0
     # The curse is that of the whole log; a half has more luck, by the root of two.
     lucky = worse(Curse(mean=abs(found.advantage.statistic) * 0.5**0.5, spread=0.0))
-    assert lucky.advantage.p_value == pytest.approx(0.5)
+    assert lucky.advantage.p_value == pytest.approx(0.5, abs=0.03)  # by a thousand draws
     assert not lucky.failed

@@ -3,7 +3,7 @@
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.policies import read_lines
+from surefoot.data.side_files import read_side_file
 
 HEADER = "state,action\n"
 ALL_RIGHT = "".join(f"{state},right\n" for state in range(6))
@@ -55,4 +55,4 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, text, words):
 def test_line_ends_inside_labels_are_kept(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_bytes(b'state\r\n"a\r\nb"\r\n"a\nb"\r\n')
-    assert [line["state"] for _, line in read_lines(path, ("state",))] == ["a\r\nb", "a\nb"]
+    assert [line["state"] for _, line in read_side_file(path).lines] == ["a\r\nb", "a\nb"]

@@ -9,7 +9,7 @@ from surefoot import demo
 from surefoot.cli import main
 from surefoot.commands.command import ExitCode
 from surefoot.pipeline import folder
-from surefoot.pipeline.folder import FILES
+from surefoot.pipeline.folder import FILES, PARTS
 
 COLUMNS = (
     "--state condition --action decision --reward profit --episode machine --step week".split()  # noqa: SIM905
@@ -37,7 +37,7 @@ def made(tmp_path_factory):
 def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     code, out, err = solve(capsys, tmp_path / "run")
     assert code == 0
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted([*FILES, PARTS])
     assert "4,160 rows" in err
     assert "20 of 20 state-action pairs tried" in err
     assert "Time: Reading the log" in err
@@ -89,7 +89,7 @@ def test_verify_has_its_own_exit_code(capsys, tmp_path, made):
     code, out, _ = run(capsys, "verify", made)
     assert code == 0
     assert "The certificate stands" in out
-    for name in FILES:
+    for name in (*FILES, PARTS):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     content = json.loads((tmp_path / "certificate.json").read_text())
     content["lower_bound"] += 20
@@ -205,9 +205,25 @@ def test_the_bundled_log_is_what_the_demo_makes(tmp_path):
 
 def test_stopping_early_is_fine_unless_strict(capsys, tmp_path):
     code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0, "--strict")
-    assert code == ExitCode.STOPPED_EARLY == 4
+    assert code == ExitCode.DOUBTFUL == 4
     assert solve(capsys, tmp_path / "two", "--time-budget", 0)[0] == 0
     assert "The time budget ended the search" in out
+
+
+def test_a_promise_taken_back_is_fine_unless_strict(capsys, tmp_path):
+    """The second step of an episode depends on its first one: the state lacks something."""
+    lines = ["episode,step,state,action,reward,next_state"]
+    for i in range(200):
+        came = "xy"[i % 2]
+        lines.append(f"{i},0,{came},go,0,middle")
+        lines.append(f"{i},1,middle,{'ab'[i // 2 % 2]},{i % 2},{came}")
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    asked = ["--episode", "episode", "--step", "step", "--discount", 0.9, "--draws", 300]
+    for more, wanted in (((), 0), (("--strict",), ExitCode.DOUBTFUL)):
+        out = tmp_path / f"run{wanted}"
+        code, told, _ = run(capsys, "solve", tmp_path / "log.csv", *asked, "--out", out, *more)
+        assert code == wanted
+        assert "NOT CERTIFIED" in told
 
 
 LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"

@@ -36,7 +36,10 @@ BAD_CSV = {
     "empty reward": (HEADER + GOOD + "a,x,,b\n", "line 4: reward is empty"),
     "empty state": (HEADER + GOOD + ",x,0,b\n", "line 4: state is empty"),
     "one state": (HEADER + "a,x,1,a\na,y,1,a\n", "one state only ('a')"),
-    "not utf-8": (HEADER.encode() + b"a,x,1,b\n\xff,x,1,b\n", "line 3: the text is not UTF-8"),
+    "not utf-8": (
+        HEADER.encode() + "ä,x,1,b\n".encode() * 3 + b"\xff,x,1,b\n",
+        "line 5: the text is not UTF-8",
+    ),
     "mixed line ends": (HEADER + "a,x,1,b\r\nb,x,1,a\n", "line endings or quotes are mixed"),
     "twice the same column": ("state,action,reward,state\na,x,1,b\n", "'state' is named twice"),
     "same but for the case": (

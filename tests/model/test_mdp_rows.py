@@ -186,3 +186,21 @@ def test_the_layout_keeps_rows_of_a_state_together():
 def test_a_model_prints_its_size():
     p, r = random_dense(5)
     assert repr(MDP.from_arrays(p, r, discount=0.9)).startswith("MDP(4 states, 3 actions, ")
+
+
+def test_a_gymnasium_environment_brings_its_table_and_its_start():
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gymnasium.make("FrozenLake-v1", is_slippery=True)  # wrapped
+    mdp = MDP.from_gymnasium(env, discount=0.95)
+    assert mdp.num_states == 16
+    assert mdp.initial.tolist() == [1.0] + [0.0] * 15
+    table = MDP.from_gymnasium(env.unwrapped.P, discount=0.95)
+    np.testing.assert_array_equal(mdp.probability, table.probability)
+    given = MDP.from_gymnasium(env, discount=0.95, initial=np.full(16, 1 / 16))
+    assert given.initial[3] == 1 / 16
+
+
+def test_an_environment_without_a_table_is_refused():
+    gymnasium = pytest.importorskip("gymnasium")
+    with pytest.raises(ValueError, match=r"CartPoleEnv, which keeps no table P\[state\]\[action\]"):
+        MDP.from_gymnasium(gymnasium.make("CartPole-v1"), discount=0.95)

@@ -7,9 +7,10 @@ import pytest
 
 from surefoot.commands.options import SECTIONS, settings_table
 from surefoot.data.counts import Counts
-from surefoot.pipeline.model import build_model, read_initial
+from surefoot.pipeline.model import build_model
 from surefoot.pipeline.setting import declared
 from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.side_files import read_initial
 
 FULL = Settings(
     log=("a b.csv", 'c"d\\e\n.csv'),
@@ -94,7 +95,7 @@ def test_a_negative_first_state_is_named(tmp_path):
     path.write_text("state,probability\n0,-0.5\n1,1.5\n")
     placed = Counts.from_arrays([[[1, 1]], [[1, 1]]])
     with pytest.raises(ValueError, match=r"the probability of state 0 is -0\.5; probabilities"):
-        read_initial(str(path), placed)
+        read_initial(Settings(initial=str(path)), placed)
 
 
 def test_levels_that_no_machine_can_reach_are_refused_at_once():

@@ -146,14 +146,14 @@ def test_same_bits_for_any_rows_ranges_blocks_and_threads(posterior):
     np.testing.assert_array_equal(np.concatenate(list(stream)), sample[:, entries])
 
 
-def test_mean_given_the_whole_counts_is_the_mean(posterior):
-    np.testing.assert_array_equal(posterior.mean_given(posterior.counts.count), posterior.mean())
+def test_given_the_whole_counts_is_the_mean(posterior):
+    np.testing.assert_array_equal(posterior.given(posterior.counts.count).mean(), posterior.mean())
 
 
-def test_mean_given_parts_is_a_model(posterior):
+def test_given_parts_is_a_model(posterior):
     count = posterior.counts.count
     for part in (np.zeros_like(count), count // 2, np.where(np.arange(len(count)) % 2, count, 0)):
-        mean = posterior.mean_given(part)
+        mean = posterior.given(part).mean()
         assert np.isfinite(mean).all()
         assert (mean >= 0).all()
         np.testing.assert_allclose(np.add.reduceat(mean, posterior.row_start[:-1]), 1.0)

@@ -76,8 +76,8 @@ def test_its_certificate_says_that_rewards_are_taken_as_exact():
         sf.evaluate(
             sf.MDP.from_rows(
                 state=mdp.entry_state, action=mdp.entry_action, successor=mdp.successor,
-                probability=model, reward=mdp.reward if mdp.reward_per_entry
-                else mdp.reward[mdp.entry_row], discount=mdp.discount, initial=mdp.initial,
+                probability=model, reward=mdp.entry_reward,
+                discount=mdp.discount, initial=mdp.initial,
             ),
             result.certificate.policy,
         ).return_lower

@@ -1,13 +1,13 @@
 """What a set promises, and how it was made: it travels with the set and fits no other."""
 
-from dataclasses import dataclass, fields
-from hashlib import blake2b
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass, fields
+from typing import Any
 
 from surefoot._display import Shown
 from surefoot._findings import LEVELS, Finding, texts_of
+from surefoot._fingerprint import fingerprint
 
 BASES = ("bayesian", "frequentist")
 SHARED = {
@@ -115,19 +115,10 @@ class Confidence(Shown):
 
 
 def seal_of(confidence: Confidence, *numbers: Any) -> str:
-    """Return a short text that changes with any number of a set or of its confidence.
-
-    Frequentist certificates store it: another hash would make those of earlier versions fall.
-    """
-    digest = blake2b(digest_size=16)
-    for field in fields(confidence):
-        if field.name == "findings":  # seals of version 0.1 were made from these sentences
-            digest.update(f"assumptions={confidence.assumptions!r};".encode())
-        elif field.name != "seal":
-            digest.update(f"{field.name}={getattr(confidence, field.name)!r};".encode())
-    for number in numbers:
-        if isinstance(number, np.ndarray):
-            digest.update(np.ascontiguousarray(number).data)
-        else:
-            digest.update(repr(number).encode())
-    return digest.hexdigest()
+    """Return a short text that changes with any number of a set or of its confidence."""
+    said = [
+        f"{field.name}={getattr(confidence, field.name)!r}"
+        for field in fields(confidence)
+        if field.name != "seal"
+    ]
+    return fingerprint(";".join(said), *numbers)

@@ -1,5 +1,7 @@
 """Ambiguity sets: for every row of an MDP, the distributions that nature may choose from."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,7 +54,7 @@ BALLS = {
     "kl": Ball(parts=_divergence, combine=np.add, weighted=False),
 }
 """All balls by name; each has its kernels in `surefoot.solvers`."""
-WEIGHTS_WITHIN = (1e-50, 1e50)
+WEIGHTS_WITHIN = (1e-150, 1e150)
 """Weights other than 0 and infinity: quotients and products of them must stay finite."""
 
 
@@ -120,7 +122,7 @@ class AmbiguitySet(Shown):
     @classmethod
     def from_arrays(
         cls, mdp: MDP, *, norm: str, budget: ArrayLike, weights: ArrayLike | None = None
-    ) -> "AmbiguitySet":
+    ) -> AmbiguitySet:
         """Build a norm ball for every row from dense arrays or single numbers.
 
         Parameters
@@ -147,7 +149,7 @@ class AmbiguitySet(Shown):
         )
 
     @classmethod
-    def box(cls, mdp: MDP, *, lower: ArrayLike, upper: ArrayLike) -> "AmbiguitySet":
+    def box(cls, mdp: MDP, *, lower: ArrayLike, upper: ArrayLike) -> AmbiguitySet:
         """Build an interval set: bounds as numbers, ``(S, A)`` or ``(S, A, S)``.
 
         Examples

@@ -1,5 +1,7 @@
 """Ambiguity sets from a posterior: Algorithm 1 of Behzadian et al. (2021), corrected, whole."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

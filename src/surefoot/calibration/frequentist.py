@@ -1,5 +1,7 @@
 """Ambiguity sets without a prior: concentration around observed frequencies."""
 
+from __future__ import annotations
+
 import dataclasses
 from typing import Any
 
@@ -149,7 +151,7 @@ def _mean_rewards(
     uncertain = model_uncertain_rewards(counts, mdp)
     if not uncertain.any():
         return None, None, delta
-    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    fixed = mdp.entry_reward
     low, high = mean_reward_interval(counts, REWARD_SHARE * delta)
     left = (1.0 - REWARD_SHARE) * delta
     return np.where(uncertain, low, fixed), np.where(uncertain, high, fixed), left

@@ -52,7 +52,7 @@ def successor_values(mdp: MDP, value: ArrayLike) -> Floats:
     v = as_float_array("value", value)
     if v.shape != (mdp.num_states,) or not np.all(np.isfinite(v)):
         raise ValueError(f"value must be finite numbers of shape ({mdp.num_states},).")
-    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    reward = mdp.entry_reward
     z: Floats = reward + mdp.discount * v[mdp.successor]
     return z
 

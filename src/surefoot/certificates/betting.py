@@ -86,6 +86,52 @@ def _log_evidence(wealth: Floats, bets: Floats, mean: float, size: int) -> float
     return float(largest + np.log(np.exp(log - largest).sum()))
 
 
+ANYTIME_BETS = 2.0 ** -np.arange(18)
+"""Bets, in units of one over the scale, for any number of values: from a few to billions."""
+ANYTIME_WEIGHTS = 1.0 / ((np.arange(18) + 1) * (np.arange(18) + 2)) * (19 / 18)
+"""How much is put on each of them; they sum to 1."""
+
+
+def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scale: float) -> float:
+    """Return the logarithm of the evidence that non-negative values lie above their means.
+
+    Parameters
+    ----------
+    values, means
+        ``(n,)``: values 0 or more, and what each is expected to be at most (above 0).
+    count
+        ``(n,)``: how often each occurred.
+    scale
+        A typical size of the values, fixed before they are seen.
+
+    Notes
+    -----
+    ``sum_j w_j prod_i (1 + theta_j Y_i) / (1 + theta_j m_i)`` with fixed bets and weights. If
+    ``E[Y_i | what came before] <= m_i`` for all i it is a supermartingale that starts at 1: the
+    probability that it *ever* reaches ``1/alpha`` is at most alpha (Ville), so one may look again
+    after every new value. The order of the values does not matter. O(18 n).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> low, high = rng.random(400), 0.2 + rng.random(400)
+    >>> ones = np.ones(400)
+    >>> anytime_evidence(low, 0.5 * ones, ones, 1.0) < 0
+    True
+    >>> anytime_evidence(high, 0.5 * ones, ones, 1.0) > np.log(100)
+    True
+    """
+    found = np.asarray(values, dtype=np.float64)
+    expected = np.asarray(means, dtype=np.float64)
+    often = np.asarray(count, dtype=np.float64)
+    _check(found, 0.5, scale)
+    log = np.log(ANYTIME_WEIGHTS)
+    for j, bet in enumerate(ANYTIME_BETS / scale):
+        log[j] += float(often @ (np.log1p(bet * found) - np.log1p(bet * expected)))
+    largest = log.max()
+    return float(largest + np.log(np.exp(log - largest).sum()))
+
+
 def _check(values: Floats, delta: float, scale: float) -> None:
     if values.ndim != 1 or not np.all((values >= 0) & np.isfinite(values)):
         raise ValueError("values must be one row of finite numbers, 0 or more.")

@@ -1,5 +1,7 @@
 """What may be promised about one policy, with everything that stands behind it."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -50,12 +52,12 @@ class Certificate(Shown):
     marginal_bound
         The promise in its marginal form: right on average over the Monte Carlo.
     scope
-        Whom the other end speaks of: ``"no policy"`` or ``"no deterministic policy"``; with
-        ``" among those allowed"`` where only some pairs were allowed.
+        Which policies the upper bound covers: ``"no policy"`` or ``"no deterministic policy"``,
+        with ``" among those allowed"`` where only some pairs were allowed.
     delta, eta
         Failure probability of the promise, and of the Monte Carlo itself.
     draws, other_draws
-        Posterior draws behind the promise and behind the other end.
+        Posterior draws behind the lower and the upper bound.
     seed
         The entropy of the generator the draws came from.
     basis
@@ -159,7 +161,7 @@ class Certificate(Shown):
         """Tell whether something was found, by its code."""
         return any(found.code == code for found in self.findings)
 
-    def adding(self, *findings: Finding) -> "Certificate":
+    def adding(self, *findings: Finding) -> Certificate:
         """Return the same certificate with more findings."""
         return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
@@ -224,7 +226,7 @@ class Certificate(Shown):
         )  # fmt: skip
         return sentences.surely(self.delta, self.basis, self.findings, claim)
 
-    def mirrored(self) -> "Certificate":
+    def mirrored(self) -> Certificate:
         """Return a certificate about rewards as one about costs, and the other way round."""
         return replace(
             self,
@@ -240,6 +242,8 @@ class Certificate(Shown):
             doubt=None if self.doubt is None else self.doubt.mirrored(),
             tilted=tuple(one.mirrored() for one in self.tilted),
         )
+
+    _pictured = True
 
     def _headline(self) -> str:
         return self.sentence
@@ -261,7 +265,7 @@ class Certificate(Shown):
             facts.append((f"robust {word}, a looser promise", safe(self.robust_return)))
         if self.draws > 0:
             facts += [
-                ("posterior draws", f"{self.draws:,}, and {self.other_draws:,} for the other end"),
+                ("posterior draws", f"{self.draws:,}, and {self.other_draws:,} for the limit"),
                 (
                     "certainty of the Monte Carlo",
                     f"{sentences.percent(self.eta)} (eta {self.eta:g})",
@@ -291,7 +295,7 @@ class Certificate(Shown):
         return json.dumps(content, indent=2, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Certificate":
+    def from_json(cls, text: str) -> Certificate:
         """Read a certificate back, of this format or of format 1."""
         try:
             content = json.loads(text)
@@ -315,7 +319,7 @@ class Certificate(Shown):
             file.write(self.to_json() + "\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
+    def load(cls, path: str | Path) -> Certificate:
         """Read a certificate from a JSON file."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 

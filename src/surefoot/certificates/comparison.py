@@ -1,5 +1,7 @@
 """Two policies in the same models: what the difference may be promised to be."""
 
+from __future__ import annotations
+
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -101,11 +103,11 @@ class Comparison(Shown):
         """Whether a check failed, so that the difference is not stated as a promise."""
         return bool(self.failures)
 
-    def adding(self, *findings: Finding) -> "Comparison":
+    def adding(self, *findings: Finding) -> Comparison:
         """Return the same comparison with more findings."""
         return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
-    def mirrored(self) -> "Comparison":
+    def mirrored(self) -> Comparison:
         """Return the same about costs, or about rewards: better stays better."""
         turned = tuple(found.mirrored() for found in self.findings)
         other = "min" if self.objective == "max" else "max"
@@ -122,6 +124,8 @@ class Comparison(Shown):
             "withheld": self.withheld,
             "sentence": self.sentence,
         }
+
+    _pictured = True
 
     def _headline(self) -> str:
         return self.sentence

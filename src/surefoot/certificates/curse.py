@@ -1,29 +1,39 @@
 """The curse of choosing, measured by the log itself.
 
 A policy chosen on part of a log looks better there than on the rest: by how much is an estimate of
-what the choice owes to luck. ``c = mean of v_X(pi_X) - v_Y(pi_X)`` over random halves (X, Y) of the
-log, each used both ways, and not below 0. There is no proof behind it: how much it leaves broken is
-counted, not derived (docs/guarantee.md).
+what the choice owes to luck, and to a prior that flatters it. ``c = mean of v_X(pi_X) - w_Y(pi_X)``
+over random halves (X, Y) of the log, each used both ways, and not below 0: ``v_X`` is the value by
+the posterior of X, ``w_Y`` that by the plain frequencies of Y.
+
+Rows that Y never tried are as lucky as those it tried, in deviations of their estimate. The same
+goes for rows of the final policy that the whole log tried once or twice: no half can test them.
+
+There is no proof behind it: how much it leaves broken is counted, not derived (docs/guarantee.md).
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Log, with_rows_of
+from surefoot.certificates.halves import Half, Log, as_seen, row_values, visits_of
 from surefoot.data.buckets import NUM_BUCKETS
+from surefoot.model.policies import check_policy
 from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
 """Pairs of halves; each gives two differences."""
 FEW_HALVES, MANY_ROWS = 2, 5000
 """Larger models have fewer, which cost as much; their luck averages over more rows."""
+FEW_TRIES = 2
+"""Rows with so few tries in the whole log cannot be tested on halves of it."""
 WHOLE = 0.5**0.5
 """Luck shrinks with the root of the data, and a half has half of them."""
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
@@ -43,23 +53,72 @@ def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
     return [(0, *every[i]) for i in chosen]
 
 
-def curse_of_choosing(log: Log, *, halves: int | None = None, seed: int) -> Curse:
+def curse_of_choosing(
+    log: Log, policy: Ints | None = None, *, halves: int | None = None, seed: int
+) -> Curse:
     """Choose on one half of a log, value on both, and return the difference.
 
-    A half values rows that it never tried as the other does: of those it can say nothing.
+    ``policy``: the one chosen on the whole log, whose hardly tried rows are charged as well.
     """
     if halves is None:
         halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
     found: list[float] = []
+    luck: list[tuple[float, float]] = []
     for chosen in balanced_halves(halves, seed):
         rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
         sides = log.half(np.array(chosen)), log.half(rest)
         for own, other in (sides, sides[::-1]):
-            policy = log.choose(own)
-            seen = evaluate(own.mdp, policy).return_lower
-            checked = evaluate(with_rows_of(other, own), policy).return_lower
-            found.append(seen - checked)
-    return summarize(np.array(found))
+            difference, lucky = _shortfall(log.choose(own), own, other)
+            found.append(difference)
+            luck.append(lucky)
+    curse = summarize(np.array(found))
+    if policy is None:
+        return curse
+    gained, possible = np.sum(luck, axis=0)
+    usual = max(0.0, gained / possible) if possible > 0 else 0.0
+    return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
+
+
+def _shortfall(policy: Ints, own: Half, other: Half) -> tuple[float, tuple[float, float]]:
+    """Return what a half's policy loses on the other, and how lucky its rows were.
+
+    Luck is a sum over rows that both have tried, of what they lost and of what a deviation of each
+    would have cost, as discounted visits count.
+    """
+    mdp = own.mdp
+    rows = check_policy(mdp, policy).rows.astype(np.int64)
+    expected = evaluate(mdp, policy)
+    seen = as_seen(other, own)
+    _, mean, deviation = row_values(mdp, expected.value)
+    got = np.add.reduceat(
+        seen.probability * (seen.entry_reward + mdp.discount * expected.value[mdp.successor]),
+        mdp.row_start[:-1],
+    )
+    error = deviation / np.sqrt(own.visits + 1.0)  # of what the half thinks of a row
+    spread = float(np.abs(expected.value).max()) * 1e-9
+    tested = (other.visits > 0) & (own.visits > 0) & (deviation > spread)
+    weight = np.zeros(mdp.num_rows)
+    weight[rows] = visits_of(mdp, rows)
+    lost = float(weight[tested] @ (mean - got)[tested])
+    possible = float(weight[tested] @ error[tested])
+    usual = max(0.0, lost / possible) if possible > 0 else 0.0
+    less = np.where((weight > 0) & ~tested, usual * error, 0.0)
+    charged = replace(seen, reward=seen.entry_reward - less[mdp.entry_row], reward_per_entry=True)
+    checked = evaluate(charged, policy).return_lower
+    return expected.return_lower - checked, (lost, possible)
+
+
+def _hardly_tried(log: Log, policy: Ints) -> float:
+    """Return what a deviation of each row that was tried once or twice would cost a policy."""
+    mdp = log.mdp
+    rows = check_policy(mdp, policy).rows.astype(np.int64)
+    visits = np.add.reduceat(log.posterior.counts.count, mdp.row_start[:-1])[rows]
+    few = (visits > 0) & (visits <= FEW_TRIES)
+    if not few.any():
+        return 0.0
+    deviation = row_values(mdp, evaluate(mdp, policy).value)[2][rows]
+    error = np.where(few, deviation / np.sqrt(visits + 1.0), 0.0)
+    return float(visits_of(mdp, rows) @ error)
 
 
 def summarize(differences: Floats) -> Curse:

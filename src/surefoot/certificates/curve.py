@@ -1,5 +1,7 @@
 """Certified return against confidence."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ from surefoot.certificates import provenance
 from surefoot.certificates.certifying import check_levels
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.solvers.evaluation.returns import ReturnDraws, policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -58,6 +60,8 @@ class GuaranteeCurve(Shown):
     draws: int
     note: str
     objective: str = "max"
+
+    _pictured = True
 
     def _grid(self) -> Grid:
         safe, head = (
@@ -109,8 +113,7 @@ def guarantee_curve(
     provenance.check_objective(posterior, objective)
     posterior.check_matches(mdp)
     rows = check_policy(mdp, policy)
-    if posterior.num_draws is not None:
-        draws = min(draws, posterior.num_draws)
+    draws = at_most(posterior, draws)
     rewards = rewards_of(mdp, posterior, objective=objective)
     returns = policy_returns(posterior, mdp, rows, draws, rng, rewards=rewards)
     return curve_of(returns, confidences=confidences, eta=eta, objective=objective)

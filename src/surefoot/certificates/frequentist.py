@@ -1,5 +1,7 @@
 """Promises without a prior: the robust value of a set that holds the truth."""
 
+from __future__ import annotations
+
 import dataclasses
 from dataclasses import dataclass
 

@@ -1,27 +1,29 @@
 """A log in two halves, on the entries of one model: what each half alone says of it."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.stats import norm
 
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
-from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.solver import solve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Conjugate = DirichletPosterior | LearnedPosterior
 
 CAUTION = 0.6
 """How many deviations of its row a half takes off an action when it chooses, per deviation that
 delta is worth: a search for the 5% quantile is more cautious than one for the 20% quantile, and is
 lucky less often."""
+SETTLED = 1e-6
+"""Visits are summed until the rest is this share of them."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 
@@ -63,7 +65,7 @@ class Log:
         Deviations of a row's value that are taken off it when a half chooses.
     """
 
-    posterior: Conjugate
+    posterior: Divisible
     mdp: MDP
     entry: Ints
     parts: BucketCounts
@@ -72,7 +74,7 @@ class Log:
 
     @classmethod
     def of(
-        cls, posterior: Conjugate, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
+        cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
         delta: float,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
@@ -98,6 +100,25 @@ class Log:
             caution=CAUTION * float(norm.isf(delta)),
         )
 
+    @cached_property
+    def reward_noise(self) -> Floats:
+        """``(R,)``: the variance of a single reward in each row, given the successor.
+
+        Rows that say little of it themselves take it from all rows together.
+        """
+        rows = self.mdp.num_rows
+        if not self.posterior.counts.rewards_vary:
+            return np.zeros(rows)
+        statistics = RewardStatistics(self.parts.reward_mean, self.parts.reward_var)
+        size = self.mdp.num_entries
+        found = pool(self.entry, self.parts.count, statistics, size).variance
+        freedom = np.maximum(np.bincount(self.entry, self.parts.count, size) - 1.0, 0.0)
+        square = np.where(freedom > 0, np.nan_to_num(found) * freedom, 0.0)
+        start = self.mdp.row_start[:-1]
+        own, free = np.add.reduceat(square, start), np.add.reduceat(freedom, start)
+        usual = float(own.sum() / max(1.0, free.sum()))
+        return np.asarray((own + usual) / (free + 1.0))
+
     def half(self, buckets: Ints) -> Half:
         """Return what some buckets say, the laws of rows as learned from all."""
         wanted = np.zeros(NUM_BUCKETS, dtype=np.bool_)
@@ -106,7 +127,7 @@ class Log:
         entry, number = self.entry[here], self.parts.count[here]
         size = self.mdp.num_entries
         count = np.bincount(entry, number, size).astype(np.int64)
-        mdp = replace(self.mdp, probability=self.posterior.mean_given(count))
+        mdp = replace(self.mdp, probability=self.posterior.given(count).mean())
         if self.posterior.counts.rewards_vary:
             statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
             mean = self.sign * pool(entry, number, statistics, size).mean
@@ -120,7 +141,7 @@ class Log:
 
         Only rows that the half has tried are chosen, in states where there are any.
         """
-        mdp, start = half.mdp, half.mdp.row_start[:-1]
+        mdp = half.mdp
         tried = np.maximum.reduceat(half.visits > 0, mdp.state_start[:-1])[mdp.row_state]
         low, high = float(mdp.reward.min()), float(mdp.reward.max())
         floor = (high - low + 1.0) / (1.0 - mdp.discount)
@@ -130,10 +151,8 @@ class Log:
         value = solve(self.mdp, tolerance=tolerance).value
         policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
         for _ in range(ROUNDS):
-            z = mdp.entry_reward + mdp.discount * value[mdp.successor]
-            mean = np.add.reduceat(mdp.probability * z, start)
-            square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
-            off = missing + self.caution * np.sqrt(square / (half.visits + 1.0))
+            deviation = row_values(mdp, value)[2]
+            off = missing + self.caution * deviation / np.sqrt(half.visits + 1.0)
             found = solve(
                 replace(mdp, reward=mdp.entry_reward - off[mdp.entry_row], reward_per_entry=True),
                 tolerance=tolerance,
@@ -142,12 +161,48 @@ class Log:
         return policy
 
 
-def with_rows_of(other: Half, own: Half) -> MDP:
-    """Return the model of one half, with rows it has never tried taken from the other."""
-    lacks = (other.visits == 0)[own.mdp.entry_row]
+def as_seen(other: Half, own: Half) -> MDP:
+    """Return the rows of one half as often as they went somewhere, without any prior.
+
+    So it can contradict the prior as well as the luck of the other half. Of rows it has never tried
+    it can say nothing: they are taken from the other.
+    """
+    mdp = own.mdp
+    tried = (other.visits > 0)[mdp.entry_row]
+    share = other.count / np.maximum(other.visits, 1)[mdp.entry_row]
     return replace(
-        other.mdp,
-        probability=np.where(lacks, own.mdp.probability, other.mdp.probability),
-        reward=np.where(lacks, own.mdp.entry_reward, other.mdp.entry_reward),
+        mdp,
+        probability=np.where(tried, share, mdp.probability),
+        reward=np.where(tried, other.mdp.entry_reward, mdp.entry_reward),
         reward_per_entry=True,
     )
+
+
+def row_values(mdp: MDP, value: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return ``(E,)`` reward and discounted value of every step, and their mean and deviation.
+
+    Mean and deviation are ``(R,)``, by the probabilities of the model.
+    """
+    z = mdp.entry_reward + mdp.discount * value[mdp.successor]
+    start = mdp.row_start[:-1]
+    mean = np.add.reduceat(mdp.probability * z, start)
+    square = np.add.reduceat(mdp.probability * (z - mean[mdp.entry_row]) ** 2, start)
+    return z, mean, np.sqrt(square)
+
+
+def visits_of(mdp: MDP, rows: NDArray[np.int64]) -> Floats:
+    """Return ``(S,)`` discounted visits of a policy that plays one row in each state."""
+    sizes = np.diff(mdp.row_start)[rows]
+    entries = np.repeat(mdp.row_start[rows] - np.cumsum(sizes) + sizes, sizes) + np.arange(
+        sizes.sum()
+    )
+    matrix = sparse.csr_matrix(
+        (mdp.probability[entries], mdp.successor[entries], np.concatenate(([0], np.cumsum(sizes)))),
+        shape=(mdp.num_states, mdp.num_states),
+    ).T.tocsr()
+    visits = np.array(mdp.initial, dtype=np.float64)
+    step = visits.copy()
+    while step.sum() > SETTLED * visits.sum() * (1.0 - mdp.discount):
+        step = mdp.discount * (matrix @ step)
+        visits += step
+    return visits

@@ -1,17 +1,10 @@
 """The backtest of a run: one half of the log chooses, the other looks at what was chosen."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import stats
 
-from surefoot.certificates.backtest import (
-    advantage,
-    held_out_rewards,
-    new_successors,
-    newly_seen,
-)
+from surefoot.certificates.backtest import held_out_rewards, new_successors, newly_seen
 from surefoot.certificates.curse import WHOLE, balanced_halves
 from surefoot.certificates.evidence import (
     Advantage,
@@ -20,27 +13,29 @@ from surefoot.certificates.evidence import (
     HeldOutRewards,
     NewSuccessors,
 )
-from surefoot.certificates.halves import Conjugate, Half, Log
+from surefoot.certificates.halves import Half, Log, visits_of
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import negated
-from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import Divisible
+from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.solver import evaluate
 
 MASS_DRAWS = 200
 """Draws of the unseen mass of rows."""
 MOST_ROWS = 20_000
 """Rows looked at for new successors: the most played ones."""
+STEP_DRAWS, MOST_STEPS = 1000, 1000
+"""Draws that predict the steps of a policy, and how many of its rows are looked at."""
 TOLERATED = 0.2
 """How much too small the unseen mass may be, as a share of it. On 5,000 patients of the clinic it
 is 7% too small, which moves no promise by much and would fail one log in five."""
-SETTLED = 1e-6
-"""Visits are summed until the rest is this share of them."""
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def backtest(
@@ -53,7 +48,7 @@ def backtest(
     first, second = (part(counts, parts, half) for half in (chosen, rest))
     return Backtest(
         new_successors=_new_successors(log.posterior, first, second, rng),
-        advantage=_advantage(log, log.half(chosen), log.half(rest), curse),
+        advantage=_advantage(log, log.half(chosen), log.half(rest), curse, rng),
         rewards=_rewards(log, first, second, rng.spawn(1)[0]),
     )
 
@@ -70,10 +65,15 @@ def _rewards(
 
 
 def _new_successors(
-    posterior: Conjugate, first: Counts, second: Counts, rng: np.random.Generator
+    posterior: Divisible, first: Counts, second: Counts, rng: np.random.Generator
 ) -> NewSuccessors | None:
-    """Return how many successors are new in the second half; None where all are declared."""
+    """Return how many successors are new in the second half; None where all are declared.
+
+    None as well for a posterior of the user's: only ours can be made again from half of a log.
+    """
     if posterior.counts.unseen is None:
+        return None
+    if not isinstance(posterior, DirichletPosterior | LearnedPosterior):
         return None
     row, trials, new = newly_seen(first, second)
     own = _made_like(posterior, first)
@@ -94,7 +94,9 @@ def _new_successors(
     return new_successors(trials, new, rng, draws=mass, tolerated=TOLERATED)
 
 
-def _made_like(posterior: Conjugate, counts: Counts) -> Conjugate:
+def _made_like(
+    posterior: DirichletPosterior | LearnedPosterior, counts: Counts
+) -> DirichletPosterior | LearnedPosterior:
     """Return the posterior of part of a log, made as the whole log's was."""
     report = posterior.counts.report
     support = None if report is None else report.support
@@ -105,58 +107,75 @@ def _made_like(posterior: Conjugate, counts: Counts) -> Conjugate:
     return DirichletPosterior(placed, prior=posterior.prior if prior.ndim == 0 else 1.0)
 
 
-def _advantage(log: Log, own: Half, other: Half, curse: Curse) -> Advantage | None:
+def _advantage(
+    log: Log, own: Half, other: Half, curse: Curse, rng: np.random.Generator
+) -> Advantage | None:
     """Return how the second half's steps of the first half's policy did.
 
-    The policy was picked for looking good on the first half, and what that is worth on average is
-    known from the halves: the curse of choosing. Only what falls short of it as well speaks against
-    the model.
+    They are held against what the first half's posterior predicts of them, row by row: a row that
+    showed one successor in a few tries may well show another. The policy was picked for looking
+    good on the first half, and what that is worth on average is known from the halves: the curse of
+    choosing. Only what falls short of it as well speaks against the model.
     """
     mdp = own.mdp
     policy = log.choose(own)
-    rows = check_policy(mdp, policy).rows.astype(np.int64)
+    played = check_policy(mdp, policy).rows.astype(np.int64)
     value = evaluate(mdp, policy).value
+    weight = visits_of(mdp, played)
+    tested = (other.visits[played] > 0) & (own.visits[played] > 0)
+    most = np.argsort(-np.where(tested, weight, -1.0), kind="stable")[:MOST_STEPS]
+    at = np.sort(most[tested[most]])
+    if len(at) == 0:
+        return None
+    rows, weight_at = played[at], weight[at]
+    start = mdp.row_start[:-1]
     z = mdp.entry_reward + mdp.discount * value[mdp.successor]
     gained = other.mdp.entry_reward + mdp.discount * value[mdp.successor]
-    start = mdp.row_start[:-1]
-    expected = np.add.reduceat(mdp.probability * z, start)
-    noise = np.nan_to_num(_noise(log.posterior.counts))
-    square = (z - expected[mdp.entry_row]) ** 2 + noise
-    square = np.add.reduceat(mdp.probability * square, start)
-    number = other.visits
-    mean = np.add.reduceat(other.count * gained, start) / np.maximum(number, 1)
-    spread = square * (1.0 + number / (own.visits + 1.0))  # what the first half expects is unsure
-    found = advantage(
-        visits_of(mdp, rows), expected[rows], spread[rows], mean[rows],
-        np.where(own.visits > 0, number, 0)[rows],
-    )  # fmt: skip
-    if found.p_value is None:
-        return found
-    lucky = found.statistic + (curse.mean + curse.spread) / WHOLE  # a half has more of it
-    # Luck itself differs from split to split, as the halves show: by more where rows are thin.
-    varied = float(np.std(curse.differences, ddof=1)) if len(curse.differences) > 1 else 0.0
-    return replace(found, p_value=float(stats.norm.cdf(lucky / np.hypot(found.error, varied))))
-
-
-def _noise(counts: Counts) -> Floats:
-    """Return ``(E,)``: how rewards of one and the same transition scatter, as a variance."""
-    nothing = np.zeros(counts.num_entries)
-    return nothing if counts.reward_var is None else np.asarray(counts.reward_var)
-
-
-def visits_of(mdp: MDP, rows: NDArray[np.int64]) -> Floats:
-    """Return ``(S,)`` discounted visits of a policy that plays one row in each state."""
-    sizes = np.diff(mdp.row_start)[rows]
-    entries = np.repeat(mdp.row_start[rows] - np.cumsum(sizes) + sizes, sizes) + np.arange(
-        sizes.sum()
+    number = other.visits[rows]
+    expected = np.add.reduceat(mdp.probability * z, start)[rows]
+    got = np.add.reduceat(other.count * gained, start)[rows] / number
+    statistic = float(weight_at @ (got - expected))
+    mean, variance = _predicted(log, own, rows, z, weight_at, number, rng)
+    # The first half's mean rewards are as noisy as its tries are few.
+    noise = log.reward_noise[rows] * (1.0 / number + 1.0 / own.visits[rows])
+    spread = np.sqrt(variance + weight_at**2 @ noise)
+    mean = mean - float(weight_at @ expected)
+    error = float(np.sqrt(mean.var() + (spread**2).mean()))
+    total = float(weight.sum())
+    luck = (curse.mean + curse.spread) / WHOLE  # a half has more of it
+    return Advantage(
+        statistic=statistic,
+        error=error,
+        uncovered=1.0 - float(weight_at.sum()) / total if total > 0 else 1.0,
+        p_value=_below(statistic + luck, mean, spread) if error > 0 else None,
     )
-    matrix = sparse.csr_matrix(
-        (mdp.probability[entries], mdp.successor[entries], np.concatenate(([0], np.cumsum(sizes)))),
-        shape=(mdp.num_states, mdp.num_states),
-    ).T.tocsr()
-    visits = np.array(mdp.initial, dtype=np.float64)
-    step = visits.copy()
-    while step.sum() > SETTLED * visits.sum() * (1.0 - mdp.discount):
-        step = mdp.discount * (matrix @ step)
-        visits += step
-    return visits
+
+
+def _predicted(
+    log: Log, own: Half, rows: Ints, z: Floats, weight: Floats, number: Ints,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Return, for draws of a half's posterior, mean and variance of the weighted means of z."""
+    posterior = log.posterior.given(own.count)
+    layout = RowLayout.of(own.mdp)
+    entries, sizes = layout.entries_of(rows), np.diff(own.mdp.row_start)[rows]
+    starts = np.cumsum(sizes) - sizes
+    # Steps from the row's middle: squares of far away numbers would drown in rounding.
+    middle = np.add.reduceat(z[entries], starts) / sizes
+    apart = z[entries] - np.repeat(middle, sizes)
+    means, variances = [], []
+    for block in posterior.stream(STEP_DRAWS, rng, rows):
+        first = np.add.reduceat(block * apart, starts, axis=1)
+        second = np.add.reduceat(block * apart**2, starts, axis=1)
+        means.append((first + middle) @ weight)
+        variances.append(np.maximum(second - first**2, 0.0) @ (weight**2 / number))
+    return np.concatenate(means), np.concatenate(variances)
+
+
+def _below(reached: float, mean: Floats, spread: Floats) -> float:
+    """Return how probable so little is when nature has drawn one of the models."""
+    sure = np.where(mean <= reached, 1.0, 0.0)
+    chance = stats.norm.cdf(np.divide(reached - mean, spread, out=np.zeros_like(mean),
+                                      where=spread > 0))  # fmt: skip
+    likely = np.where(spread > 0, chance, sure)
+    return float((1.0 + likely.sum()) / (1.0 + len(likely)))

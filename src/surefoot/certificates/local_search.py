@@ -1,5 +1,6 @@
 """Better policies by changing one action at a time, on the empirical percentile of a batch."""
 
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -21,7 +22,7 @@ from surefoot.solvers.evaluation.threads import shared
 GAIN = 1e-10
 """What counts as better, as a share of the spread of returns: less is rounding."""
 ROUGH_GAIN = 1e-4
-"""The same where changes are only estimated: there are many small ones, and each round is dear."""
+"""The same where changes are only estimated: small ones are many, and each round is expensive."""
 SINGLES, PAIRED = 3, 7
 """Where no change helps: how many are tried all the same (if estimated), and in pairs (if not)."""
 MAX_ROUNDS = 200
@@ -61,8 +62,28 @@ def estimated_flip_table(batch: Models, values: Floats, visits: Floats, returns:
     return table
 
 
+@dataclass
+class Seen:
+    """What earlier climbs on the same batch have found: nothing is evaluated twice.
+
+    Attributes
+    ----------
+    reached
+        The percentile of policies, by their bytes.
+    passed
+        Policies that a climb went through: where another one meets its path, both end alike.
+    """
+
+    reached: dict[bytes, float] = field(default_factory=dict)
+    passed: set[bytes] = field(default_factory=set)
+
+
 def local_search(
-    batch: Models, choice: Ints, delta: float, stopped: Stopped = lambda: False
+    batch: Models,
+    choice: Ints,
+    delta: float,
+    stopped: Stopped = lambda: False,
+    seen: Seen | None = None,
 ) -> tuple[Ints, float]:
     """Climb from a policy until no single change helps; return the policy and its percentile.
 
@@ -73,13 +94,15 @@ def local_search(
     """
     exact = batch.small
     rank = batch.rank(delta)
+    seen = seen or Seen()
     choice = choice.copy()
     values, returns = policy_values(batch, choice)
     visits = None
     best = percentile(returns, rank)
     for _ in range(MAX_ROUNDS):
-        if stopped():
+        if stopped() or choice.tobytes() in seen.passed:
             break
+        seen.passed.add(choice.tobytes())
         if exact:
             table = flip_table(batch, choice)
         else:
@@ -95,8 +118,10 @@ def local_search(
                 break
             trial = choice.copy()
             trial[batch.mdp.row_state[rows]] = rows
+            if seen.reached.get(trial.tobytes(), np.inf) <= least:
+                continue
             new_values, new_returns = policy_values(batch, trial, values)
-            reached = percentile(new_returns, rank)
+            reached = seen.reached[trial.tobytes()] = percentile(new_returns, rank)
             if reached > least:
                 least = reached
                 found = trial, new_values, new_returns, reached

@@ -1,6 +1,7 @@
 """Find a policy with a high certified return, and certify it on draws that did not choose it."""
 
-import time
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._compile import working_clock
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
-from surefoot.certificates.local_search import local_search
+from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import (
     Ints,
     Models,
@@ -79,7 +81,7 @@ class Candidate(Shown):
     selected: bool
     policy: Ints | None = None
 
-    def mirrored(self) -> "Candidate":
+    def mirrored(self) -> Candidate:
         """Return a candidate in rewards as one in costs, and the other way round."""
         percentile, nominal = 0.0 - self.percentile, 0.0 - self.nominal_return
         return replace(self, percentile=percentile, nominal_return=nominal)
@@ -102,6 +104,8 @@ class Result(Shown):
         All policies considered, in the order they were made.
     selection_draws
         How many draws they were compared on.
+    search_steps
+        Steps of the search that were done; ``optimize(steps=...)`` repeats them.
     holdout
         The posterior that certified: of finitely many draws, those that had no part in the choice.
         Certify other policies with it, not with the one that chose. None without a prior.
@@ -120,6 +124,7 @@ class Result(Shown):
     candidates: tuple[Candidate, ...]
     selection_draws: int
     holdout: Posterior | None = None
+    search_steps: int = 0
 
     @property
     def policy(self) -> NDArray[Any]:
@@ -136,7 +141,7 @@ class Result(Shown):
         """What had to be done otherwise than asked."""
         return self.certificate.notes
 
-    def mirrored(self) -> "Result":
+    def mirrored(self) -> Result:
         """Return a result in rewards as one in costs, and the other way round."""
         turned = tuple(candidate.mirrored() for candidate in self.candidates)
         return replace(self, certificate=self.certificate.mirrored(), candidates=turned)
@@ -180,6 +185,7 @@ def optimize(
     delta: float = 0.05,
     rng: np.random.Generator,
     time_budget: float | None = None,
+    steps: int | None = None,
     allowed: ArrayLike | None = None,
     eta: float = 0.001,
     draws: int | None = None,
@@ -209,9 +215,12 @@ def optimize(
         Seconds for the search, kept to within one evaluation of a policy; the certificate comes
         after it (about ten seconds of one core for each end, or 2000 draws where these take
         longer). The nominal policy is always considered, whatever the budget.
+    steps
+        Steps of the search to do, instead of looking at the clock: `Result.search_steps` of a
+        search that a time budget ended repeats it bit for bit.
     allowed
         ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
-        other end of the bracket then speaks of policies among those allowed.
+        upper bound then covers policies among those allowed.
     eta
         Failure probability of the Monte Carlo behind each end of the certificate.
     draws
@@ -240,9 +249,11 @@ def optimize(
     posterior.check_matches(mdp)
     if time_budget is not None and not time_budget >= 0:
         raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
+    if steps is not None and not steps >= 0:
+        raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    clock = _Clock(time_budget)
+    clock = _Clock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
     if holdout is not None:
         check_objective(holdout, objective)
@@ -278,6 +289,7 @@ def optimize(
         candidates=candidates,
         selection_draws=n,
         holdout=certifying,
+        search_steps=clock.steps,
     )
 
 
@@ -304,16 +316,27 @@ def _only_policy(certificate: Certificate, progress: Progress | None, holdout: P
 
 
 class _Clock:
-    """Tells when the time is over, and remembers having said so."""
+    """Tells when the time is over, or so many steps are done, and remembers having said so.
 
-    def __init__(self, budget: float | None) -> None:
-        self.end = None if budget is None else time.monotonic() + budget
+    A search asks before each of its steps, always in the same order. So the number of times it was
+    told to go on is all that a repetition needs.
+    """
+
+    def __init__(self, budget: float | None, wanted: int | None) -> None:
+        self.end = None if budget is None else working_clock() + budget
+        self.wanted = wanted
+        self.steps = 0
         self.stopped = False
 
     def __call__(self) -> bool:
-        if self.end is not None and time.monotonic() >= self.end:
-            self.stopped = True
+        self.stopped = self.stopped or self._is_over()
+        self.steps += not self.stopped
         return self.stopped
+
+    def _is_over(self) -> bool:
+        if self.wanted is not None:
+            return self.steps >= self.wanted
+        return self.end is not None and working_clock() >= self.end
 
 
 def _selection_draws(
@@ -340,7 +363,8 @@ def _search(
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
     pool: list[tuple[str, Ints, float]] = []
-    known: dict[bytes, float] = {}
+    seen = Seen()
+    known = seen.reached
 
     def consider(name: str, choice: Ints) -> None:
         policy = choice.tobytes()
@@ -357,7 +381,7 @@ def _search(
     for name, choice in _starts(pool)[: STARTS if batch.small else LARGE_STARTS]:
         if clock():
             break
-        better, _ = local_search(batch, choice, delta, clock)
+        better, _ = local_search(batch, choice, delta, clock, seen)
         consider(f"local search from {name}", better)
     best = max(range(len(pool)), key=lambda k: pool[k][2])
     return tuple(

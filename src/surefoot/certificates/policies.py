@@ -1,26 +1,32 @@
 """Policies that people bring: from a file, or read off the log."""
 
-import csv
-import difflib
-import io
+from __future__ import annotations
+
 import os
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.data.counts import Counts
+from surefoot.data.numerals import parse_number
+from surefoot.data.reading import Reading
+from surefoot.data.side_files import LabelColumns, finder, read_side_file
 from surefoot.model.mdp import MDP
 
-BEYOND = "beyond the last column"
 
-
-def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | NDArray[np.float64]:
+def read_policy(
+    path: str | os.PathLike[str],
+    mdp: MDP,
+    *,
+    columns: LabelColumns | None = None,
+    how: Reading | None = None,
+) -> NDArray[np.int64] | NDArray[np.float64]:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
     States and actions are the model's labels, or ids where it has none. Every state with a choice
-    needs a line.
+    needs a line. ``columns`` are the log's own, where the file has those; ``how`` says how the file
+    is written, as for a log.
 
     Examples
     --------
@@ -34,17 +40,24 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
     [1, 1, 1, 1, 1, 1]
     """
     source = Path(path)
-    states = _ids(mdp.state_labels, mdp.num_states)
-    actions = _ids(mdp.action_labels, mdp.num_actions)
+    own = columns or LabelColumns()
+    states = finder("state", own.state, mdp.state_labels, mdp.num_states)
+    actions = finder("action", own.action, mdp.action_labels, mdp.num_actions)
+    file = read_side_file(source, how)
+    for one in (states, actions):
+        one.check_given(file)
+    given = states.given(file), actions.given(file)
+    chance = own.own_name("probability")
+    decimal = None if how is None else how.decimal
     share = np.zeros((mdp.num_states, mdp.num_actions))
     listed = np.zeros_like(share, dtype=np.bool_)
-    for place, line in read_lines(source, ("state", "action")):
-        s = _find(states, line["state"], "state", place)
-        a = _find(actions, line["action"], "action", place)
+    for place, line in file.lines:
+        s = states.find(place, line, given[0])
+        a = actions.find(place, line, given[1])
         if listed[s, a]:
             raise ValueError(f"{place}: this state and action were listed before.")
         listed[s, a] = True
-        share[s, a] = _probability(line.get("probability"), place)
+        share[s, a] = _probability(line.get(chance), place, decimal)
     single = ~listed.any(axis=1) & (np.diff(mdp.state_start) == 1)
     share[single] = mdp.available[single]
     empty = np.flatnonzero(~listed.any(axis=1) & ~single)
@@ -58,54 +71,11 @@ def read_policy(path: str | os.PathLike[str], mdp: MDP) -> NDArray[np.int64] | N
     return share
 
 
-def read_lines(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the lines of a small CSV file that must have some columns, with their places."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file.")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")  # labels may hold line ends of any kind
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: the text is not UTF-8. Save the file as UTF-8.") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey=BEYOND)
-    found = [name for name in reader.fieldnames or () if name]
-    for name in wanted:
-        if name not in found:
-            near = difflib.get_close_matches(name, found, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            listed = ", ".join(map(repr, found)) or "none"
-            raise ValueError(
-                f"{path}: there is no column {name!r}; the columns are {listed}.{hint}"
-            )
-    try:
-        for line in reader:
-            place = f"{path}, line {reader.line_num}"
-            if BEYOND in line or None in line.values():
-                raise ValueError(
-                    f"{place}: the line does not have {len(reader.fieldnames or ())} fields, as "
-                    "the first one has. Quote fields that hold a comma."
-                )
-            yield place, line
-    except csv.Error as problem:
-        raise ValueError(f"{path}, line {reader.line_num}: {problem}.") from None
-
-
-def _ids(labels: tuple[object, ...] | None, count: int) -> dict[str, int]:
-    return {str(label): i for i, label in enumerate(labels or range(count))}
-
-
-def _find(ids: dict[str, int], label: str, what: str, place: str) -> int:
-    if label in ids:
-        return ids[label]
-    near = difflib.get_close_matches(label, ids, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{place}: unknown {what} {label!r}.{hint}")
-
-
-def _probability(text: str | None, place: str) -> float:
+def _probability(text: str | None, place: str, decimal: str | None) -> float:
     if text is None:
         return 1.0
     try:
-        value = float(text)
+        value = parse_number(text, decimal)
     except ValueError:
         raise ValueError(f"{place}: probability {text!r} is not a number.") from None
     if not 0 <= value <= 1:

@@ -1,13 +1,12 @@
 """Where a certificate's numbers come from: fingerprints, versions, assumptions."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from surefoot._findings import Finding
+from surefoot._fingerprint import fingerprint
 from surefoot._version import __version__
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_facts
@@ -17,22 +16,6 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior, check_posterior
 from surefoot.solvers.unseen import landing_of
-
-
-def fingerprint(*arrays: Any) -> str:
-    """Return a hash of arrays: their types, shapes and bits.
-
-    Examples
-    --------
-    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(3)) != fingerprint(np.arange(4))
-    True
-    """
-    digest = hashlib.sha256()
-    for array in arrays:
-        block = np.ascontiguousarray(array)
-        digest.update(f"{block.dtype.str}{block.shape}".encode())
-        digest.update(block.tobytes())
-    return digest.hexdigest()[:32]
 
 
 def model_fingerprint(mdp: MDP) -> str:
@@ -59,7 +42,9 @@ def posterior_words(posterior: Posterior) -> str:
     if isinstance(posterior, DirichletPosterior | LearnedPosterior):
         seen = float(posterior.counts.count.sum())
         return f"Dirichlet rows, {seen:,.10g} transitions; prior {posterior.prior_words}"
-    return repr(posterior)
+    kind = type(posterior)
+    # What Python shows of an object without words of its own is an address, another each time.
+    return kind.__name__ if kind.__repr__ is object.__repr__ else repr(posterior)
 
 
 STREAM = "philox 1"

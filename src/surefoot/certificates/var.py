@@ -5,6 +5,8 @@ delta over the uncertain states (Lobo, Cousins, Zick, Petrik 2023). Policy and v
 batch of draws, the promise from another.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

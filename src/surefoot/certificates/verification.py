@@ -1,5 +1,7 @@
 """Check a certificate again, on draws that had no part in it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +13,7 @@ from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -29,7 +31,8 @@ class Verification(Shown):
     below, draws
         How many of the new draws fell below the promise.
     p_value
-        The chance of so many if the promise is right; the certificate falls at eta or less.
+        The probability of that many or more if the promise is right; the certificate falls at eta
+        or less.
 
     Examples
     --------
@@ -51,7 +54,7 @@ class Verification(Shown):
     def _facts(self) -> list[tuple[str, str]]:
         if not self.draws:
             return []
-        return [("chance of so many if the promise is right", f"{self.p_value:.2g}")]
+        return [("probability of that many if the promise is right", f"{self.p_value:.2g}")]
 
     def __repr__(self) -> str:
         found = f", {self.below:,} of {self.draws:,} new draws fall short" if self.draws else ""
@@ -68,7 +71,7 @@ def verify(
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
 
-    It stands unless so many new returns fall below the promise as happens with probability at most
+    It stands unless the number of new returns below the promise has a probability of at most
     eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
     many draws has no new ones; the message says so.
 
@@ -90,8 +93,7 @@ def verify(
         return Verification(stands=False, message=message, below=0, draws=0, p_value=0.0)
     source = np.random.default_rng() if rng is None else rng
     n = certificate.draws if draws is None else draws
-    if posterior.num_draws is not None:
-        n = min(n, posterior.num_draws)
+    n = at_most(posterior, n)
     n = planning.check_draws(posterior, n, certificate.delta, certificate.eta)
     rows = check_policy(mdp, certificate.policy)
     rewards = rewards_of(mdp, posterior, objective=certificate.objective)

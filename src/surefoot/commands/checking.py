@@ -29,7 +29,7 @@ PolicyPath = Annotated[
     typer.Option(
         "--policy",
         metavar=FILE,
-        help="CSV with state, action and perhaps probability; or a run folder.",
+        help="CSV with the columns of state and action, perhaps probability; or a run folder.",
     ),
 ]
 
@@ -56,11 +56,11 @@ def register(app: typer.Typer) -> None:
     )(with_options(PROMISE, READING, MODEL, COMPUTING)(compare))  # fmt: skip
     command(
         app, "verify", short_help="Check the promise of a run again.",
-        epilog=examples("surefoot verify run"),
+        epilog=examples("surefoot verify run", "surefoot verify run --log 'new/*.csv'"),
     )(verify)  # fmt: skip
     command(
-        app, "report", short_help="Write the report of a run again.",
-        epilog=examples("surefoot report run"),
+        app, "report", short_help="Write the report of a run again, or compare several.",
+        epilog=examples("surefoot report run", "surefoot report june july --out both.html"),
     )(report)  # fmt: skip
 
 
@@ -122,32 +122,73 @@ def compare(
     output.result(made.to_mapping(), made.sentence)
 
 
-def verify(output: Output, run: RunPath) -> ExitCode:
-    """Check the certificate of a run again on new draws; exit code 3 if it does not stand."""
+def verify(
+    output: Output,
+    run: RunPath,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--log", metavar="LOG",
+            help="All data that came after the run: does the promise agree with them? May be asked "
+            "again and again; repeat for several files.",
+        ),
+    ] = None,
+) -> ExitCode:  # fmt: skip
+    """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
+
+    With --log, also ask whether the promise agrees with new data.
+    """
     from dataclasses import asdict
 
+    from surefoot.pipeline.agreeing import agreement_with
     from surefoot.pipeline.loading import verify_run
 
     announce_compiling(output)
     with output.stage("Checking the certificate"):
         verdict = verify_run(run)
-    output.result(asdict(verdict), verdict.message)
-    return ExitCode.OK if verdict.stands else ExitCode.NOT_VERIFIED
+    facts, lines, holds = asdict(verdict), [verdict.message], verdict.stands
+    if log:
+        with output.stage("Reading the new data"):
+            found = agreement_with(run, log)
+        facts["agreement"] = asdict(found) | {"message": found.message}
+        lines.append(found.message)
+        holds = holds and found.agrees
+    output.result(facts, *lines)
+    return ExitCode.OK if holds else ExitCode.NOT_VERIFIED
 
 
-def report(output: Output, run: RunPath) -> None:
-    """Write the report of a run again."""
+def report(
+    output: Output,
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="The folders of finished runs.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar=FILE, help="The page about several runs. [no default]"),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write the report of a run again, or one page that compares several runs."""
+    from surefoot.pipeline.comparing import compare_report
     from surefoot.pipeline.loading import report_run
 
+    if (len(runs) > 1) != (out is not None):
+        raise ValueError(
+            "a page about several runs needs a name: pass --out FILE."
+            if out is None
+            else "--out names the page about several runs; the report of one lies in its folder."
+        )
+    if out is not None and out.exists() and not force:
+        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
     with output.stage("Writing the report"):
-        path = report_run(run)
+        path = report_run(runs[0]) if out is None else compare_report(runs, out)
     output.result({"report": str(path)}, f"Report: {path}")
 
 
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
     from surefoot.pipeline.model import place, read_log
-    from surefoot.pipeline.wording import log_words
+    from surefoot.pipeline.option_text import log_words
 
     settings = settings_from(log, config, given)
     with output.stage("Reading the log"):
@@ -178,10 +219,13 @@ def _model(
 ) -> "Model":
     """Build the model of a log, or of a run folder with its settings."""
     from surefoot.pipeline.folder import is_run
+    from surefoot.pipeline.manifest import check_brought
     from surefoot.pipeline.model import build_model, read_log
     from surefoot.pipeline.running import earlier_counts
 
     if log and len(log) == 1 and is_run(log[0]):
+        how = "use surefoot.load_run(..., posterior=...) and surefoot.certify from Python"
+        check_brought(Path(log[0]), brought=False, how=how)
         settings = settings_from(None, config, given, log[0])
         return build_model(settings, earlier_counts(log[0]))
     settings = settings_from(log, config, given)
@@ -193,4 +237,6 @@ def _model(
 def _policy(path: Path, model: "Model") -> "NDArray[Any]":
     from surefoot.certificates.policies import read_policy
 
-    return read_policy(path / "policy.csv" if path.is_dir() else path, model.mdp)
+    file = path / "policy.csv" if path.is_dir() else path
+    settings = model.settings
+    return read_policy(file, model.mdp, columns=settings.columns, how=settings.reading)

@@ -135,13 +135,16 @@ def settings_from(
     log: list[str] | None, config: str | None, given: dict[str, Any], base: str | None = None
 ) -> Settings:
     """Return the settings: defaults, then an earlier run, the configuration file, the options."""
-    from surefoot.pipeline.manifest import settings_of, with_copies
+    from surefoot.pipeline.manifest import CONFIG, check_brought, settings_of, with_copies
 
     settings = Settings()
     if base is not None:
         settings = Settings.from_mapping({"log": []}, base, settings_of(Path(base)))
     if config is not None:
         settings = with_copies(Settings.from_toml(config, settings), Path(config))
+        if Path(config).name == CONFIG:
+            how = "repeat it from Python with surefoot.run(..., posterior=...)"
+            check_brought(Path(config).parent, brought=False, how=how)
     options = {name: value for name, value in given.items() if value not in (None, [], ())}
     if log:
         options["log"] = log

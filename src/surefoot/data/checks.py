@@ -29,6 +29,7 @@ from surefoot.data.log_halves import (
     row_hash,
 )
 from surefoot.data.sources import MEMORY_LIMIT, Connection
+from surefoot.model.checks import name_of
 
 ALARM = 0.01
 """A corrected p-value below this becomes a warning."""
@@ -323,8 +324,11 @@ def _worst(connection: Connection, layout: Layout, pair: int) -> dict[str, str]:
     ).fetchall()[0]
     named = tuple(map(_shown, found))
     state, action = named[: len(states)], named[len(states) :]
-    shown = [part[0] if len(part) == 1 else part for part in (state, action)]
-    return {"state": repr(shown[0]), "action": repr(shown[1])}
+    return {"state": name_of(0, (_joined(state),)), "action": name_of(0, (_joined(action),))}
+
+
+def _joined(parts: tuple[Any, ...]) -> Any:
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _shown(label: Any) -> Any:

@@ -3,6 +3,8 @@
 The layout is that of a model: a *row* is one state-action pair, its *entries* are the successors.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +111,7 @@ class Counts(RowSparse, Shown):
     terminal: NDArray[np.bool_] | None = None
     unseen: int | None = None
     report: SupportReport | None = None
-    log: "Log | None" = None
+    log: Log | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self)
@@ -125,7 +127,7 @@ class Counts(RowSparse, Shown):
         starts: ArrayLike | None = None,
         state_labels: Sequence[Label] | None = None,
         action_labels: Sequence[Label] | None = None,
-    ) -> "Counts":
+    ) -> Counts:
         """Build counts from a dense ``(S, A, S)`` array of whole numbers.
 
         Parameters
@@ -153,7 +155,7 @@ class Counts(RowSparse, Shown):
         return built if support is None else replace(built, declared=True)
 
     @classmethod
-    def on_rows_of(cls, mdp: MDP, count: ArrayLike) -> "Counts":
+    def on_rows_of(cls, mdp: MDP, count: ArrayLike) -> Counts:
         """Return declared counts on the rows, entries, labels and rewards of a model.
 
         Examples
@@ -194,7 +196,7 @@ class Counts(RowSparse, Shown):
 
     def on_support(
         self, support: Any = None, unvisited: str | None = None, min_visits: int = 0
-    ) -> "Counts":
+    ) -> Counts:
         """Return declared counts: the skeleton of a model, every reachable successor listed.
 
         Parameters
@@ -269,7 +271,7 @@ class Counts(RowSparse, Shown):
         placed = source.on_support(support, unvisited, min_visits)
         return conversions.to_mdp(placed, discount, initial, prior, unseen)
 
-    def with_rewards(self, rewards: Any) -> "Counts":
+    def with_rewards(self, rewards: Any) -> Counts:
         """Return the same counts with rewards known beforehand in place of those seen.
 
         ``rewards`` is a mapping from ``(state, action)`` or ``(state, action, next_state)`` labels,
@@ -285,7 +287,7 @@ class Counts(RowSparse, Shown):
         """
         return conversions.with_rewards(self, rewards)
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, other: Counts) -> Counts:
         """Add new data to old: labels are aligned, counts and rewards put together."""
         if not isinstance(other, Counts):
             raise TypeError(f"counts can be added to counts, not to {type(other).__name__}.")
@@ -294,7 +296,7 @@ class Counts(RowSparse, Shown):
         return add(self, other)
 
     @property
-    def checks(self) -> "tuple[Check, ...]":
+    def checks(self) -> tuple[Check, ...]:
         """What the log says about the assumptions; empty for counts without a log."""
         return () if self.log is None else self.log.checks
 
@@ -329,7 +331,7 @@ class Counts(RowSparse, Shown):
         save(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> "Counts":
+    def load(path: str | os.PathLike[str]) -> Counts:
         """Read what :meth:`save` wrote."""
         from surefoot.data.npz_files import load
 

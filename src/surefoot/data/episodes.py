@@ -11,7 +11,7 @@ rows, so that an episode that goes on in a later log keeps its bucket on every m
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +25,7 @@ from surefoot.data.episode_kernels import follow
 from surefoot.data.groups import names
 from surefoot.data.log_halves import counted_moves
 from surefoot.data.merge import TERMINAL_LABEL
+from surefoot.data.reading import Reading
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.tables import StepColumns, family
 
@@ -104,6 +105,19 @@ class Episodes:
         """``(N,)``: the bucket of each episode."""
         return (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
 
+    def without(self, known: NDArray[np.uint64]) -> "Episodes":
+        """Return the same without the returns and starts of episodes that began before the log."""
+        fresh = ~np.isin(self.identity, known)
+        if fresh.all() or self.parts.starts is None:
+            return self
+        starts = np.zeros_like(self.parts.starts)
+        np.add.at(starts, (self.bucket[fresh], self.first[fresh]), 1)
+        fields = {
+            name: getattr(self, name)[fresh]
+            for name in ("identity", "earned", "steps", "ended", "first")
+        }
+        return replace(self, **fields, parts=self.parts.with_starts(starts))
+
     @property
     def time_limit(self) -> int | None:
         """The length at which every unfinished episode was cut, where it is the same for all."""
@@ -141,6 +155,7 @@ def read_episodes(
     terminal: str | None = None,
     missing: str = "error",
     whole: bool = True,
+    **how: Any,
 ) -> Episodes:
     """Follow the episodes of a log that was counted before.
 
@@ -158,6 +173,8 @@ def read_episodes(
         As in :func:`read_transitions`. Where rewards were given, they are taken from the counts.
     whole
         Whether the log is all that was counted; False where more was added to the counts.
+    how
+        How the log is written, as in :func:`read_transitions`: ``decimal``, ``encoding``, ...
 
     Examples
     --------
@@ -184,13 +201,16 @@ def read_episodes(
     wanted = {*as_names("state", state), *as_names("action", action), episode, step}
     wanted |= {*(next_names(state, next_state) or ())}
     wanted |= {name for name in (reward, terminal) if name is not None}
+    reading = Reading.of(**how)
+    if counts.log is not None:
+        reading = replace(reading, bins=counts.log.bins)  # the edges that were counted with
     with session() as connection:
-        found = find(connection, source, wanted)
+        found = find(connection, source, wanted, reading)
         columns = choose(
             list(found.types), found.name, state=state, action=action, next_state=next_state,
             reward=reward, episode=episode, step=step, terminal=terminal, count=None,
         )  # fmt: skip
-        layout = lay_out(connection, found, columns)
+        layout = lay_out(connection, found, columns, reading)
         return follow_episodes(
             connection, layout, counts, discount=discount, seed=seed,
             drop_missing=missing == "drop", whole=whole,
@@ -227,9 +247,22 @@ def follow_episodes(
         if sample is None:
             sample = Paths(start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket)
     total = sum(int(part["counts"].count.sum()) for part in parts)
+    if sample is None and not whole:  # a row or none for each episode
+        return _no_episodes(counts, discount, seed)
     if sample is None or (whole and total != counts.count.sum()):
         _refuse_foreign()
     return _together(parts, sample, counts, discount, seed)
+
+
+def _no_episodes(counts: Counts, discount: float, seed: int) -> Episodes:
+    whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
+    starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
+    return Episodes(
+        discount=discount, seed=seed, identity=np.zeros(0, dtype=np.uint64), earned=real,
+        steps=whole, ended=np.zeros(0, dtype=np.bool_), first=whole,
+        parts=gather(whole, whole, real).with_starts(starts),
+        paths=Paths(start=np.zeros(1, np.int64), entry=whole, reward=real, bucket=whole),
+    )  # fmt: skip
 
 
 def _together(
@@ -274,14 +307,19 @@ def _ordered_steps(
             yield {name: np.ascontiguousarray(np.ma.getdata(x)) for name, x in found.items()}
 
 
-def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
-    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r."""
+def hashed_label(layout: Layout, seed: int) -> str:
+    """Return the SQL of an episode's hashed label."""
     episode = layout.columns.episode
     spelled = "e"
     if episode is not None and family(layout.types[episode]) == "float":
         # Whole numbers beside a missing value arrive as decimals; 7.0 and 7 are one label.
         spelled = "CASE WHEN e = floor(e) THEN e::BIGINT::VARCHAR ELSE e::VARCHAR END"
     digits = f"substr(md5('{int(seed)}:' || ({spelled})::VARCHAR), 1, 16)"
+    return f"('0x' || {digits})::UBIGINT"
+
+
+def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
+    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r."""
     reward = "m.r::DOUBLE" if layout.columns.reward is not None else "0::DOUBLE"
     joins = "".join(
         f" {kind} {table}_names AS {letter} ON "
@@ -293,7 +331,7 @@ def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
         )
     )
     return (
-        f"SELECT ('0x' || {digits})::UBIGINT AS id, m.k, s.id AS s, a.id AS a, "
+        f"SELECT {hashed_label(layout, seed)} AS id, m.k, s.id AS s, a.id AS a, "
         f"coalesce(t.id, -1)::BIGINT AS t, m.z, {reward} AS r "
         f"FROM ({counted_moves(layout, drop_missing, rows=False)}) AS m{joins}"
     )

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 import duckdb
 
 from surefoot._display import printable
-from surefoot.data.columns import EXACT, Layout
+from surefoot.data.columns import Layout
+from surefoot.data.dates import EXACT
 from surefoot.data.groups import (
     AFTER_END,
     CUT,
@@ -21,7 +22,7 @@ from surefoot.data.groups import (
     missing,
     transitions,
 )
-from surefoot.data.sources import MEMORY_LIMIT, Connection, quote_name, scan
+from surefoot.data.sources import MEMORY_LIMIT, Connection, quote_name, quote_text, scan
 from surefoot.model.csv_lines import numbered_records, open_csv
 
 DROP = "Fill it in, or leave such rows out with missing='drop'."
@@ -29,6 +30,10 @@ LARGEST = 9e15
 """Counts up to this are exact as floating-point numbers."""
 EXACT_RECORDS = 2_000_000
 """Up to this record the line of a CSV is found exactly, with line breaks inside quotes."""
+
+
+class NoTransitionError(ValueError):
+    """Rows that follow no other: a log of one step per episode, which only another can go on."""
 
 
 def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
@@ -42,7 +47,7 @@ def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) 
     if not drop_missing:
         _check_missing(connection, layout)
     if not _value(connection, f"SELECT count(*) FROM groups WHERE flag <> {CUT}"):
-        raise ValueError(
+        raise NoTransitionError(
             f"{layout.source.name}: no row has a following row in its episode, so there is no "
             "transition. Check the episode and step columns."
         )
@@ -202,7 +207,8 @@ def check_whole(connection: Connection, layout: Layout, what: str, key: str) -> 
         column = columns[int(key[1:])]
         raise ValueError(
             f"{layout.source.name}: column {column!r} (or its next state) holds {found[0][0]}; "
-            f"{what}s are whole numbers or text. Continuous observations need discretize first."
+            f"{what}s are whole numbers or text. Cut measurements into bins with "
+            f"bins='{column}=4'; observations of several numbers need discretize first."
         )
 
 
@@ -285,9 +291,51 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
     if "quote" in message and "unterminated" in message:
         raise ValueError(f"{where}: a quote is not closed. Double the quotes inside a field.")
     if "unicode" in message:
-        raise ValueError(f"{where}: the text is not UTF-8. Save the file as UTF-8.")
+        raise ValueError(
+            f"{where}: the text is not UTF-8. Save the file as UTF-8, or name its encoding with "
+            "encoding=."
+        )
     reason = printable(message.splitlines()[0])
     raise ValueError(f"{where}: the row cannot be read ({reason}). Correct the row.")
+
+
+def check_texts(connection: Connection, layout: Layout) -> None:
+    """Refuse texts that are no numbers, or no dates, in the style of their column."""
+    style = layout.numerals
+    checked = [
+        (name, f"NOT regexp_full_match(trim({quote_name(name)}), {quote_text(style.pattern)})",
+         f"not a number with a decimal {'point' if style.decimal == '.' else 'comma'}")
+        for name in layout.text_numbers
+    ]  # fmt: skip
+    if layout.step_format is not None and layout.columns.step is not None:
+        step, form = quote_name(layout.columns.step), quote_text(layout.step_format)
+        test = f"{step} IS NOT NULL AND try_strptime(trim({step}), {form}) IS NULL"
+        wrong = f"not a date such as {layout.step_format} describes"
+        checked.append((layout.columns.step, test, wrong))
+    for column, condition, wrong in checked:
+        _check_text(connection, layout, column, condition, wrong)
+
+
+def _check_text(
+    connection: Connection, layout: Layout, column: str, condition: str, wrong: str
+) -> None:
+    """Raise at the first text of a column that meets a condition."""
+    name = quote_name(column)
+    for file in layout.source.files:
+        rows = scan(layout.source.only(file), {column: "VARCHAR"}, rows=True)
+        try:
+            row, text = connection.execute(
+                f'SELECT min("row number"), arg_min({name}, "row number") FROM ({rows}) '
+                f"WHERE {condition}"
+            ).fetchall()[0]
+        except duckdb.Error:  # the count itself will say where the file cannot be read
+            return
+        if row is not None:
+            line = line_of(layout, file, int(row), blanks=False)
+            raise ValueError(
+                f"{printable(file)}, line {line}: {printable(column)} is {_short(text)!r}, "
+                f"{wrong}. Correct the row."
+            )
 
 
 def check_joined_digits(connection: Connection, layout: Layout) -> None:
@@ -297,22 +345,8 @@ def check_joined_digits(connection: Connection, layout: Layout) -> None:
     for column, kind in layout.types.items():
         if kind not in ("DOUBLE", "HUGEINT"):
             continue
-        for file in layout.source.files:
-            rows = scan(layout.source.only(file), {column: "VARCHAR"}, rows=True)
-            name = quote_name(column)
-            try:
-                row, text = connection.execute(
-                    f'SELECT min("row number"), arg_min({name}, "row number") FROM ({rows}) '
-                    f"WHERE contains({name}, '_')"
-                ).fetchall()[0]
-            except duckdb.Error:  # the count itself will say where the file cannot be read
-                return
-            if row is not None:
-                line = line_of(layout, file, int(row), blanks=False)
-                raise ValueError(
-                    f"{printable(file)}, line {line}: {printable(column)} is {_short(text)!r}, not "
-                    "a number. Correct the row."
-                )
+        condition = f"contains({quote_name(column)}, '_')"
+        _check_text(connection, layout, column, condition, "not a number")
 
 
 def _file_in(layout: Layout, message: str) -> Path | None:
@@ -322,7 +356,8 @@ def _file_in(layout: Layout, message: str) -> Path | None:
         return files[0] if len(files) == 1 else None
     listed = found.group(1).strip()
     plain = re.sub(r"\[(.)\]", r"\1", listed)
-    return next((path for path in files if str(path) in (listed, plain)), None)
+    read = {str(layout.source.read_path(path)): path for path in files}
+    return read.get(listed, read.get(plain))
 
 
 def _short(text: str, most: int = 60) -> str:
@@ -340,7 +375,7 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
     seen = -1
     try:
         # Bytes that are not UTF-8 are for DuckDB to report.
-        with open_csv(file, errors="replace") as text:
+        with open_csv(layout.source.read_path(file), errors="replace") as text:
             reader = csv.reader(text, delimiter=delimiter)
             for start, fields in numbered_records(reader):
                 seen += bool(fields) or blanks

@@ -49,8 +49,10 @@ def _followed(layout: Layout, rows: str, placed_only: bool) -> str:
     known = " WHERE e IS NOT NULL AND k IS NOT NULL" if placed_only else ""
     pairs = zip(names(layout, "s"), names(layout, "t"), strict=True)
     following = ", ".join(f"lead({s}) OVER w AS {t}" for s, t in pairs)
-    # Steps may be times, which rise by any amount; only whole steps of 1 can have gaps.
+    # Whole steps of 1 can have gaps, and so can times with a usual distance.
     gap = f"WHEN after - k <> 1 THEN {GAP} " if layout.steps_are_numbers else ""
+    if layout.rhythm is not None and layout.rhythm.gap:
+        gap = f"WHEN {layout.rhythm.gap} THEN {LEFT_OUT} "
     return (
         f"SELECT * EXCLUDE (after, last), CASE WHEN last AND NOT z THEN {CUT} "
         f"WHEN NOT last AND z THEN {AFTER_END} WHEN after = k THEN {REPEATED} {gap}"
@@ -89,7 +91,7 @@ def group_query(
     """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
 
     ``digits`` is the scale to which rewards are rounded before they are summed; None: only their
-    range is wanted. With ``split`` the table also says how many lines are among the first so many
+    range is wanted. With ``split`` the table also says how many lines are among the first ``split``
     rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
     logs.
     """

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 from surefoot._findings import Finding
 from surefoot.data import checks
+from surefoot.data.bins import Binning
 from surefoot.data.columns import Layout
+from surefoot.data.episode_ends import EpisodeEnds, joined
 from surefoot.data.sources import session
 
 CHECK_AT_ONCE = 64_000_000
@@ -68,6 +71,10 @@ class Log:
         What reading it showed.
     columns
         The names of the state, action and next-state columns.
+    bins
+        Columns that were cut into bins.
+    ends
+        Where episodes stopped, for a log that goes on from there; None where nobody asked.
     """
 
     names: tuple[str, ...]
@@ -78,6 +85,8 @@ class Log:
     dropped: dict[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     columns: tuple[tuple[str, ...], ...] = (("state",), ("action",), ("next_state",))
+    bins: tuple[Binning, ...] = ()
+    ends: EpisodeEnds | None = None
     checked: tuple[checks.Check, ...] | None = None
     pending: Pending | None = None
 
@@ -107,5 +116,26 @@ class Log:
             dropped=dropped,
             findings=tuple(dict.fromkeys(self.findings + other.findings)),
             columns=self.columns,
-            checked=self.checks + other.checks,
+            bins=self.bins,
+            ends=_joined(self.ends, other.ends),
+            checked=(*_told(self), *_told(other)),
         )
+
+    @property
+    def title(self) -> str:
+        """What to call the log in a sentence."""
+        names = [name if "\n" in name else Path(name).name for name in self.names]
+        return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def _joined(old: EpisodeEnds | None, new: EpisodeEnds | None) -> EpisodeEnds | None:
+    return joined(old, new) if old is not None and new is not None else old or new
+
+
+def _told(log: Log) -> tuple[checks.Check, ...]:
+    """Return the checks of a log, each with the data it speaks of, before others join them."""
+    return tuple(
+        check if "data" in check.finding.values or check.finding.code == "stated"
+        else replace(check, finding=check.finding.about(log.title))
+        for check in log.checks
+    )  # fmt: skip

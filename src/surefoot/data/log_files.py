@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from surefoot._display import printable
 from surefoot._findings import Finding
@@ -16,7 +17,16 @@ SUFFIXES = {
     ".tsv.gz": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".xlsx": "sheet",
+    ".xlsm": "sheet",
+    ".xls": "sheet",
+    ".ods": "sheet",
+    ".duckdb": "database",
+    ".sqlite": "database",
+    ".sqlite3": "database",
+    ".db": "database",
 }
+"""What kind of file a name stands for."""
 
 
 class LogFiles(NamedTuple):
@@ -50,7 +60,7 @@ def log_files(*places: str | os.PathLike[str]) -> LogFiles:
 
 
 def kind_of(path: Path) -> str | None:
-    """Return "csv" or "parquet" by the name of a file; None where it is neither."""
+    """Return "csv", "parquet", "sheet" or "database" by the name of a file; None for others."""
     name = path.name.lower()
     return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
 
@@ -83,7 +93,26 @@ def _hidden(place: Path) -> list[Path]:
 
 
 def _logs_below(folder: Path) -> Iterable[Path]:
-    return [p for p in sorted(folder.rglob("*")) if kind_of(p) is not None and p.is_file()]
+    # A database is named itself: which of its tables is meant is a question of its own. Excel
+    # leaves ~$name.xlsx beside a sheet that is open.
+    kinds = (None, "database")
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if kind_of(path) not in kinds and path.is_file() and not path.name.startswith("~$")
+    ]
+
+
+def folder_keys(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the keys and values in the names of a file's folders.
+
+    Examples
+    --------
+    >>> folder_keys(Path("logs/year=2026/month=03/part.csv"))
+    (('year', '2026'), ('month', '03'))
+    """
+    pairs = [part.partition("=") for part in path.parent.parts]
+    return tuple((unquote(key), unquote(value)) for key, equals, value in pairs if equals and key)
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from surefoot.data.columns import Layout
-from surefoot.data.groups import CUT, GAP, names, transitions
+from surefoot.data.groups import CUT, GAP, LEFT_OUT, names, transitions
 
 
 def hashed(columns: list[str]) -> str:
@@ -24,7 +24,7 @@ def counted_moves(layout: Layout, drop_missing: bool, *, rows: bool) -> str:
 
 def _skipped(drop_missing: bool) -> str:
     # With missing="drop", rows before a gap were left out: what follows them is not their next.
-    return f"{CUT}, {GAP}" if drop_missing else f"{CUT}"
+    return f"{CUT}, {LEFT_OUT}, {GAP}" if drop_missing else f"{CUT}, {LEFT_OUT}"
 
 
 class Sides(NamedTuple):

@@ -79,6 +79,10 @@ def add(old: "Counts", new: "Counts") -> "Counts":
         merged.entry_row[entry], side, merged.successor[entry].astype(np.int64), parts
     )
     log = _add_logs(old, new)
+    if new.log is not None:
+        compared = tuple(
+            replace(check, finding=check.finding.about(new.log.title)) for check in compared
+        )
     return _settle_model(
         replace(merged, log=replace(log, checked=(*log.checks, *compared))), old, new
     )

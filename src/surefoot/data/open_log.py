@@ -35,6 +35,7 @@ import numpy as np
 from surefoot.data.columns import Columns, Layout, choose, lay_out
 from surefoot.data.groups import names
 from surefoot.data.log_halves import counted_moves
+from surefoot.data.reading import Reading
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.tally import Tally, tally
 
@@ -109,12 +110,13 @@ class OpenLog:
 
 @contextmanager
 def open_log(
-    source: Any, columns: dict[str, Any], *, drop_missing: bool, text_labels: bool
-) -> Iterator[OpenLog]:
+    source: Any, columns: dict[str, Any], *, drop_missing: bool, text_labels: bool,
+    how: Reading | None = None,
+) -> Iterator[OpenLog]:  # fmt: skip
     """Open a log, check its columns and count it; it stays open inside the ``with`` block."""
     with session() as connection:
-        found = find(connection, source, Columns.wanted(**columns))
+        found = find(connection, source, Columns.wanted(**columns), how)
         chosen = choose(list(found.types), found.name, **columns)
-        layout = lay_out(connection, found, chosen)
+        layout = lay_out(connection, found, chosen, how)
         seen = tally(connection, layout, drop_missing=drop_missing, text_labels=text_labels)
         yield OpenLog(connection=connection, layout=layout, drop_missing=drop_missing, tally=seen)

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.model.checks import name_of
+
 REWARD_MODELS = ("fixed", "normal", "bounded")
 """How sure mean rewards are, from the boldest to the most cautious."""
 
@@ -16,9 +18,9 @@ def label_of(index: int, labels: Sequence[Hashable] | None) -> Hashable:
 
 def row_name(counts: Any, row: int) -> str:
     """Return "state 3, action 'repair'" for a row."""
-    state = label_of(counts.row_state[row], counts.state_labels)
-    action = label_of(counts.row_action[row], counts.action_labels)
-    return f"state {state!r}, action {action!r}"
+    state = name_of(int(counts.row_state[row]), counts.state_labels)
+    action = name_of(int(counts.row_action[row]), counts.action_labels)
+    return f"state {state}, action {action}"
 
 
 def check_counts(counts: Any) -> None:

@@ -1,5 +1,7 @@
 """Logs from Gymnasium environments and Minari datasets (the extra ``rl``)."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -68,6 +68,7 @@ def tally(
 ) -> Tally:
     """Count a log: group its rows, look for faults among the groups, number the labels."""
     faults.check_joined_digits(connection, layout)
+    faults.check_texts(connection, layout)
     split = _split(connection, layout)
     digits = _group(connection, layout, drop_missing=drop_missing, split=split)
     faults.check_groups(connection, layout, drop_missing=drop_missing)
@@ -75,11 +76,17 @@ def tally(
     states = label_ids.number_labels(connection, layout, "state", text_labels=text_labels)
     actions = label_ids.number_labels(connection, layout, "action", text_labels=text_labels)
     entries = label_ids.fetch_entries(connection, layout)
-    dropped, gaps = {}, 0
-    if drop_missing:
-        dropped = faults.count_dropped(connection, layout)
-        gaps = _lines(connection, groups.LEFT_OUT)
+    dropped = faults.count_dropped(connection, layout) if drop_missing else {}
+    gaps = _lines(connection, groups.LEFT_OUT)
     zero_rows = _zero_rows(connection, layout)
+    rows = _lines(connection) + zero_rows + sum(dropped.values())
+    if layout.source.rows is not None and rows != layout.source.rows:
+        raise ValueError(
+            f"{layout.source.name}: {layout.source.rows:,} rows were written in UTF-8 and {rows:,} "
+            "read. Save the file as CSV in UTF-8, and report this."
+        )
+    if layout.rhythm is None and gaps:
+        dropped |= {"a following step": gaps}
     return Tally(
         state=entries["s"],
         action=entries["a"],
@@ -90,14 +97,30 @@ def tally(
         state_labels=states,
         action_labels=actions,
         starts=label_ids.fetch_starts(connection, layout, len(states)),
-        rows=_lines(connection) + zero_rows + sum(dropped.values()),
+        rows=rows,
         episodes=_episodes(connection, layout),
         cut=_lines(connection, groups.CUT),
         zero_rows=zero_rows,
-        dropped=dropped | ({"a following step": gaps} if gaps else {}),
+        dropped=dropped,
         split=split,
-        findings=_findings(connection, layout, states, actions),
-    )
+        findings=(
+            *_about_text(layout, gaps), *_findings(connection, layout, states, actions)
+        ),
+    )  # fmt: skip
+
+
+def _about_text(layout: Layout, gaps: int) -> list[Finding]:
+    """Say how numbers and dates were read, where that had to be found out."""
+    found = []
+    style = layout.numerals
+    if not style.plain and layout.text_numbers:
+        mark = "point" if style.decimal == "." else "comma"
+        found.append(Finding.of("numbers_read", mark=mark, example=style.example))
+    if layout.step_format is not None:
+        step = str(layout.columns.step)
+        found.append(Finding.of("dates_read", column=step, written=layout.step_format))
+    about = None if layout.rhythm is None else layout.rhythm.finding(gaps)
+    return found if about is None else [*found, about]
 
 
 def _findings(

@@ -1,5 +1,8 @@
 """From a log of transitions to counts."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -15,6 +18,7 @@ from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
 from surefoot.data.merge import TERMINAL_LABEL
 from surefoot.data.open_log import OpenLog, open_log
 from surefoot.data.packed_rows import REWARD_MODELS, label_of
+from surefoot.data.reading import Reading
 from surefoot.data.reward_sums import reward_fields
 from surefoot.data.support import free_label
 from surefoot.data.tables import StepColumns
@@ -25,6 +29,10 @@ DEFAULT_REWARD_MODEL = "bounded"
 
 END_NAMES = ("terminal", "terminated", "terminals", "done", "is_terminal")
 """Columns that are mentioned when they are there and not used."""
+
+DECIMAL = r"[+-]?[0-9]+[.,][0-9]+"
+SEVERAL_DECIMALS, MANY_NUMBERS, FEW_ROWS = 10, 50, 10
+"""Ten decimals, or fifty whole numbers with fewer than ten rows each, look like measurements."""
 
 Names = str | Sequence[str]
 
@@ -44,14 +52,22 @@ def read_transitions(
     rewards: Literal["fixed", "normal", "bounded"] | None = None,
     reward_range: tuple[float, float] | None = None,
     labels: Literal["auto", "text"] = "auto",
+    decimal: Literal[".", ","] | None = None,
+    date_format: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    bins: Any = (),
 ) -> Counts:
     """Read a log and count its transitions.
 
     Parameters
     ----------
     source
-        A CSV (.csv, .tsv, also .gz) or Parquet file, a folder, glob or list of them, a pandas,
-        polars or Arrow table, or a dict of NumPy arrays. DuckDB reads and counts it, out of core.
+        A CSV (.csv, .tsv, also .gz), Parquet or Excel file, a folder, glob or list of them, a
+        DuckDB or SQLite database, a pandas, polars or Arrow table, or a dict of NumPy arrays.
+        DuckDB reads and counts it, out of core.
     state, action, next_state
         Column names; several columns may form a state (and then ``next_`` before each name is
         where the next state is looked for). Without a next-state column the following row of the
@@ -77,6 +93,19 @@ def read_transitions(
     labels
         ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
         gives integers, any other exact text. ``"text"``: always text.
+    decimal
+        What stands before the decimals of numbers in text, ``"."`` or ``","``. None: found out.
+    date_format
+        How dates of steps are written, as in ``"%d.%m.%Y"``. None: found out.
+    encoding
+        How text files are encoded, as in ``"cp1252"``. None: found out.
+    sheet
+        The sheet of a spreadsheet. None: its only one.
+    table, query
+        What to read from a database: a table, or one SELECT. None: its only table.
+    bins
+        Columns of numbers to cut into bins: ``"age=4"`` (as many rows in each), ``"age=40,55"``
+        (edges), or a list of such.
 
     Returns
     -------
@@ -105,10 +134,14 @@ def read_transitions(
         "state": state, "action": action, "next_state": next_state, "reward": column,
         "episode": episode, "step": step, "terminal": terminal, "count": count,
     }  # fmt: skip
+    how = Reading.of(
+        decimal=decimal, date_format=date_format, encoding=encoding, sheet=sheet, table=table,
+        query=query, bins=bins,
+    )  # fmt: skip
     with open_log(
-        source, columns, drop_missing=missing == "drop", text_labels=labels == "text"
+        source, columns, drop_missing=missing == "drop", text_labels=labels == "text", how=how
     ) as opened:
-        counts = replace(_assemble(opened.tally), log=_history(opened))
+        counts = replace(assemble(opened.tally), log=_history(opened))
     _check_size(counts, opened.layout)
     if reward is not None and column is None:
         counts = counts.with_rewards(reward)
@@ -167,7 +200,7 @@ def _history(opened: OpenLog) -> Log:
     source, columns = layout.source, layout.columns
     checked = None
     # A table in memory has no size on disk. Without steps a check costs little more than the count.
-    if source.size <= CHECK_AT_ONCE or not layout.ordered:
+    if source.size <= CHECK_AT_ONCE or not layout.ordered or not source.lasting:
         checked = check_assumptions(
             opened.connection,
             layout,
@@ -185,6 +218,7 @@ def _history(opened: OpenLog) -> Log:
         dropped=seen.dropped,
         findings=_findings(layout, seen),
         columns=(columns.state, columns.action, columns.next_state or ()),
+        bins=layout.bins,
         checked=checked,
         pending=None if checked else Pending.of(layout, drop_missing=drop, rows=seen.rows),
     )
@@ -197,6 +231,7 @@ def _findings(layout: Layout, seen: Tally) -> tuple[Finding, ...]:
         for name in layout.source.types
         if name.lower() in END_NAMES and layout.columns.terminal is None
     ]
+    found += _continuous(layout, seen)
     for what, labels in (("state", seen.state_labels), ("action", seen.action_labels)):
         text = [label for label in labels if isinstance(label, str)]
         odd = [label for label in text if not _is_integer(label)]
@@ -206,11 +241,29 @@ def _findings(layout: Layout, seen: Tally) -> tuple[Finding, ...]:
     return tuple(found)
 
 
+def _continuous(layout: Layout, seen: Tally) -> list[Finding]:
+    """Say which columns look like measurements: decimals, or many numbers seen a few times each."""
+    spared = {layout.columns.step, *(one.column for one in layout.bins)}
+    found = []
+    for names, labels in (
+        (layout.columns.state, seen.state_labels), (layout.columns.action, seen.action_labels),
+    ):  # fmt: skip
+        for i, name in enumerate(names):
+            own = {label[i] if len(names) > 1 else label for label in labels}
+            decimals = sum(bool(re.fullmatch(DECIMAL, str(label))) for label in own)
+            numbers = decimals + sum(_is_integer(str(label)) for label in own)
+            few = seen.rows < FEW_ROWS * len(own) and len(own) >= MANY_NUMBERS
+            several = decimals > 0 and len(own) >= SEVERAL_DECIMALS
+            if name not in spared and numbers == len(own) and (several or few):
+                found.append(Finding.of("looks_continuous", column=name, labels=len(own)))
+    return found
+
+
 def _is_integer(text: str) -> bool:
     return text.isascii() and text.lstrip("-").isdigit()
 
 
-def _assemble(seen: Tally) -> Counts:
+def assemble(seen: Tally) -> Counts:
     """Give terminal transitions an absorbing state, and pack the entries into rows."""
     successor, state_labels, terminal = _place_ends(seen)
     num_states, num_actions = len(state_labels), len(seen.action_labels)

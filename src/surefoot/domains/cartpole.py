@@ -1,5 +1,7 @@
 """Cart-pole: balance a pole on a cart, in a model of 200 states fitted to real dynamics."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What every benchmark domain returns: the truth, and ways to take data from it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +96,7 @@ class Domain(Shown):
             entry = np.searchsorted(cumulative, row + rng.random(episodes), side="right")
             entry = np.clip(entry, mdp.row_start[row], mdp.row_start[row + 1] - 1)
             following = mdp.successor[entry].astype(np.int64)
-            reward = mdp.reward[entry] if mdp.reward_per_entry else mdp.reward[row]
+            reward = mdp.entry_reward[entry]
             values = (np.arange(episodes), np.full(episodes, step), state,
                       mdp.row_action[row], reward, following)  # fmt: skip
             for name, value in zip(LOG_COLUMNS, values, strict=True):

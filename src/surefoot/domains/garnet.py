@@ -1,5 +1,7 @@
 """Random models and a slow chain: the cases solvers are timed on."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,5 +1,7 @@
 """Inventory: order stock against random demand."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from surefoot.domains.domain import Domain

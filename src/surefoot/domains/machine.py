@@ -1,5 +1,7 @@
 """Machine replacement: run a wearing machine, or repair it in time."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from surefoot.domains.domain import Domain

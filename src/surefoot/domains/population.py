@@ -1,5 +1,7 @@
 """Population growth: keep a pest in check without spending more than it eats."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """RiverSwim: swim against the current for a large reward, or drift for a small one."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from surefoot.domains.domain import Domain

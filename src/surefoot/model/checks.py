@@ -52,7 +52,8 @@ def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
     """Return how an error or a table calls a state or an action."""
     if labels is None or not 0 <= index < len(labels):
         return str(int(index))
-    return repr(labels[index])
+    label = labels[index]
+    return repr(", ".join(map(str, label)) if isinstance(label, tuple) else label)
 
 
 def check_discount(discount: float) -> float:

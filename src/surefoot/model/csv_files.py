@@ -122,7 +122,7 @@ def _columns(
     row = mdp.entry_row[entries]
     state, action = mdp.row_state[row].tolist(), mdp.row_action[row].tolist()
     successor = mdp.successor[entries].tolist()
-    reward = mdp.reward[entries] if mdp.reward_per_entry else mdp.reward[row]
+    reward = mdp.entry_reward[entries]
     columns = [state, action, successor, mdp.probability[entries].tolist(), reward.tolist()]
     if states:
         columns += [[states[i] for i in state], [states[i] for i in successor]]

@@ -13,6 +13,8 @@ initial distribution   given when reading          yes
 Numbers are written so that they come back with the same bits. Nothing is ever pickled.
 """
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 

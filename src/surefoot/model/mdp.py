@@ -5,7 +5,9 @@ after another, sorted by state and then action, so that a block of states owns a
 of rows and a contiguous block of entries.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -97,7 +99,7 @@ class MDP(RowSparse, Shown):
         support: ArrayLike | None = None,
         state_labels: Sequence[Label] | None = None,
         action_labels: Sequence[Label] | None = None,
-    ) -> "MDP":
+    ) -> MDP:
         """Build a model from dense arrays or from one SciPy sparse matrix per action.
 
         Parameters
@@ -131,13 +133,26 @@ class MDP(RowSparse, Shown):
     @classmethod
     def from_gymnasium(
         cls,
-        table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
+        env: Any,
         *,
         discount: float,
         initial: ArrayLike | None = None,
-    ) -> "MDP":
-        """Build a model from a Gymnasium toy-text table ``P[state][action]``.
+    ) -> MDP:
+        """Build a model from a Gymnasium toy-text environment, or from its table.
 
+        Parameters
+        ----------
+        env
+            An environment such as ``gymnasium.make("FrozenLake-v1")``, wrapped or not, which keeps
+            its table as ``P`` and where it starts as ``initial_state_distrib``; or the table
+            ``P[state][action]`` itself, lists of (probability, next state, reward, terminated).
+        discount
+            In [0, 1).
+        initial
+            Distribution of the first state. None: that of the environment; uniform for a table.
+
+        Notes
+        -----
         Duplicate successors are summed (their rewards averaged by probability). A state that any
         transition reaches with ``terminated=True`` becomes absorbing with zero reward.
 
@@ -150,8 +165,9 @@ class MDP(RowSparse, Shown):
         >>> MDP.from_gymnasium(table, discount=0.9).probability.tolist()
         [0.5, 0.5, 1.0]
         """
+        table, start = rows.gymnasium_table(env)
         parts = rows.rows_from_gymnasium(table)
-        return cls._assemble(parts, discount, initial, None, None)
+        return cls._assemble(parts, discount, start if initial is None else initial, None, None)
 
     @classmethod
     def from_rows(
@@ -168,7 +184,7 @@ class MDP(RowSparse, Shown):
         initial: ArrayLike | None = None,
         state_labels: Sequence[Label] | None = None,
         action_labels: Sequence[Label] | None = None,
-    ) -> "MDP":
+    ) -> MDP:
         """Build a model from one entry per line: five parallel arrays in any order.
 
         Examples
@@ -190,7 +206,7 @@ class MDP(RowSparse, Shown):
         initial: ArrayLike | None,
         state_labels: Sequence[Label] | None,
         action_labels: Sequence[Label] | None,
-    ) -> "MDP":
+    ) -> MDP:
         num_states = len(parts.state_start) - 1
         start = np.full(num_states, 1.0 / num_states) if initial is None else initial
         return cls(

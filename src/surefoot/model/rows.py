@@ -124,6 +124,20 @@ def rows_from_sparse(
     )
 
 
+def gymnasium_table(env: Any) -> tuple[GymTable, Any]:
+    """Return the table of an environment and where it starts; None where it does not say."""
+    if isinstance(env, Mapping):
+        return env, None
+    world = getattr(env, "unwrapped", env)
+    table = getattr(world, "P", None)
+    if not isinstance(table, Mapping):
+        raise ValueError(
+            f"env is {type(world).__name__}, which keeps no table P[state][action]: toy-text "
+            "environments of Gymnasium do. Log others with surefoot.collect."
+        )
+    return table, getattr(world, "initial_state_distrib", None)
+
+
 def rows_from_gymnasium(table: GymTable) -> ModelRows:
     """Turn a toy-text table into rows: duplicates summed, terminals absorbing at zero reward."""
     num_states = len(table)

@@ -10,7 +10,6 @@ from surefoot._findings import Finding
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Tilted
-from surefoot.certificates.halves import Log
 from surefoot.certificates.policies import behaviour_policy
 from surefoot.certificates.tilting import tilted_returns
 from surefoot.data.counts import Counts
@@ -18,7 +17,7 @@ from surefoot.data.episodes import Paths
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
 from surefoot.pipeline.model import Model, build_model, column_roles
-from surefoot.pipeline.parts import LogParts, divide_log, memory_of
+from surefoot.pipeline.parts import LogParts, divide_log, log_of, memory_of
 from surefoot.pipeline.roughly import about_whole
 from surefoot.pipeline.settings import Settings
 
@@ -105,6 +104,8 @@ def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list
     """Return about what the log promises when its states remember the one before."""
     settings = model.settings
     own = settings.support is None and settings.allowed is None and settings.reward_table is None
+    if model.own is not None:  # it may know nothing of such states
+        return []
     if not own or settings.initial not in (None, "episodes") or model.counts.declared:
         return []
     columns = with_previous_state(model.counts, paths)
@@ -128,14 +129,10 @@ def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list
 
 
 def _promised(model: Model, parts: LogParts, rng: np.random.Generator) -> list[Finding]:
-    if parts.buckets is None:
+    log = log_of(model, parts.buckets)
+    if log is None:
         return []
-    settings = model.settings
-    log = Log.of(
-        model.posterior, model.mdp, model.counts, parts.buckets, costs=settings.costs,
-        delta=settings.delta,
-    )  # fmt: skip
-    promise = about_whole(model, log, curse_of_choosing(log, seed=settings.seed), rng)
+    promise = about_whole(model, log, curse_of_choosing(log, seed=model.settings.seed), rng)
     if promise is None:
         return []
     memory = memory_of(model, parts)

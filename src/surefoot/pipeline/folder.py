@@ -24,7 +24,11 @@ from surefoot.pipeline.manifest import (
 )
 
 PARTS = "parts.npz"
-"""The parts of a log that was divided for good (``honest``): counts and sums, no records."""
+"""The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
+BINS = "bins.json"
+"""Columns that were cut into bins."""
+OPTIONAL = (PARTS, BINS)
+"""What some run folders hold."""
 FILES = (
     "policy.csv",
     "policy.json",
@@ -38,8 +42,9 @@ FILES = (
 )
 """What a finished run folder holds, besides the inputs that were copied into it."""
 
-LOCK, FOUND, LOG = "lock", "found.json", "log.txt"
-"""What only an unfinished one holds: the lock, the policy before its worst case is known."""
+LOCK, FOUND, STEPS, LOG = "lock", "found.json", "steps.txt", "log.txt"
+"""What only an unfinished one holds: the lock, the policy before its worst case is known, and how
+many steps its search took."""
 MARK, OLD = "surefoot", "run"
 """A folder that holds a replaced run for a moment: its mark, and the run in it."""
 
@@ -134,7 +139,7 @@ def kept(work: Path) -> set[str]:
 
 def _is_ours(work: Path) -> bool:
     """Tell whether a folder holds nothing but what an unfinished run leaves."""
-    known = {*FILES, PARTS, LOCK, FOUND, INPUTS, "counts.partial"}
+    known = {*FILES, *OPTIONAL, LOCK, FOUND, STEPS, INPUTS, "counts.partial"}
     temporary = tuple(f".{name}." for name in known)
     return work.is_dir() and all(
         path.name in known or path.name.startswith(temporary) for path in work.iterdir()
@@ -178,12 +183,12 @@ def _usable(work: Path, stock: Manifest) -> tuple[str, dict[str, str]]:
 def _seal(work: Path) -> None:
     """Clear what only an unfinished run holds, and write the hashes of all the rest."""
     for path in work.iterdir():
-        if path.name not in {*FILES, PARTS, INPUTS, LOCK}:
+        if path.name not in {*FILES, *OPTIONAL, INPUTS, LOCK}:
             _remove(path)
     stored = read_manifest(work)
     copies = {name: known for name, known in stored.files.items() if "/" in name}
     names = [name for name in FILES if name != NAME]
-    names += [PARTS] if (work / PARTS).is_file() else []
+    names += [name for name in OPTIONAL if (work / name).is_file()]
     Manifest(identity=stored.identity, inputs=stored.inputs, files=copies).with_files(
         work, names
     ).write(work)

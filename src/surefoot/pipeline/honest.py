@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
+from surefoot._findings import Finding
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
@@ -19,6 +20,7 @@ from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.settings import Settings
 
 CHOOSING = np.arange(NUM_BUCKETS // 2)
@@ -39,11 +41,25 @@ def load_parts(path: Path) -> BucketCounts:
     try:
         with np.load(path, allow_pickle=False) as file:
             return BucketCounts(**{name: file[name] for name in _ARRAYS if name in file})
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ValueError(f"{path}: these are not the parts of a log ({problem}).") from None
+    except Exception as problem:  # a damaged file can fail anywhere, in any way
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise ValueError(f"{path}: these are not the parts of a log ({reason}).") from None
 
 
-def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) -> Model:
+def model_for(
+    settings: Settings, counts: Counts, buckets: BucketCounts | None, own: Own | None = None
+) -> Model:
+    """Return the model that promises rest on: of the whole log, or of its certifying part."""
+    if not settings.honest:
+        return build_model(settings, counts, own=own)
+    if buckets is None:
+        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
+    return certifying_model(settings, counts, buckets, own)
+
+
+def certifying_model(
+    settings: Settings, counts: Counts, buckets: BucketCounts, own: Own | None = None
+) -> Model:
     """Return the model of the part that certifies."""
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     if not (sizes[CHOOSING].any() and sizes[CERTIFYING].any()):
@@ -51,7 +67,9 @@ def certifying_model(settings: Settings, counts: Counts, buckets: BucketCounts) 
             "honest=True divides the log, and one of the parts would be empty. Use a log of more "
             "episodes, or leave it out."
         )
-    return build_model(settings, part(counts, buckets, CERTIFYING))
+    bins = () if counts.log is None else counts.log.bins
+    made = build_model(settings, part(counts, buckets, CERTIFYING), own=own)
+    return replace(made, bins=bins)
 
 
 def find_honestly(
@@ -65,12 +83,12 @@ def find_honestly(
     tried action is played.
     """
     settings = model.settings
-    chooser = build_model(settings, part(counts, buckets, CHOOSING))
+    chooser = build_model(settings, part(counts, buckets, CHOOSING), own=model.own)
     both = _shared(chooser, model)
     found = optimize(
-        chooser.posterior, chooser.mdp, delta=settings.delta, rng=streams[0],
-        time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
-        progress=progress,
+        chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
+        time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
+        eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
@@ -89,6 +107,8 @@ def find_honestly(
         seed=settings.seed,
     )  # fmt: skip
     certificate = replace(made, split=split)
+    if found.stopped_early:
+        certificate = certificate.adding(Finding.of("stopped_early"))
     return replace(found, certificate=certificate, holdout=model.posterior)
 
 

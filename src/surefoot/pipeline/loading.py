@@ -1,5 +1,7 @@
 """A finished run folder, read back."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -7,11 +9,14 @@ import numpy as np
 
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
+from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.folder import FILES, PARTS
-from surefoot.pipeline.honest import certifying_model, load_parts
-from surefoot.pipeline.manifest import NAME, Manifest, read_manifest, settings_of
-from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.honest import load_parts, model_for
+from surefoot.pipeline.manifest import NAME, Manifest, check_brought, read_manifest, settings_of
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
+from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.settings import Settings
@@ -21,8 +26,10 @@ NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
 REPORT = "report.html"
 
 
-def load_run(folder: str | Path) -> Run:
+def load_run(folder: str | Path, *, posterior: Own | None = None) -> Run:
     """Read a run folder; the model is made again from its counts and configuration.
+
+    ``posterior`` is what `run` was given, where it was given one.
 
     Examples
     --------
@@ -36,20 +43,33 @@ def load_run(folder: str | Path) -> Run:
     True
     """
     place = _checked(folder, NEEDED)
+    how = f"pass it again, load_run({str(place)!r}, posterior=...)"
+    check_brought(place, brought=posterior is not None, how=how)
     settings = settings_of(place)
     return Run(
         folder=place,
-        model=_model(settings, place),
+        model=_model(settings, place, posterior),
         certificate=writing.read_certificate(place / "certificate.json"),
         candidates=writing.read_candidates(place / "candidates.csv"),
     )
 
 
-def _model(settings: Settings, place: Path) -> Model:
+def _model(settings: Settings, place: Path, own: Own | None) -> Model:
     counts = earlier_counts(place)
-    if not settings.honest:
-        return build_model(settings, counts)
-    return certifying_model(settings, counts, load_parts(place / PARTS))
+    buckets = load_parts(place / PARTS) if settings.honest else None
+    return model_for(settings, counts, buckets, own)
+
+
+def stored_parts(settings: Settings, place: Path, counts: Counts) -> LogParts:
+    """Return the parts of the log of a run; what its episodes earned is not kept."""
+    if (place / PARTS).is_file():
+        return LogParts(buckets=load_parts(place / PARTS))
+    if has_episodes(settings):
+        raise ValueError(
+            f"{place}: this run folder has no {PARTS}, which says how its episodes are divided "
+            "(earlier versions kept none). Solve its log again."
+        )
+    return divide_log(settings, counts)
 
 
 def _checked(folder: str | Path, needed: Iterable[str]) -> Path:
@@ -63,12 +83,14 @@ def _checked(folder: str | Path, needed: Iterable[str]) -> Path:
     return place
 
 
-def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Verification:
+def verify_run(
+    folder: str | Path, rng: np.random.Generator | None = None, *, posterior: Own | None = None
+) -> Verification:
     """Check a run folder again: every file against its hash, the promise on new draws.
 
     The hashes find accidents, not intent: whoever changes a file on purpose can write its new hash
     too. What is computed again from the counts is the promise, and that the policy files hold the
-    policy that was certified.
+    policy that was certified. ``posterior`` is what `run` was given, where it was given one.
 
     Examples
     --------
@@ -91,9 +113,9 @@ def verify_run(folder: str | Path, rng: np.random.Generator | None = None) -> Ve
     wrong = _altered(place)
     if wrong is not None:
         return promising.falls(wrong)
-    stored = load_run(place)
+    stored = load_run(place, posterior=posterior)
     path = stored.folder / "policy.csv"
-    policy = read_policy(path, stored.model.mdp)
+    policy = read_policy(path, stored.model.mdp, columns=stored.settings.columns)
     if not np.array_equal(policy, stored.certificate.policy):
         return promising.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"
@@ -122,9 +144,9 @@ def _altered(place: Path) -> str | None:
     return None
 
 
-def report_run(folder: str | Path) -> Path:
+def report_run(folder: str | Path, *, posterior: Own | None = None) -> Path:
     """Write the report of a run again and return its path; its new hash goes into the manifest."""
-    stored = load_run(folder)
+    stored = load_run(folder, posterior=posterior)
     manifest = _manifest_for_report(stored.folder)
     with processors(stored.model.settings):
         write_report(stored.model, stored.folder, stored.certificate, stored.candidates)

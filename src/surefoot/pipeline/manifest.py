@@ -19,6 +19,8 @@ from surefoot.pipeline.settings import Settings, log_files
 FORMAT = 1
 """Version of the layout of manifest.json."""
 NAME, CONFIG, COUNTS, INPUTS = "manifest.json", "config.toml", "counts.npz", "inputs"
+POSTERIOR = "posterior"
+"""Where the identity of a run names a posterior of the user's: what made it, its fingerprint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,8 @@ class Manifest:
     Attributes
     ----------
     identity
-        Everything that determines the answer: version, settings, contents of all files read.
+        Everything that determines the answer: version, settings, contents of all files read, and
+        the posterior where the user brought one.
     inputs
         Where those files were, by setting, and the copies of them in the folder.
     files
@@ -42,9 +45,14 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Write the manifest of a folder."""
         content = {"format": FORMAT, **asdict(self)}
-        content["digest"] = _digest(content)
+        content["digest"] = digest_of(content)
         with replacing(folder / NAME, "w", encoding="utf-8") as file:
             file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+    def with_posterior(self, fingerprint: str) -> "Manifest":
+        """Return the manifest with the fingerprint of the user's posterior."""
+        known = self.identity[POSTERIOR] | {"fingerprint": fingerprint}
+        return replace(self, identity=self.identity | {POSTERIOR: known})
 
     def with_files(self, folder: Path, names: Iterable[str]) -> "Manifest":
         """Return the manifest with the files of these names as they are now."""
@@ -63,7 +71,7 @@ def read_manifest(folder: Path) -> Manifest:
         kept = content.pop("digest")
         if content["format"] != FORMAT:
             raise ValueError(f"{path}: format {content['format']!r}, where {FORMAT} is known.")
-        if kept != _digest(content):
+        if kept != digest_of(content):
             raise ValueError(f"{path} was changed after it was written.")
         return Manifest(
             identity=dict(content["identity"]),
@@ -76,8 +84,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise ValueError(f"{path}: not a manifest ({problem}).") from None
 
 
-def take_stock(settings: Settings) -> Manifest:
-    """Return the manifest of a run that is about to begin; reads every input once."""
+def take_stock(settings: Settings, posterior: str | None = None) -> Manifest:
+    """Return the manifest of a run that is about to begin; reads every input once.
+
+    ``posterior`` names what made a posterior of the user's own.
+    """
     log = [_stamp(path) for path in log_files(settings)]
     side = {name: _stamp(path) for name, path in settings.side_files().items()}
     inputs: dict[str, Any] = {"log": log}
@@ -93,7 +104,13 @@ def take_stock(settings: Settings) -> Manifest:
         for name, (one, _) in declared(settings).items()
         if one.matters and name not in contents and (value := getattr(settings, name)) is not None
     }
-    identity = {"surefoot": __version__, "settings": values, "contents": contents}
+    identity: dict[str, Any] = {
+        "surefoot": __version__,
+        "settings": values,
+        "contents": contents,
+    }
+    if posterior is not None:
+        identity[POSTERIOR] = {"made_by": posterior}
     return Manifest(identity=json.loads(json.dumps(identity)), inputs=inputs, files={})
 
 
@@ -151,12 +168,37 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """
     if old.get("surefoot") != new["surefoot"]:
         return "another version of surefoot"
+    if _maker(old) != _maker(new):
+        return "another posterior"
     for part in ("settings", "contents"):
         before, after = old.get(part, {}), new[part]
         for name in (*after, *before):
             if before.get(name) != after.get(name):
                 return f"another {name}"
     return ""
+
+
+def _maker(identity: dict[str, Any]) -> str | None:
+    """Return what made the user's posterior; None where there is none."""
+    made: str | None = identity.get(POSTERIOR, {}).get("made_by")
+    return made
+
+
+def check_brought(folder: Path, *, brought: bool, how: str) -> None:
+    """Refuse to read a run without the posterior it was made with, or with one it does not know.
+
+    ``how`` tells where to pass it.
+    """
+    made_by = _maker(read_manifest(folder).identity) if (folder / NAME).is_file() else None
+    if made_by is not None and not brought:
+        raise ValueError(
+            f"{folder}: this run rests on a posterior that was passed from Python, made by "
+            f"{made_by}. A folder cannot hold it: {how}."
+        )
+    if made_by is None and brought:
+        raise ValueError(
+            f"{folder}: this run was made without posterior=, so that none fits. Leave it out."
+        )
 
 
 def sha256(path: Path) -> str:
@@ -183,5 +225,6 @@ def _is_intact(path: Path, known: str) -> bool:
     return path.is_file() and not path.is_symlink() and sha256(path) == known
 
 
-def _digest(content: dict[str, Any]) -> str:
+def digest_of(content: dict[str, Any]) -> str:
+    """Return the hash of what a JSON file of the folder says, however it is written."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

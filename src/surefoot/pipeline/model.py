@@ -1,10 +1,7 @@
 """From the counts of a log to the model, the posterior or the set that promises rest on."""
 
-import difflib
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -13,18 +10,24 @@ from numpy.typing import NDArray
 from surefoot._findings import Finding
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
-from surefoot.certificates.policies import behaviour_policy, read_lines
+from surefoot.certificates.policies import behaviour_policy
+from surefoot.data.bins import Binning
 from surefoot.data.counts import Counts
+from surefoot.data.label_order import LabelOrder, read_order
+from surefoot.data.log_files import kind_of
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
-from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
-from surefoot.pipeline.settings import Settings, read_twice
-from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.learned import LearnedPosterior
+from surefoot.pipeline import side_files
+from surefoot.pipeline.posteriors import Fitted, Own, check_own, fit
+from surefoot.pipeline.settings import Settings, log_files, read_twice
+from surefoot.posterior.mean_model import mean_model
+from surefoot.posterior.protocol import Posterior
 
 Floats = NDArray[np.float64]
+WRITTEN = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
+"""Settings that say how a log is written; readers take them under the same names."""
 
 
 class _Turns(Protocol):
@@ -37,31 +40,51 @@ class _Turns(Protocol):
 Mirrored = TypeVar("Mirrored", bound=_Turns)
 
 
-def read_log(settings: Settings) -> Counts:
-    """Read all logs of the settings with the same columns, and add them up."""
+def read_log(settings: Settings, bins: tuple[Binning, ...] = ()) -> Counts:
+    """Read all logs of the settings with the same columns, and add them up.
+
+    ``bins`` are those of an earlier run that the log is added to.
+    """
     if not settings.log:
         raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
 
     total: Counts | None = None
-    for path in settings.log:
+    roles = column_roles(settings)
+    if bins:  # edges that an earlier run was counted with
+        roles["bins"] = bins
+    for path in log_sources(settings):
         counts = read_transitions(
             path,
-            **column_roles(settings),
+            **roles,
             count=settings.count,
-            labels=settings.labels,  # type: ignore[arg-type]
             rewards=settings.rewards,  # type: ignore[arg-type]
             reward_range=settings.reward_range or None,  # type: ignore[arg-type]
+            labels=settings.labels,  # type: ignore[arg-type]
         )
         if settings.reward_table:
             counts = counts.with_rewards(settings.reward_table)
+        if counts.log is not None:
+            roles["bins"] = counts.log.bins  # the first log decides on the edges
         total = counts if total is None else total + counts
     if total is None:  # there is at least one log
         raise ValueError("no log was given.")
-    twice = read_twice(settings)
+    twice = read_twice(settings, together=log_sources(settings) != settings.log)
     if twice and total.log is not None:
         found = Finding.of("read_twice", file=str(twice[0]), more=len(twice) - 1)
         total = replace(total, log=replace(total.log, findings=(*total.log.findings, found)))
     return total
+
+
+def log_sources(settings: Settings) -> tuple[Any, ...]:
+    """Return what is read at once: all files together where episodes may go on in the next one.
+
+    Files of different kinds cannot be read together; they are read one by one and added up.
+    """
+    together = settings.episode is not None and settings.step is not None
+    kinds = {kind_of(file) for file in log_files(settings)}
+    if len(settings.log) > 1 and together and len(kinds) == 1 and kinds != {"database"}:
+        return (list(settings.log),)
+    return settings.log
 
 
 def column_roles(settings: Settings) -> dict[str, Any]:
@@ -81,6 +104,7 @@ def column_roles(settings: Settings) -> dict[str, Any]:
         "step": settings.step,
         "terminal": settings.terminal,
         "missing": settings.missing,
+        **{name: getattr(settings, name) for name in WRITTEN},
     }
 
 
@@ -98,12 +122,21 @@ class Model:
         The counts on all successors that are taken to be possible.
     mdp
         The model: posterior means, or observed frequencies.
+    fitted
+        What prior and data say; None without a prior.
+    own
+        The posterior, or what makes one from counts, where the user brought it.
+    bins
+        Columns of the log that were cut into bins.
     """
 
     settings: Settings
     counts: Counts
     placed: Counts
     mdp: MDP
+    fitted: Fitted | None
+    own: Own | None = None
+    bins: tuple[Binning, ...] = ()
 
     def shown(self, made: Mirrored) -> Mirrored:
         """Return what was made from this model in the units of the log, and the other way round."""
@@ -114,12 +147,30 @@ class Model:
         """Whether promises rest on a prior."""
         return self.settings.basis == "bayesian"
 
-    @cached_property
-    def posterior(self) -> DirichletPosterior | LearnedPosterior:
-        """What prior and data say."""
-        if self.settings.prior is None:
-            return LearnedPosterior(self.placed)
-        return DirichletPosterior(self.placed, prior=self.settings.prior)
+    @property
+    def posterior(self) -> Posterior:
+        """What promises rest on, where they rest on a prior."""
+        return self._fitted.certifying
+
+    @property
+    def choosing(self) -> Posterior:
+        """What policies are chosen on: the posterior, or a part of its draws."""
+        return self._fitted.choosing
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What must be said of a posterior of the user's, besides what its promises assume.
+
+        One that has no counts does not know what was found in the log.
+        """
+        log = () if self.posterior.counts is not None else self.placed.findings
+        return (*self._fitted.findings, *log)
+
+    @property
+    def _fitted(self) -> Fitted:
+        if self.fitted is None:
+            raise ValueError("basis='frequentist' has no posterior.")
+        return self.fitted
 
     @cached_property
     def behaviour(self) -> Floats:
@@ -142,12 +193,17 @@ class Model:
     @cached_property
     def allowed(self) -> NDArray[np.bool_] | None:
         """``(S, A)``: the pairs that the policy may use; None for all."""
-        if self.settings.allowed is None:
-            return None
-        return read_allowed(self.settings.allowed, self.mdp, self.passive)
+        return side_files.read_allowed(self.settings, self.mdp, self.passive)
+
+    @cached_property
+    def order(self) -> LabelOrder:
+        """In which order states and actions are shown."""
+        labels = {"state": self.mdp.state_labels or (), "action": self.mdp.action_labels or ()}
+        settings = self.settings
+        return read_order(settings.order, settings.columns, self.bins, labels, settings.reading)
 
 
-def place(settings: Settings, counts: Counts) -> Counts:
+def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:
     """Return the counts on all successors taken to be possible; costs become negative rewards.
 
     This is the only place where costs change their sign on the way in; `Model.shown` is the way
@@ -156,7 +212,7 @@ def place(settings: Settings, counts: Counts) -> Counts:
     signed = negated(counts) if settings.costs and counts.has_rewards else counts
     support = settings.support
     learned = settings.prior is None and settings.basis == "bayesian"
-    if support is None and learned and not counts.declared:
+    if support is None and learned and own is None and not counts.declared:
         support = LEARNED
     elif settings.basis == "frequentist" and support in ("observed", "action"):
         raise ValueError(
@@ -172,32 +228,39 @@ def place(settings: Settings, counts: Counts) -> Counts:
     return signed.on_support(support, settings.unvisited, settings.min_visits)
 
 
-def build_model(settings: Settings, counts: Counts, first: Floats | None = None) -> Model:
-    """Choose the successors, and make the model of them.
+def build_model(
+    settings: Settings, counts: Counts, first: Floats | None = None, own: Own | None = None
+) -> Model:
+    """Choose the successors, learn the posterior once, and make the model of its mean.
 
-    ``first`` is the distribution of the first state where no file or rule gives it.
+    ``first`` is the distribution of the first state where no file or rule gives it; ``own`` the
+    user's posterior, or what makes one from the placed counts.
     """
     if not counts.has_rewards:
         raise ValueError(
             "the log has no rewards. Name their column with --reward, or give a file of rewards "
             "with --reward-table."
         )
-    placed = place(settings, counts)
+    check_own(settings, own)
+    placed = place(settings, counts, own)
     initial: Any = settings.initial if first is None else first
     if isinstance(initial, str) and initial not in ("episodes", "uniform"):
-        initial = read_initial(initial, placed)
+        initial = side_files.read_initial(settings, placed)
     options: dict[str, Any] = {"discount": settings.discounted, "initial": initial}
-    if settings.basis == "bayesian" and settings.prior is None:
-        mdp = LearnedPosterior(placed).to_mdp(**options, unseen=settings.unseen)
-    else:
-        prior = settings.prior if settings.basis == "bayesian" else None
-        mdp = placed.to_mdp(**options, prior=prior, unseen=_unseen(settings))
-    return Model(settings=settings, counts=counts, placed=placed, mdp=mdp)
+    bins = () if counts.log is None else counts.log.bins
+    made: dict[str, Any] = {"settings": settings, "counts": counts, "placed": placed, "bins": bins}
+    if settings.basis == "frequentist":
+        mdp = placed.to_mdp(**options, unseen=_unseen(settings))
+        return Model(**made, mdp=mdp, fitted=None)
+    posterior = fit(settings, placed, own)
+    mdp = mean_model(posterior, placed, **options, unseen=settings.unseen)
+    fitted = Fitted.of(posterior, mdp, settings.seed)
+    return Model(**made, mdp=mdp, fitted=fitted, own=own)
 
 
 def _unseen(settings: Settings) -> str | None:
     """Return where the unseen leads; a promise without a prior takes no guess."""
-    if settings.basis == "frequentist" and settings.unseen == "worst":
+    if settings.unseen == "worst":
         raise ValueError(
             "unseen='worst' is a guess from the posterior mean, which a frequentist promise does "
             "without. Leave it out, or use basis='bayesian'."
@@ -228,60 +291,3 @@ def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:
         shape=choosing.to_mdp(**options),
     )  # fmt: skip
     return center, made
-
-
-def read_initial(path: str, placed: Counts) -> Floats:
-    """Read the distribution of the first state from CSV: columns state, probability."""
-    if not Path(path).is_file():
-        raise ValueError(
-            f"initial={path!r}; it must be 'episodes', 'uniform' or a CSV file with the columns "
-            "state and probability."
-        )
-    ids = _ids(placed.state_labels, placed.num_states)
-    initial = np.zeros(placed.num_states)
-    for place, line in read_lines(Path(path), ("state", "probability")):
-        state = _find(ids, line["state"], "state", place)
-        try:
-            initial[state] += float(line["probability"])
-        except ValueError:
-            raise ValueError(f"{place}: {line['probability']!r} is not a number.") from None
-    below = np.flatnonzero(~(initial >= 0))
-    if len(below):
-        raise ValueError(
-            f"{path}: the probability of state {name_of(int(below[0]), placed.state_labels)} is "
-            f"{initial[below[0]]:g}; probabilities are 0 or more."
-        )
-    if not abs(initial.sum() - 1.0) < 1e-6:
-        raise ValueError(f"{path}: the probabilities sum to {initial.sum():g}; they must sum to 1.")
-    return np.asarray(initial / initial.sum())
-
-
-def read_allowed(path: str, mdp: MDP, passive: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Read the pairs a policy may use from CSV: columns state, action. Passive states need none."""
-    allowed = np.zeros((mdp.num_states, mdp.num_actions), dtype=np.bool_)
-    states = _ids(mdp.state_labels, mdp.num_states)
-    actions = _ids(mdp.action_labels, mdp.num_actions)
-    for place, line in read_lines(Path(path), ("state", "action")):
-        state = _find(states, line["state"], "state", place)
-        allowed[state, _find(actions, line["action"], "action", place)] = True
-    allowed &= mdp.available
-    allowed[passive] = mdp.available[passive]
-    empty = np.flatnonzero(~allowed.any(axis=1))
-    if len(empty):
-        raise ValueError(
-            f"{path}: state {mdp.state_name(int(empty[0]))} is left without an action that the log "
-            f"supports ({len(empty)} such states). Every state needs one."
-        )
-    return allowed
-
-
-def _ids(labels: tuple[Hashable, ...] | None, count: int) -> dict[str, int]:
-    return {str(label): i for i, label in enumerate(labels or range(count))}
-
-
-def _find(ids: dict[str, int], label: str | None, what: str, place: str) -> int:
-    if label in ids:
-        return ids[label]
-    near = difflib.get_close_matches(str(label), ids, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{place}: unknown {what} {label!r}.{hint}")

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.certificates.halves import Log
 from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import Episodes, read_episodes
-from surefoot.pipeline.model import Model, column_roles
+from surefoot.pipeline.continuing import known_episodes
+from surefoot.pipeline.model import Model, column_roles, log_sources
 from surefoot.pipeline.settings import Settings
+from surefoot.posterior.protocol import is_divisible
 from surefoot.solvers.solver import solve
 
 
@@ -32,7 +35,7 @@ class LogParts:
     @property
     def followed(self) -> "Followed | None":
         """All episodes together, as far as returns go."""
-        return Followed.of(self.episodes) if self.episodes else None
+        return Followed.of(self.episodes) if any(map(len, self.episodes)) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +60,11 @@ class Followed:
         return cls(discount=found[0].discount, time_limit=limit, **joined)
 
 
+def has_episodes(settings: Settings) -> bool:
+    """Tell whether a log tells its episodes apart, and the order of their steps."""
+    return settings.episode is not None and settings.step is not None and settings.count is None
+
+
 def divide_log(
     settings: Settings, counts: Counts, sources: tuple[Any, ...] | None = None
 ) -> LogParts:
@@ -68,9 +76,9 @@ def divide_log(
     if not whole:
         return LogParts(buckets=None)
     episodes: list[Episodes] = []
-    if settings.episode is not None and settings.step is not None and settings.count is None:
+    if has_episodes(settings):
         roles = column_roles(settings)
-        logs = settings.log if sources is None else sources
+        logs = log_sources(settings) if sources is None else sources
         whole = len(logs) == 1 and settings.add is None
         episodes = [
             read_episodes(
@@ -78,6 +86,8 @@ def divide_log(
             )
             for one in logs
         ]
+        # What an earlier run began is no return from a first state.
+        episodes = [one.without(known_episodes(settings)) for one in episodes]
     buckets: BucketCounts | None = None
     for one in episodes:
         buckets = one.parts if buckets is None else buckets + one.parts
@@ -87,6 +97,17 @@ def divide_log(
     if rest.any():  # counts that were added from an earlier run, without their episodes
         buckets = buckets + deal(replace(counts, count=rest.astype(np.int64)), settings.seed)
     return LogParts(buckets=buckets, episodes=tuple(episodes))
+
+
+def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
+    """Return the log in parts, on the model's entries; None where parts cannot be looked at.
+
+    A posterior of the user's may not be able to say what part of a log alone would say.
+    """
+    if parts is None or not is_divisible(model.posterior):
+        return None
+    costs, delta = model.settings.costs, model.settings.delta
+    return Log.of(model.posterior, model.mdp, model.counts, parts, costs=costs, delta=delta)
 
 
 def memory_of(model: Model, parts: LogParts) -> Memory | None:

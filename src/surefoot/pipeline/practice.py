@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
+from surefoot._order_statistics import draws_needed
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
@@ -17,6 +18,7 @@ from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
+from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -42,6 +44,12 @@ def return_limits(model: Model) -> tuple[float, float]:
     if counts.unseen is not None:
         known = (counts.successor != counts.unseen) & (counts.entry_state != counts.unseen)
     return -_best_path(-low, known, counts, discount), _best_path(high, known, counts, discount)
+
+
+def least_return(model: Model) -> float:
+    """Return what earning the lowest reward of the model for ever would bring."""
+    low = min(float(_reward_ends(model.placed)[0].min()), float(model.mdp.reward.min()))
+    return low / (1.0 - model.mdp.discount)
 
 
 def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
@@ -113,8 +121,10 @@ def _signed(parts: LogParts, model: Model) -> Any:
 def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, model.behaviour)
+    wanted = min(MODEL_DRAWS, model.settings.draws or MODEL_DRAWS)
+    draws = at_most(model.posterior, wanted)
     drawn = policy_returns(
-        model.posterior, model.mdp, rows, MODEL_DRAWS, rng.spawn(1)[0], rewards=rewards
+        model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards
     )
     low, high = np.quantile(drawn.lower, [0.025, 0.975])
     return Interval(mean=float(drawn.lower.mean()), lower=float(low), upper=float(high))
@@ -124,10 +134,12 @@ def _policy_bound(
     model: Model, certificate: Certificate, curse: Curse | None, delta: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
+    draws = None
+    if model.settings.draws is not None:  # a share of delta may need more than all of it
+        draws = max(certificate.draws, draws_needed(delta, model.settings.eta))
     again = certify(
         certificate.policy, model.posterior, model.mdp, delta=delta, eta=model.settings.eta,
-        draws=None if model.settings.draws is None else certificate.draws, rng=rng.spawn(1)[0],
-        upper=False,
+        draws=draws, rng=rng.spawn(1)[0], upper=False,
     )  # fmt: skip
     bound = again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
     reach = again.nominal_return - bound

@@ -15,7 +15,6 @@ from surefoot.certificates.comparison import Comparison, compare, compare_freque
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
-from surefoot.certificates.halves import Log
 from surefoot.certificates.optimize import STARTS, Candidate, Result, optimize
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
@@ -23,11 +22,13 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.honest import find_honestly
+from surefoot.pipeline.journal import Told
 from surefoot.pipeline.model import Model, build_model, frequentist
-from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.parts import LogParts, log_of
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.weighing import for_first_state, past, weigh, weigh_split
+from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.unseen import lead_to_best
@@ -44,8 +45,6 @@ NO_PARTS = LogParts(buckets=None)
 """A log that is not divided."""
 COMPARED = 20_000
 """Most draws on which two policies are compared."""
-
-Told = Callable[[int, str], None]
 
 
 def streams(seed: int) -> list[np.random.Generator]:
@@ -72,16 +71,18 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             model, counts, parts, parts.buckets, progress, streams(settings.seed)
         )
         weighed = weigh_split(
-            model, build_model(settings, counts), parts, result.certificate,
+            model, build_model(settings, counts, own=model.own), parts, result.certificate,
             streams(settings.seed)[4],
         )  # fmt: skip
     else:
         result = optimize(
-            model.posterior, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
-            time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-            draws=settings.draws, progress=progress,
+            model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+            time_budget=settings.time_budget, steps=settings.search_steps,
+            allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
+            holdout=model.posterior,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+    weighed = weighed.adding(*model.findings)
     return _shown(model, replace(result, certificate=weighed))
 
 
@@ -170,12 +171,8 @@ def measured_curse(model: Model) -> Curse | None:
     """Return what choosing on the log of a model costs; transitions are dealt into parts."""
     if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
         return None
-    parts = deal(model.counts, model.settings.seed)
-    settings = model.settings
-    log = Log.of(
-        model.posterior, model.mdp, model.counts, parts, costs=settings.costs, delta=settings.delta
-    )
-    return curse_of_choosing(log, seed=model.settings.seed)
+    log = log_of(model, deal(model.counts, model.settings.seed))
+    return None if log is None else curse_of_choosing(log, seed=model.settings.seed)
 
 
 def _compared(model: Model, *policies: NDArray[Any]) -> int:
@@ -184,7 +181,7 @@ def _compared(model: Model, *policies: NDArray[Any]) -> int:
     rewards = rewards_of(mdp, model.posterior, objective="max")
     work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
     least = planning.least_draws(settings.delta, settings.eta, work)
-    return planning.affordable_draws(work, least, COMPARED)
+    return at_most(model.posterior, planning.affordable_draws(work, least, COMPARED))
 
 
 def check_again(

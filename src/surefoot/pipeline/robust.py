@@ -39,7 +39,9 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     rewards = rewards_of(mdp, model.posterior, objective="max").of(entries)
     parts = 2 if rewards.uncertain.any() else 1
     delta, eta = settings.delta / parts, settings.eta / parts
-    own = restricted(mdp, rows, mdp.probability[entries], rewards.fixed)
+    # Finitely many draws must not measure their distance from their own mean.
+    center = model.choosing.mean()[entries]
+    own = restricted(mdp, rows, center, rewards.fixed)
     set_rng, reward_rng = rng.spawn(2)
     ambiguity = credible_set(
         SomeRows(model.posterior, RowLayout.of(mdp), rows), own, delta=delta, norm=settings.norm,

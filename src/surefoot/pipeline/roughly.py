@@ -19,6 +19,8 @@ from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.honest import CERTIFYING, CHOOSING, played_by
 from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.parts import log_of
+from surefoot.pipeline.posteriors import can_refit
 from surefoot.solvers.evaluation.rewards import rewards_of
 
 MOST_DRAWS, WORK = 1000, 1e9
@@ -41,17 +43,19 @@ def about_split(model: Model, buckets: BucketCounts, rng: np.random.Generator) -
     """Return about what a true split promises; None if unknown. ``model``: of the whole log."""
     counts, settings = model.counts, model.settings
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
+    if not can_refit(model.own):
+        return None
     parted = sizes[CHOOSING].any() and sizes[CERTIFYING].any() and not counts.declared
     if not parted or model.allowed is not None or model.mdp.num_entries > MOST_ENTRIES:
         return None
     first = _first(model, counts)
     chooser, certifier = (
-        build_model(settings, part(counts, buckets, half), first) for half in (CHOOSING, CERTIFYING)
+        build_model(settings, part(counts, buckets, half), first, model.own)
+        for half in (CHOOSING, CERTIFYING)
     )
-    log = Log.of(
-        chooser.posterior, chooser.mdp, chooser.counts, deal(chooser.counts, settings.seed),
-        costs=settings.costs, delta=settings.delta,
-    )  # fmt: skip
+    log = log_of(chooser, deal(chooser.counts, settings.seed))
+    if log is None:
+        return None
     chosen = log.choose(log.half(np.arange(NUM_BUCKETS)))
     return _bound(certifier, played_by(chosen, chooser, certifier), rng)
 

@@ -1,5 +1,7 @@
 """A whole run: read, find, certify, compare, report, and the folder that holds it all."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,27 +10,41 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from surefoot._atomic import move_safely
+from surefoot._atomic import move_safely, replacing
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
+from surefoot.certificates.provenance import posterior_fingerprint
+from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
-from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
-from surefoot.pipeline.honest import certifying_model, save_parts
+from surefoot.pipeline.continuing import count_log
+from surefoot.pipeline.decision import Advice, Decision
+from surefoot.pipeline.folder import (
+    BINS,
+    FOUND,
+    PARTS,
+    STEPS,
+    building,
+    check_free,
+    check_is_run,
+    keep,
+    kept,
+)
+from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
-from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
-from surefoot.pipeline.model import Model, build_model, read_log
+from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.parts import LogParts, divide_log
+from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.warming import compile_others, is_cold
-from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
@@ -68,6 +84,8 @@ class Run(Shown):
     ('long repair', 'repair')
     >>> made.certificate.promise < made.certificate.nominal_return
     True
+    >>> made.action("wear 4").action, made.action(condition="wear 12").known
+    ('repair', False)
     """
 
     folder: Path
@@ -85,7 +103,23 @@ class Run(Shown):
     def policy(self) -> tuple[PolicyLine, ...]:
         """What to do in each state that has a choice, by label, with visits and margin."""
         model = self.model
-        return tuple(policy_lines(model.mdp, model.placed, self.certificate.policy, model.passive))
+        policy = self.certificate.policy
+        return tuple(policy_lines(model.mdp, model.placed, policy, model.passive, model.order))
+
+    @cached_property
+    def advice(self) -> Advice:
+        """The policy, ready to be asked about many states (`action` asks it about one)."""
+        return Advice.of(self.model, self.policy, certified=not self.certificate.withheld)
+
+    def action(self, state: Any = None, /, *, step: int | None = None, **columns: Any) -> Decision:
+        """Return what to do in a state: the action, how often it was tried, the log's habit.
+
+        The state is one value, a tuple, a mapping, or ``column=value`` for each state column. A
+        state that the log never shows gets an answer without an action, which says so.
+        """
+        if (state is None) == (not columns):
+            raise ValueError("give a state, or its columns by name: run.action(level='high').")
+        return self.advice.on(columns or state, step)
 
     @property
     def behaviour(self) -> Behaviour | None:
@@ -112,6 +146,8 @@ class Run(Shown):
         """What had to be done otherwise than asked, in sentences."""
         return self.certificate.notes
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.certificate.sentence
 
@@ -124,7 +160,7 @@ class Run(Shown):
         shown = self.policy[:MOST_ROWS]
         margins = column_texts([line.margin for line in shown], 4)
         rows = [
-            (str(line.state), str(line.action), f"{line.visits:,}", margin)
+            (line.state_text, line.action_text, f"{line.visits:,}", margin)
             for line, margin in zip(shown, margins, strict=True)
         ]
         return Grid(head=("state", "action", "tried", "margin"), rows=rows, total=len(self.policy))
@@ -151,8 +187,9 @@ class Run(Shown):
 
 
 def run(
-    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False
-) -> Run:
+    settings: Settings, out: str | Path, *, teller: Teller | None = None, force: bool = False,
+    posterior: Own | None = None,
+) -> Run:  # fmt: skip
     """Go from a log to a finished run folder, as ``surefoot solve`` does.
 
     The folder appears when everything in it is complete. A run that was killed goes on where it
@@ -168,6 +205,11 @@ def run(
         Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
     force
         Replace an older run of that name.
+    posterior
+        A function from counts to a :class:`~surefoot.Posterior` of your own, or one posterior. The
+        function gets the counts of the log on all successors taken to be possible (``support``;
+        with costs, rewards are negative costs) and returns a posterior on their rows. Pass the same
+        to `load_run` and `verify_run`: a folder cannot hold it. None learns one from the log.
 
     Examples
     --------
@@ -181,40 +223,43 @@ def run(
     """
     whole = settings.in_full()
     whole.check_complete()  # refuse before reading for minutes
+    check_own(whole, posterior)
     folder = Path(out)
-    _compile_first(whole)
     budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
     check_free(folder, force=force)  # before a long log is hashed
     if whole.add is not None:
         check_is_run(Path(whole.add))
-    begun = building(folder, take_stock(whole), whole.to_toml(), force=force)
+    name = None if posterior is None else name_of_own(posterior)
+    begun = building(folder, take_stock(whole, name), whole.to_toml(posterior=name), force=force)
     with begun as (work, remark), processors(whole):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
-        made = _stages(whole, work, journal, budget)
+        made = _stages(whole, work, journal, budget, posterior)
     return replace(made, folder=folder)
 
 
-def _compile_first(settings: Settings) -> None:
-    """Compile before the clock of a time budget starts, on a machine that never did."""
-    if settings.time_budget is not None and is_cold():
-        compile_others()
-
-
-def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) -> Run:
+def _stages(
+    settings: Settings, work: Path, journal: Journal, budget: Budget, own: Own | None
+) -> Run:
     counts = _counts(settings, work, journal)
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
+        if parts.buckets is not None and (settings.honest or parts.episodes):
+            save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
     with journal.stage("Building the model"):
-        model = _model(settings, counts, parts, work)
+        model = model_for(settings, counts, parts.buckets, own)
+        if own is not None:
+            mark = posterior_fingerprint(model.posterior)
+            read_manifest(work).with_posterior(mark).write(work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     hurried = budget.applied(model)
     found = _found(hurried, counts, parts, work, journal)
-    if budget.is_used and model.bayesian:
+    _record(settings, found.search_steps, work)
+    if settings.time_budget is not None and found.stopped_early:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
         shown = _completed(hurried, found.certificate, journal)
@@ -223,6 +268,8 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
+    if late := budget.remark():
+        journal.note(late)
     for finding in shown.findings:
         journal.keep(f"{finding.level}: {finding.text}")
     journal.keep(shown.sentence)
@@ -235,6 +282,14 @@ def _stages(settings: Settings, work: Path, journal: Journal, budget: Budget) ->
     )
 
 
+def _record(settings: Settings, steps: int, work: Path) -> None:
+    """Write into the configuration what the clock decided: a repetition then does the same."""
+    if settings.time_budget is None:
+        return
+    with replacing(work / CONFIG, "w", encoding="utf-8") as file:
+        file.write(replace(settings, search_steps=steps).to_toml())
+
+
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
     stored = work / COUNTS
     if COUNTS in kept(work):
@@ -242,9 +297,8 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         journal.earlier.append(READING)
         return Counts.load(stored)
     with journal.stage(READING):
-        counts = read_log(settings)
-        if settings.add is not None:
-            counts = earlier_counts(settings.add) + counts
+        earlier = None if settings.add is None else earlier_counts(settings.add)
+        counts = count_log(settings, earlier)
         partial = work / "counts.partial"
         counts.save(partial)
         move_safely(partial, stored)
@@ -262,32 +316,28 @@ def earlier_counts(folder: str | Path) -> Counts:
     return Counts.load(place / COUNTS)
 
 
-def _model(settings: Settings, counts: Counts, parts: LogParts, work: Path) -> Model:
-    """Return the model that promises rest on: of the whole log, or of its certifying part."""
-    if not settings.honest:
-        return build_model(settings, counts)
-    if parts.buckets is None:
-        raise ValueError("honest=True needs a log of whole transitions, to divide it.")
-    save_parts(work / PARTS, parts.buckets)
-    return certifying_model(settings, counts, parts.buckets)
-
-
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
-    certificate, candidates = work / FOUND, work / "candidates.csv"
-    if {certificate.name, candidates.name} <= kept(work):
-        journal.note("The policy was found and certified already.")
-        journal.earlier.append(FINDING)
-        return Result(
-            certificate=writing.read_certificate(certificate),
-            candidates=writing.read_candidates(candidates),
-            selection_draws=0,
-            holdout=model.posterior if model.bayesian else None,
-        )
+    certificate, candidates, steps = work / FOUND, work / "candidates.csv", work / STEPS
+    if {certificate.name, candidates.name, steps.name} <= kept(work):
+        stored = writing.read_certificate(certificate)
+        if model.own is None or stored.data_fingerprint == posterior_fingerprint(model.posterior):
+            journal.note("The policy was found and certified already.")
+            journal.earlier.append(FINDING)
+            return Result(
+                certificate=stored,
+                candidates=writing.read_candidates(candidates),
+                selection_draws=0,
+                holdout=model.posterior if model.bayesian else None,
+                search_steps=int(steps.read_text(encoding="utf-8")),
+            )
+        journal.note("The posterior is another one than before: a policy is searched anew.")
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
-    keep(work, certificate.name, candidates.name)
+    with replacing(steps, "w", encoding="utf-8") as file:
+        file.write(str(found.search_steps))
+    keep(work, certificate.name, candidates.name, steps.name)
     return found
 
 
@@ -299,14 +349,17 @@ def _completed(model: Model, certificate: Certificate, journal: Journal) -> Cert
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     """Write the policy as CSV and as JSON."""
-    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    write_policy(work / "policy.csv", lines)
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
+    columns = model.settings.columns
+    write_policy(work / "policy.csv", lines, columns)
+    if model.bins:
+        write_bins(work / BINS, model.bins)
     about = {
         "discount": model.mdp.discount,
         "objective": certificate.objective,
         "promise": certificate.sentence,
     }
-    write_policy_json(work / "policy.json", lines, about)
+    write_policy_json(work / "policy.json", lines, about, columns)
 
 
 @contextmanager

@@ -1,16 +1,16 @@
 """The settings of a run: the same names on the command line, in TOML and in Python."""
 
+from __future__ import annotations
+
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
-from surefoot.data.log_files import log_files as files_of
 from surefoot.pipeline.setting import (
     COLUMN,
     COMPUTING,
@@ -31,6 +31,10 @@ from surefoot.pipeline.setting import (
     setting,
     toml_text,
 )
+
+if TYPE_CHECKING:
+    from surefoot.data.reading import Reading
+    from surefoot.data.side_files import LabelColumns
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
@@ -101,6 +105,30 @@ class Settings(Shown):
         "auto", READING, "Labels of a CSV: auto, or text to keep 01 apart from 1.", metavar=WORD,
         words=("auto", "text"),
     )  # fmt: skip
+    decimal: str | None = setting(
+        None, READING, "What stands before the decimals of numbers in text: point or comma.",
+        metavar="MARK", words=(".", ","), otherwise="found out",
+    )  # fmt: skip
+    date_format: str | None = setting(
+        None, READING, "How dates of steps are written, as in %d.%m.%Y.", metavar="FORMAT",
+        otherwise="found out",
+    )  # fmt: skip
+    encoding: str | None = setting(
+        None, READING, "How text files are encoded, as in cp1252.", metavar="NAME",
+        otherwise="found out",
+    )  # fmt: skip
+    sheet: str | None = setting(
+        None, READING, "The sheet of a spreadsheet.", metavar="NAME", otherwise="its only one"
+    )
+    table: str | None = setting(
+        None, READING, "The table of a DuckDB or SQLite file.", metavar="NAME",
+        otherwise="its only one",
+    )  # fmt: skip
+    query: str | None = setting(None, READING, "One SELECT in place of a table.", metavar="SQL")
+    bins: tuple[str, ...] = setting(
+        (), READING, "Cut a column of numbers into bins: age=4 (as many rows in each), or edges "
+        "as in age=40,55; repeat for several columns.", metavar="COLUMN=BINS",
+    )  # fmt: skip
     missing: str = setting(
         "error", READING, "Rows that lack a value: error or drop.", metavar=WORD,
         words=("error", "drop"),
@@ -150,6 +178,14 @@ class Settings(Shown):
         None, SEARCH, "CSV of the pairs (state, action) the policy may use.", metavar=FILE,
         names="file", otherwise="all",
     )  # fmt: skip
+    forbidden: str | None = setting(
+        None, SEARCH, "CSV of the pairs (state, action) the policy must not use; columns left out "
+        "mean any.", metavar=FILE, names="file", otherwise="none",
+    )  # fmt: skip
+    order: str | None = setting(
+        None, OWN, "CSV that lists labels, column by column, in the order to show them in.",
+        metavar=FILE, names="file", otherwise="natural",
+    )  # fmt: skip
     basis: str = setting(
         "bayesian", PROMISE, "bayesian (given the prior) or frequentist (no prior).",
         metavar=WORD, words=("bayesian", "frequentist"),
@@ -183,6 +219,11 @@ class Settings(Shown):
         metavar="SECONDS", otherwise="no limit",
         holds=lambda value: value >= 0, rule="seconds, 0 or more",
     )  # fmt: skip
+    search_steps: int | None = setting(
+        None, SEARCH, "Search steps to do, as a run with a time budget records them.",
+        metavar=WHOLE, otherwise="all",
+        holds=lambda value: value >= 0, rule="0 or more",
+    )  # fmt: skip
     threads: int | None = setting(
         None, COMPUTING, "Use at most this many processors.", metavar=WHOLE, otherwise="all",
         holds=lambda value: value >= 1, rule="at least 1", matters=False,
@@ -208,6 +249,7 @@ class Settings(Shown):
     def check_complete(self) -> None:
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
+        _ = self.reading
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.honest and self.basis != "bayesian":
@@ -239,6 +281,22 @@ class Settings(Shown):
             )
 
     @property
+    def reading(self) -> Reading:
+        """How the log and the files beside it are written."""
+        from surefoot.data.reading import Reading  # --help has no use for it
+
+        names = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
+        return Reading.of(**{name: getattr(self, name) for name in names})
+
+    @property
+    def columns(self) -> LabelColumns:
+        """The columns of states and actions in the log."""
+        from surefoot.data.side_files import LabelColumns  # --help has no use for it
+
+        own = LabelColumns()
+        return LabelColumns(state=self.state or own.state, action=self.action or own.action)
+
+    @property
     def discounted(self) -> float:
         """The discount, which must have been given."""
         if self.discount is None:
@@ -263,8 +321,8 @@ class Settings(Shown):
 
     @classmethod
     def from_mapping(
-        cls, values: Mapping[str, Any], place: str, base: "Settings | None" = None
-    ) -> "Settings":
+        cls, values: Mapping[str, Any], place: str, base: Settings | None = None
+    ) -> Settings:
         """Return settings from names and values; dashes and underscores are the same."""
         known = declared(cls)
         given: dict[str, Any] = {}
@@ -277,8 +335,10 @@ class Settings(Shown):
         return replace(base or cls(), **given)
 
     @classmethod
-    def from_toml(cls, path: str | Path, base: "Settings | None" = None) -> "Settings":
+    def from_toml(cls, path: str | Path, base: Settings | None = None) -> Settings:
         """Read a configuration file."""
+        import tomllib  # --help has no use for it
+
         source = Path(path)
         if not source.is_file():
             raise FileNotFoundError(f"{source}: there is no such file.")
@@ -300,7 +360,7 @@ class Settings(Shown):
             and (one.names == "file" or (one.names == "word or file" and Path(value).is_file()))
         }
 
-    def in_full(self) -> "Settings":
+    def in_full(self) -> Settings:
         """Return the same settings with the paths of files written out."""
         changes: dict[str, Any] = {
             name: str(path.absolute()) for name, path in self.side_files().items()
@@ -310,15 +370,22 @@ class Settings(Shown):
             changes["add"] = str(Path(self.add).absolute())
         return replace(self, **changes)
 
-    def to_toml(self) -> str:
+    def to_toml(self, *, posterior: str | None = None) -> str:
         """Return the settings as a configuration file.
+
+        ``posterior`` names what made a posterior of the user's own, which no file can hold.
 
         Examples
         --------
         >>> print(Settings(discount=0.9, state=("a", "b")).to_toml().splitlines()[1])
         discount = 0.9
         """
-        lines = ["# To repeat this run: surefoot solve --config config.toml --out NEW_FOLDER"]
+        again = "surefoot solve --config config.toml --out NEW_FOLDER"
+        if posterior is not None:
+            again = (
+                f"run(Settings.from_toml(...), NEW_FOLDER, posterior=...) from Python: {posterior}"
+            )
+        lines = [f"# To repeat this run: {again}"]
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and value != ():
@@ -344,8 +411,10 @@ def _stamps(name: str) -> list[str]:
 
 
 def _files(name: str) -> list[Path]:
+    from surefoot.data.log_files import log_files  # --help has no use for it
+
     try:
-        return [file.resolve() for file in files_of(name).files]
+        return [file.resolve() for file in log_files(name).files]
     except FileNotFoundError:
         return []
 
@@ -355,15 +424,21 @@ def log_files(settings: Settings) -> list[Path]:
     return [file for name in settings.log for file in _files(name)]
 
 
-def read_twice(settings: Settings) -> list[str]:
-    """Return files that would count twice: named twice, or read by the run that is added to."""
+def read_twice(settings: Settings, *, together: bool = False) -> list[str]:
+    """Return files that would count twice: named twice, or read by the run that is added to.
+
+    Files that are read ``together`` are read once, however often they are named.
+    """
     files = [str(file) for file in log_files(settings)]
+    files = list(dict.fromkeys(files)) if together else files
     earlier = set() if settings.add is None else _read_by(Path(settings.add))
     return sorted({file for file in files if file in earlier or files.count(file) > 1})
 
 
 def _read_by(folder: Path) -> set[str]:
     """Return the files behind a run that still look as they did, and those it was added to."""
+    import tomllib
+
     try:
         content = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):

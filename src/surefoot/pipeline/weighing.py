@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot.certificates.certificate import Certificate
@@ -16,8 +17,8 @@ from surefoot.pipeline.beyond_state import look_beyond
 from surefoot.pipeline.doubting import explained
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.parts import LogParts, memory_of
-from surefoot.pipeline.practice import practice, return_limits
+from surefoot.pipeline.parts import LogParts, log_of, memory_of
+from surefoot.pipeline.practice import least_return, practice, return_limits
 from surefoot.pipeline.roughly import about_split, about_whole
 
 FAILS = 0.01
@@ -37,13 +38,16 @@ def weigh(
     test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
     curse: Curse | None = None
     made = certificate
-    if parts.buckets is not None:
-        _, luck, held = _tested(model, parts.buckets, test_rng)
+    tested = _tested(model, parts.buckets, _one_action(certificate), test_rng)
+    if tested is not None:
+        _, luck, held = tested
         curse = luck if chosen_here else None
         made = replace(made, backtest=held).adding(*_verdict(held))
+    elif parts.buckets is not None:
+        made = made.adding(Finding.of("posterior_of_whole_logs"))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
-    made = for_first_state(model, _lowered(made, curse))
+    made = for_first_state(model, _lowered(made, curse, least_return(model)))
     made = practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
     made = look_beyond(model, parts, explained(model, made, doubt_rng), beyond_rng)
     if curse is None or parts.buckets is None:
@@ -65,24 +69,25 @@ def weigh_split(
     made = for_first_state(model, certificate).adding(*warned, *past(whole, parts))
     made = practice(model, parts, made, None, practice_rng, limits=return_limits(whole))
     made = look_beyond(whole, parts, explained(model, made, doubt_rng), beyond_rng)
-    if parts.buckets is None:
+    tested = _tested(whole, parts.buckets, None, test_rng)
+    if tested is None:
         return made
-    log, luck, held = _tested(whole, parts.buckets, test_rng)
+    log, luck, held = tested
     made = replace(made, backtest=held).adding(*_verdict(held))
     return made.adding(*_other("whole", about_whole(whole, log, luck, other_rng)))
 
 
 def _tested(
-    model: Model, buckets: BucketCounts, rng: np.random.Generator
-) -> tuple[Log, Curse, Backtest]:
+    model: Model, buckets: BucketCounts | None, policy: NDArray[np.int64] | None,
+    rng: np.random.Generator,
+) -> tuple[Log, Curse, Backtest] | None:  # fmt: skip
     """Return a log in halves, the luck of choosing on it, and its backtest."""
-    settings = model.settings
-    log = Log.of(
-        model.posterior, model.mdp, model.counts, buckets, costs=settings.costs,
-        delta=settings.delta,
-    )  # fmt: skip
-    luck = curse_of_choosing(log, seed=settings.seed)
-    return log, luck, backtest(log, model.counts, buckets, luck, rng, seed=settings.seed)
+    log = log_of(model, buckets)
+    if log is None or buckets is None:
+        return None
+    seed = model.settings.seed
+    luck = curse_of_choosing(log, policy, seed=seed)
+    return log, luck, backtest(log, model.counts, buckets, luck, rng, seed=seed)
 
 
 def _other(way: str, promise: float | None) -> list[Finding]:
@@ -90,12 +95,18 @@ def _other(way: str, promise: float | None) -> list[Finding]:
     return [] if promise is None else [Finding.of(f"{way}_would_promise", promise=promise)]
 
 
-def _lowered(certificate: Certificate, curse: Curse | None) -> Certificate:
-    """Take the curse of choosing off the promise."""
+def _one_action(certificate: Certificate) -> NDArray[np.int64] | None:
+    """Return a policy that plays one action in each state; None for a random one."""
+    policy = certificate.policy
+    return policy.astype(np.int64) if policy.ndim == 1 else None
+
+
+def _lowered(certificate: Certificate, curse: Curse | None, least: float) -> Certificate:
+    """Take the curse of choosing off the promise, down to the least that can be earned."""
     if curse is None:
         return certificate
-    less = curse.mean + curse.spread
     promise = certificate.lower_bound
+    less = min(curse.mean + curse.spread, max(0.0, promise - least))
     made = _less(replace(certificate, curse=curse), less)
     told = Finding.of("curse_taken_off", mean=curse.mean, spread=curse.spread, promise=promise)
     return made.adding(told)

@@ -1,7 +1,6 @@
 """The files of a run folder, one by one, and back."""
 
 import csv
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from surefoot._atomic import replacing
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.optimize import Candidate
+from surefoot.pipeline.manifest import digest_of
 from surefoot.pipeline.model import Model
 from surefoot.report.tables import policy_content, policy_lines
 
@@ -21,7 +21,7 @@ SEAL = "digest"
 def write_certificate(path: Path, certificate: Certificate) -> None:
     """Write ``certificate.json``."""
     content = json.loads(certificate.to_json())
-    content[SEAL] = _digest(content)
+    content[SEAL] = digest_of(content)
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
@@ -43,7 +43,7 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    wanted = policy_content(lines)
+    wanted = policy_content(lines, model.settings.columns)
     return isinstance(content, dict) and all(content.get(k) == v for k, v in wanted.items())
 
 
@@ -51,14 +51,9 @@ def is_unchanged(path: Path) -> bool:
     """Tell whether ``certificate.json`` still says what was written."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return bool(content.pop(SEAL, None) == _digest(content))
+        return bool(content.pop(SEAL, None) == digest_of(content))
     except (ValueError, AttributeError, RecursionError):
         return False
-
-
-def _digest(content: dict[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_candidates(path: Path, candidates: Sequence[Candidate]) -> None:

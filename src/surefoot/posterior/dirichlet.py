@@ -1,7 +1,9 @@
 """The conjugate posterior: independent Dirichlet rows, exact."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -77,7 +79,7 @@ class DirichletPosterior(OnRows):
 
     @property
     def num_draws(self) -> None:
-        """There is no end to the draws."""
+        """None: draws are unlimited."""
         return None
 
     @cached_property
@@ -94,10 +96,12 @@ class DirichletPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self.shape / self.layout.sum_rows(self.shape)[self.layout.entry_row]
 
-    def mean_given(self, count: ArrayLike) -> Floats:
-        """Return the mean with other counts on the same entries and the same prior."""
-        shape = self.shape - self.counts.count + np.asarray(count)
-        return np.asarray(shape / self.layout.sum_rows(shape)[self.layout.entry_row])
+    def given(self, count: ArrayLike) -> DirichletPosterior:
+        """Return the posterior with other counts on the same entries and the same prior."""
+        other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
+        # The prior of an entry may depend on which entries were seen: it stays as it was.
+        other.__dict__["shape"] = self.shape - self.counts.count + np.asarray(count)
+        return other
 
     def variance(self) -> Floats:
         """Return the exact posterior variance of each entry, ``(E,)``."""

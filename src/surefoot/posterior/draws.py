@@ -1,5 +1,7 @@
 """Any posterior given as draws: arrays, Markov chains, files of other samplers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,7 +96,7 @@ class PosteriorDraws(OnRows):
         max_rhat: float = MOST_RHAT,
         divergences: int | None = None,
         counts: Counts | None = None,
-    ) -> "PosteriorDraws":
+    ) -> PosteriorDraws:
         """Build from an array of draws.
 
         Parameters
@@ -129,7 +131,7 @@ class PosteriorDraws(OnRows):
         mdp: MDP | None = None,
         max_rhat: float = MOST_RHAT,
         counts: Counts | None = None,
-    ) -> "PosteriorDraws":
+    ) -> PosteriorDraws:
         """Build from what a sampler returned.
 
         ``source`` is an ArviZ InferenceData or DataTree (which PyMC returns too), an xarray
@@ -158,7 +160,7 @@ class PosteriorDraws(OnRows):
         mdp: MDP | None = None,
         max_rhat: float = MOST_RHAT,
         counts: Counts | None = None,
-    ) -> "PosteriorDraws":
+    ) -> PosteriorDraws:
         """Build from the CSV files of Stan, one per chain; warm-up draws are left out."""
         values, divergences = stan.read_chains(files, variable)
         return cls.from_arrays(
@@ -186,7 +188,7 @@ class PosteriorDraws(OnRows):
 
     @cached_property
     def kept(self) -> Kept:
-        """Which draws count as independent; all of them where they are so by construction."""
+        """Which draws count as independent; all of them if they were declared independent."""
         total = self.chains.shape[0] * self.chains.shape[1]
         if not self.independent and not self.diagnostics.rhat <= self.max_rhat:
             raise ValueError(
@@ -217,7 +219,7 @@ class PosteriorDraws(OnRows):
 
     @property
     def identity(self) -> Floats:
-        """The mean of the draws, of the whole where these are a part."""
+        """The mean of the draws; for a part of a split, the mean of all draws."""
         return self.mean() if self.origin is None else self.origin
 
     def mean(self) -> Floats:
@@ -241,9 +243,7 @@ class PosteriorDraws(OnRows):
             for first in range(0, len(chosen), size)
         )
 
-    def split(
-        self, first: int, rng: np.random.Generator
-    ) -> tuple["PosteriorDraws", "PosteriorDraws"]:
+    def split(self, first: int, rng: np.random.Generator) -> tuple[PosteriorDraws, PosteriorDraws]:
         """Return ``first`` of the independent draws and the rest: two parts without a common draw.
 
         Examples

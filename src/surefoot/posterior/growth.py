@@ -3,6 +3,8 @@
 One law serves the sampler (JAX) and the draws (NumPy): the functions take the array module.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """Posteriors whose rows share parameters: each parameter draw gives one transition model."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,5 +1,7 @@
 """A posterior that learns from all rows what rows are like and what they have not shown yet."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
-from surefoot.data.conversions import ABSORBING, WORST, lead_on
 from surefoot.data.counts import Counts
 from surefoot.data.destinations import Destinations, learn_destinations, on_entries
 from surefoot.data.support import LEARNED
 from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
+from surefoot.posterior.mean_model import mean_model
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
@@ -75,7 +77,7 @@ class LearnedPosterior(OnRows):
 
     @property
     def num_draws(self) -> None:
-        """There is no end to the draws."""
+        """None: draws are unlimited."""
         return None
 
     @property
@@ -117,8 +119,8 @@ class LearnedPosterior(OnRows):
         """Return the exact posterior mean, ``(E,)``."""
         return self._mean
 
-    def mean_given(self, count: ArrayLike) -> Floats:
-        """Return the mean with other counts on the same entries, the laws as learned here.
+    def given(self, count: ArrayLike) -> LearnedPosterior:
+        """Return the posterior with other counts on the same entries, the laws as learned here.
 
         For parts of a log: what they alone would say of the rows, and of where the unseen leads,
         given what all rows are like.
@@ -126,7 +128,7 @@ class LearnedPosterior(OnRows):
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
         other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
-        return other.mean()
+        return other
 
     def to_mdp(self, *, discount: float, initial: Any = None, unseen: str | None = None) -> MDP:
         """Return the model of the mean.
@@ -143,9 +145,7 @@ class LearnedPosterior(OnRows):
         >>> np.array_equal(mdp.probability, posterior.mean()), mdp.state_labels[-1]
         (True, 'unseen')
         """
-        observed = self.counts.to_mdp(discount=discount, initial=initial, unseen=ABSORBING)
-        mdp = replace(observed, probability=self.mean())
-        return lead_on(mdp, self.counts, unseen or WORST)
+        return mean_model(self, self.counts, discount=discount, initial=initial, unseen=unseen)
 
     def sample(self, n: int, rng: np.random.Generator, *, threads: int | None = None) -> Floats:
         """Return ``n`` independent draws, ``(n, E)``; the same bits as :meth:`stream` gives."""

@@ -1,5 +1,7 @@
 """Partial pooling: the rows of one action learn from each other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

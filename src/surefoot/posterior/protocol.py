@@ -1,7 +1,9 @@
 """What a posterior over transition models is, however it came about."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,14 +50,14 @@ class Posterior(Protocol):
 
     @property
     def num_draws(self) -> int | None:
-        """How many independent draws there are; None when there is no end to them.
+        """The number of independent draws; None when draws are unlimited.
 
         Finitely many draws are never fresh twice: split them before choosing and certifying.
         """
 
     @property
     def counts(self) -> Counts | None:
-        """The declared counts behind it, on the same rows; None where it knows of none.
+        """The declared counts behind it, on the same rows; None where there are none.
 
         Certificates read from them how uncertain mean rewards are and what the support assumes.
         Without counts they take the rewards of the model as exact, and say so.
@@ -63,7 +65,7 @@ class Posterior(Protocol):
 
     @property
     def identity(self) -> Floats:
-        """Numbers that tell this posterior from others on the same rows, such as its mean.
+        """Numbers that distinguish this posterior from others on the same rows, such as its mean.
 
         Certificates keep a fingerprint of them. A part of a posterior of finitely many draws has
         the identity of the whole.
@@ -90,15 +92,35 @@ class Posterior(Protocol):
         """Raise an error that says where a model and this posterior differ."""
 
 
+class Divisible(Posterior, Protocol):
+    """A posterior of counts that can say what part of them alone would say.
+
+    Runs then measure, on halves of the log, what choosing a policy owes to luck, and backtest it.
+    """
+
+    @property
+    def counts(self) -> Counts:
+        """The declared counts behind it, on the same rows."""
+
+    def given(self, count: ArrayLike) -> Posterior:
+        """Return the posterior with other counts on the same entries, ``(E,)``."""
+
+
+def is_divisible(posterior: Posterior) -> TypeGuard[Divisible]:
+    """Tell whether a posterior can say what part of its counts alone would say."""
+    return posterior.counts is not None and hasattr(posterior, "given")
+
+
 def check_posterior(posterior: Posterior) -> Posterior:
     """Return a posterior that has everything of the protocol, or say what it lacks."""
     kind = type(posterior)
     wanted = [name for name in vars(Posterior) if not name.startswith("_")]
+    fields = getattr(posterior, "__dict__", {})
     # The class and the fields come first: reading a property may cost a pass over all draws.
     missing = [
         name
         for name in wanted
-        if not (hasattr(kind, name) or name in vars(posterior) or hasattr(posterior, name))
+        if not (hasattr(kind, name) or name in fields or hasattr(posterior, name))
     ]
     if missing:
         raise ValueError(
@@ -113,6 +135,18 @@ def check_draws_wanted(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ValueError(f"n={n!r}; the number of draws must be a whole number, 1 or more.")
     return int(n)
+
+
+def at_most(posterior: Posterior, wanted: int) -> int:
+    """Return how many of the draws wanted a posterior has.
+
+    Examples
+    --------
+    >>> from surefoot import DirichletPosterior, riverswim
+    >>> at_most(DirichletPosterior(riverswim().simulate(1, np.random.default_rng(0))), 10**9)
+    1000000000
+    """
+    return wanted if posterior.num_draws is None else min(wanted, posterior.num_draws)
 
 
 def check_generator(rng: np.random.Generator) -> np.random.Generator:

@@ -1,5 +1,7 @@
 """The rows a posterior speaks about: the same entries, in the same order, as its model."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +41,7 @@ class RowLayout(RowSparse):
     action_labels: tuple[Hashable, ...] | None = None
 
     @classmethod
-    def of(cls, source: Any) -> "RowLayout":
+    def of(cls, source: Any) -> RowLayout:
         """Return the layout of a model, of declared counts or of a posterior."""
         if isinstance(source, RowLayout):
             return source
@@ -96,7 +98,7 @@ class RowLayout(RowSparse):
         alone = (np.diff(self.row_start) == 1)[self.entry_row]
         return np.asarray(alone & (self.successor == self.entry_state))
 
-    def mismatch(self, mdp: "MDP | RowLayout") -> str | None:
+    def mismatch(self, mdp: MDP | RowLayout) -> str | None:
         """Return in what a model differs from this layout, or None."""
         for name in ("num_states", "num_rows", "num_entries"):
             mine, other = getattr(self, name), getattr(mdp, name)
@@ -208,7 +210,7 @@ class SomeRows(OnRows):
 
     @property
     def num_draws(self) -> int | None:
-        """How many independent draws there are; None when there is no end to them."""
+        """The number of independent draws; None when draws are unlimited."""
         return self.whole.num_draws
 
     @property

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,14 @@ from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot.data.counts import Counts
+from surefoot.data.label_order import LabelOrder
+from surefoot.data.side_files import LabelColumns, label_text, parts_of
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import evaluate
 
-POLICY_COLUMNS = ("state", "action", "probability", "visits", "margin")
-FORMAT = 1
+OWN_COLUMNS = ("probability", "visits", "margin")
+"""What ``policy.csv`` adds to the log's own columns."""
+FORMAT = 2
 """Version of the layout of policy.json."""
 
 
@@ -47,11 +49,27 @@ class PolicyLine:
     margin: float | None
     share: float | None = None
 
+    @property
+    def state_text(self) -> str:
+        """The state for people: parts of several columns side by side."""
+        return label_text(self.state)
+
+    @property
+    def action_text(self) -> str:
+        """The action for people."""
+        return label_text(self.action)
+
 
 def policy_lines(
-    mdp: MDP, counts: Counts, policy: NDArray[Any], passive: NDArray[np.bool_]
+    mdp: MDP,
+    counts: Counts,
+    policy: NDArray[Any],
+    passive: NDArray[np.bool_],
+    order: LabelOrder | None = None,
 ) -> list[PolicyLine]:
     """Return the policy state by state, without those in which there is nothing to decide.
+
+    States come in the given order, or in the natural one.
 
     Examples
     --------
@@ -67,8 +85,9 @@ def policy_lines(
         share = np.zeros((mdp.num_states, mdp.num_actions))
         share[np.arange(mdp.num_states), policy] = 1.0
     quality = _qualities(mdp, evaluate(mdp, policy).value)
+    key = (order or LabelOrder()).state_key
     lines = []
-    for state in sorted(np.flatnonzero(~passive), key=lambda s: _natural(mdp.state_labels, s)):
+    for state in sorted(np.flatnonzero(~passive), key=lambda s: key(_label(mdp.state_labels, s))):
         rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
         tried = float(counts.visits[rows].sum())
         for row in rows:
@@ -90,15 +109,9 @@ def policy_lines(
 
 def _qualities(mdp: MDP, value: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``(R,)``: what taking an action once is worth, with the policy's values after it."""
-    reward = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    reward = mdp.entry_reward
     gain = mdp.probability * (reward + mdp.discount * value[mdp.successor])
     return np.asarray(np.add.reduceat(gain, mdp.row_start[:-1]))
-
-
-def _natural(labels: tuple[Hashable, ...] | None, number: Any) -> list[tuple[int, float, str]]:
-    """Return a key that puts "wear 2" before "wear 10", and numbers before words."""
-    parts = re.split(r"(\d+)", str(_label(labels, number)))
-    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
 
 
 def _label(labels: tuple[Hashable, ...] | None, number: Any) -> Hashable:
@@ -110,36 +123,89 @@ def _plain(value: Any) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-def write_policy(path: Path, lines: Sequence[PolicyLine]) -> None:
+def policy_header(columns: LabelColumns) -> list[str]:
+    """Return the header of ``policy.csv``: the log's own columns, then ours."""
+    return [*columns.state, *columns.action, *map(columns.own_name, OWN_COLUMNS)]
+
+
+def policy_record(line: PolicyLine, columns: LabelColumns) -> list[Any]:
+    """Return one line of ``policy.csv``, as the header has it."""
+    margin = "" if line.margin is None else f"{line.margin:.9g}"
+    return [
+        *parts_of(line.state, len(columns.state)),
+        *parts_of(line.action, len(columns.action)),
+        f"{line.probability:.17g}",
+        line.visits,
+        margin,
+    ]
+
+
+def write_policy(
+    path: Path, lines: Sequence[PolicyLine], columns: LabelColumns | None = None
+) -> None:
     """Write ``policy.csv``."""
+    own = columns or LabelColumns()
     with replacing(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(POLICY_COLUMNS)
-        for line in lines:
-            margin = "" if line.margin is None else f"{line.margin:.9g}"
-            writer.writerow(
-                (line.state, line.action, f"{line.probability:.17g}", line.visits, margin)
-            )
+        writer.writerow(policy_header(own))
+        writer.writerows(policy_record(line, own) for line in lines)
 
 
-def policy_content(lines: Sequence[PolicyLine]) -> dict[str, Any]:
-    """Return what ``policy.json`` says about the policy itself."""
-    chance: dict[str, dict[str, float]] = {}
+def policy_content(
+    lines: Sequence[PolicyLine], columns: LabelColumns | None = None
+) -> dict[str, Any]:
+    """Return what ``policy.json`` says about the policy itself.
+
+    ``content["action"]`` is keyed by the label of the state; where several columns make a state, by
+    the label of the first, then of the second, and so on. An action of several columns is an object
+    by column.
+    """
+    own = columns or LabelColumns()
+    likely: dict[Hashable, PolicyLine] = {}
     for line in lines:
-        chance.setdefault(str(line.state), {})[str(line.action)] = line.probability
-    content: dict[str, Any] = {
-        "action": {s: max(shares, key=lambda name: shares[name]) for s, shares in chance.items()}
-    }
-    if any(len(shares) > 1 for shares in chance.values()):
-        content["probability"] = chance
+        best = likely.get(line.state)
+        if best is None or line.probability > best.probability:
+            likely[line.state] = line
+    content: dict[str, Any] = {"columns": {"state": list(own.state), "action": list(own.action)}}
+    content["action"] = _nested(
+        [(line.state, _action(line.action, own)) for line in likely.values()], own
+    )
+    if len(lines) > len(likely):
+        chance: dict[Hashable, dict[str, float]] = {}
+        for line in lines:
+            chance.setdefault(line.state, {})[label_text(line.action)] = line.probability
+        content["probability"] = _nested(list(chance.items()), own)
     return content
 
 
-def write_policy_json(path: Path, lines: Sequence[PolicyLine], about: dict[str, Any]) -> None:
+def _nested(pairs: Sequence[tuple[Hashable, Any]], columns: LabelColumns) -> dict[str, Any]:
+    """Return values by the parts of their state, one inside the other."""
+    content: dict[str, Any] = {}
+    for state, value in pairs:
+        *outer, last = parts_of(state, len(columns.state))
+        place = content
+        for part in outer:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return content
+
+
+def _action(action: Hashable, columns: LabelColumns) -> Any:
+    if len(columns.action) == 1:
+        return str(action)
+    return dict(zip(columns.action, parts_of(action, len(columns.action)), strict=True))
+
+
+def write_policy_json(
+    path: Path,
+    lines: Sequence[PolicyLine],
+    about: dict[str, Any],
+    columns: LabelColumns | None = None,
+) -> None:
     """Write ``policy.json``: ``content["action"][state]`` is what to do.
 
     Labels are text there; where a policy is randomised, the most probable action stands.
     """
-    content = {"format": FORMAT, **about, **policy_content(lines)}
+    content = {"format": FORMAT, **about, **policy_content(lines, columns)}
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,5 +1,7 @@
 """What a solver returns, with its honesty built in."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from enum import Enum
 

@@ -1,5 +1,7 @@
 """Solve a robust MDP, or evaluate a policy in one, with bounds that hold at every stop."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

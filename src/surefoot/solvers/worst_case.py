@@ -1,5 +1,7 @@
 """The worst case of one row, and the span of a set along a direction."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from surefoot._atomic import replacing
+from surefoot._fingerprint import fingerprint
 from surefoot._version import __version__
-from surefoot.certificates.provenance import fingerprint, model_fingerprint
+from surefoot.certificates.provenance import model_fingerprint
 from surefoot.domains.domain import Domain
 from surefoot.studies.posteriors import DIRICHLET
 from surefoot.studies.published import NOMINAL, Method

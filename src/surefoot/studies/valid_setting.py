@@ -9,7 +9,7 @@ from surefoot.calibration.levels import share_level
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.studies.cells import Cell
 
 UNION, ETA = "states", 0.001
@@ -27,8 +27,7 @@ def bayesian_set(posterior: Posterior, truth: MDP, cell: Cell) -> tuple[Ambiguit
     mdp = replace(truth, probability=posterior.mean())
     level = share_level(mdp, delta=cell.delta, eta=ETA, union=UNION, rule="strict")
     draws = cell.draws or max(EFFORT * level.needed, USUAL_DRAWS)
-    if posterior.num_draws is not None:
-        draws = min(draws, posterior.num_draws)
+    draws = at_most(posterior, draws)
     made = credible_set(
         posterior,
         mdp,

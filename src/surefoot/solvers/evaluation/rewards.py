@@ -61,7 +61,7 @@ def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
 
     A reward that the model does not take from the counts was given by the user and is certain.
     """
-    fixed = mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+    fixed = mdp.entry_reward
     counts = check_posterior(posterior).counts
     uncertain = np.zeros(mdp.num_entries, dtype=np.bool_)
     if counts is not None:

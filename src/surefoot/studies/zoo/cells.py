@@ -34,7 +34,7 @@ class Cell:
     world
         Its name; those in the catalogue are made from it.
     behaviour, size, epsilon
-        ``"tries"``: ``size`` per pair; else so many episodes of ``"random"``, ``"greedy"`` (any
+        ``"tries"``: ``size`` per pair; else that many episodes of ``"random"``, ``"greedy"`` (any
         action with probability epsilon, else an optimal one) or ``"learning"`` behaviour.
     declared
         What the owner of the log knows besides: ``"range"`` of rewards, ``"support"``.
@@ -122,6 +122,12 @@ CELLS = (
     _greedy("survival-greedy", "survival", 600, 0.2),
     _learning("survival-learning", "survival", 300),
     _random("survival-strata", "survival-strata", 2000),
+    _random("gambler-random", "gambler", 150),
+    _greedy("gambler-greedy", "gambler", 100, 0.2),
+    _greedy("queue-greedy", "queue", 8, 0.3),
+    _tries("epidemic-tries", "epidemic", 10),
+    _learning("epidemic-learning", "epidemic", 20),
+    _random("offers-random", "offers", 1500, declared=("range",)),
     _greedy("clinic-0-1000", "clinic-0", 1000, 0.3, replications=SLOW),
     _greedy("clinic-0-5000", "clinic-0", 5000, 0.3, replications=SLOW),
     # test
@@ -148,6 +154,9 @@ CELLS = (
     _tries("catastrophe", "garnet-1-catastrophe", 20, fresh=True),
     _random("accident-long", "accident-long", 100),
     _greedy("accident-long-greedy", "accident-long", 30, 0.2),
+    _tries("fishery-tries", "fishery", 10),
+    _greedy("fishery-greedy", "fishery", 15, 0.3),
+    _random("offers-rare", "offers-rare", 1500, declared=("range",)),
     _greedy("clinic-1-5000", "clinic-1", 5000, 0.3, replications=SLOW),
     _greedy("clinic-1-10000", "clinic-1", 10_000, 0.2, replications=SLOW),
     _greedy("clinic-mixed", "clinic-mixed", 5000, 0.3, replications=SLOW),

@@ -84,8 +84,7 @@ class World:
     @cached_property
     def reward(self) -> Floats:
         """``(E,)``: the mean reward of every entry."""
-        mdp = self.mdp
-        return mdp.reward if mdp.reward_per_entry else mdp.reward[mdp.entry_row]
+        return self.mdp.entry_reward
 
     @cached_property
     def transitions(self) -> sparse.csr_array:

@@ -1,0 +1,99 @@
+"""``surefoot doctor``: what this machine offers."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from surefoot._version import __version__
+from surefoot.commands.command import command, examples
+from surefoot.commands.console import Output
+
+if TYPE_CHECKING:
+    from surefoot.pipeline.machine import Machine
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(
+        app, "doctor", short_help="What this machine offers, and what it can serve.",
+        epilog=examples("surefoot doctor", "surefoot doctor --json"),
+    )(doctor)  # fmt: skip
+
+
+def doctor(output: Output) -> None:
+    """Show cores, memory, GPU, extras and kernel cache, and what size of model they can serve."""
+    from surefoot.pipeline.machine import Machine, system_text
+
+    found = Machine.here()
+    rows = [
+        ("surefoot", f"{__version__}, {system_text()}"),
+        ("cores", _cores(found)),
+        ("memory", f"{_bytes(found.memory)}, {_bytes(found.free_memory)} free"),
+        ("GPU", "; ".join(found.gpus) + " (this version does not use it)" if found.gpus else
+         "none found (none is needed)"),
+        ("kernels", _kernels(found)),
+        *(("extra", _extra(name, missing)) for name, missing in found.extras.items()),
+        ("a whole run", f"up to about {_entries(found.run_entries)}"),
+        ("a robust solve", f"up to about {_entries(found.solve_entries)}"),
+    ]  # fmt: skip
+    width = max(len(name) for name, _ in rows)
+    lines = [f"  {name:<{width}}  {text}" for name, text in rows]
+    output.result(_facts(found), "\n".join(lines), "", ENTRIES)
+
+
+ENTRIES = (
+    "An entry is a successor of a state and an action: 1,000 states with 5 actions and 10 "
+    "successors each make 50,000. The figures are for memory that is free now."
+)
+
+
+def _facts(found: "Machine") -> dict[str, object]:
+    return {
+        "surefoot": __version__,
+        "cores": found.cores,
+        "all_cores": found.all_cores,
+        "memory": found.memory,
+        "free_memory": found.free_memory,
+        "gpus": list(found.gpus),
+        "extras": {name: not missing for name, missing in found.extras.items()},
+        "kernel_cache": {
+            "folder": str(found.cache), "kernels": found.kernels, "bytes": found.cache_bytes
+        },
+        "run_entries": found.run_entries,
+        "solve_entries": found.solve_entries,
+    }  # fmt: skip
+
+
+def _cores(found: "Machine") -> str:
+    if found.cores == found.all_cores:
+        return str(found.cores)
+    return f"{found.cores} of {found.all_cores} (this process may not use the others)"
+
+
+def _kernels(found: "Machine") -> str:
+    if found.kernels == 0:
+        return f"none compiled yet in {found.cache}: the first run takes half a minute longer"
+    return f"{found.kernels} compiled, {_bytes(found.cache_bytes)} in {found.cache}"
+
+
+def _extra(name: str, missing: tuple[str, ...]) -> str:
+    if not missing:
+        return f"{name}: installed"
+    return f"{name}: lacks {', '.join(missing)}; pip install 'surefoot[{name}]'"
+
+
+def _entries(number: int | None) -> str:
+    if number is None:
+        return "as many entries as fit into memory (the system does not tell how much there is)"
+    for size, word in ((10**9, "billion"), (10**6, "million"), (10**3, "thousand")):
+        if number >= size:
+            return f"{number / size:,.2g} {word} entries" if number < 100 * size else (
+                f"{number // size:,} {word} entries"
+            )  # fmt: skip
+    return f"{number} entries"
+
+
+def _bytes(size: int | None) -> str:
+    if size is None:
+        return "unknown"
+    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"

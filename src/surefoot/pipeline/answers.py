@@ -1,0 +1,100 @@
+"""Decisions for a file of states: every line answered, its own columns kept."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from surefoot._atomic import replacing
+from surefoot.data.reading import Reading
+from surefoot.data.side_files import label_text, read_side_file
+from surefoot.pipeline.decision import NO_NUMBER, Advice, Decision
+
+COLUMNS = ("known", "visits", "margin", "habit", "habit_share")
+"""What a file of answers adds to the columns of the question and those of the action."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """A table of states with what to do in each.
+
+    Attributes
+    ----------
+    head
+        The columns of the question, the log's action columns, and `COLUMNS`; ours that the question
+        has too end in an underscore.
+    rows
+        One for each line of the question, as text.
+    decisions
+        The same as objects.
+    """
+
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def unknown(self) -> int:
+        """How many states there is no advice for."""
+        return sum(not one.known for one in self.decisions)
+
+    def write(self, path: Path) -> None:
+        """Write the table as CSV."""
+        with replacing(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([self.head, *self.rows])
+
+
+def answer_file(
+    advice: Advice,
+    path: Path,
+    actions: Sequence[str],
+    step: int | None = None,
+    how: Reading | None = None,
+) -> Answers:
+    """Answer every line of a CSV file that has the state columns of a run.
+
+    ``actions`` are the names of the action columns, ``how`` says how the file is written.
+    """
+    states = advice.names.columns
+    file = read_side_file(path, how)
+    file.check_columns(states)
+    lines = [line for _, line in file.lines]
+    decisions = [_answer(advice, {name: line[name] for name in states}, step) for line in lines]
+    return Answers(
+        head=_head(file.header, (*actions, *COLUMNS)),
+        rows=[
+            (*(line[name] for name in file.header), *_cells(one, len(actions)))
+            for line, one in zip(lines, decisions, strict=True)
+        ],
+        decisions=tuple(decisions),
+    )
+
+
+def _answer(advice: Advice, given: dict[str, str], step: int | None) -> Decision:
+    try:
+        asked = advice.names.asked(given)
+    except ValueError as problem:  # a measurement that is no number: others are answered
+        return Decision(
+            state=given, reason=NO_NUMBER, hint=str(problem), certified=advice.certified
+        )
+    return advice.on(asked, step)
+
+
+def _head(asked: Iterable[str], ours: Sequence[str]) -> tuple[str, ...]:
+    head = list(asked)
+    for name in ours:
+        free = name
+        while free in head:
+            free += "_"
+        head.append(free)
+    return tuple(head)
+
+
+def _cells(one: Decision, actions: int) -> tuple[str, ...]:
+    chosen = one.action if isinstance(one.action, tuple) else (one.action,)
+    parts = chosen if one.known else (None,) * actions
+    habit = None if one.habit is None else label_text(one.habit)
+    margin = None if one.margin is None else f"{one.margin:.9g}"
+    share = None if one.share is None else f"{one.share:.4g}"
+    cells = (*parts, "yes" if one.known else "no", one.visits, margin, habit, share)
+    return tuple("" if cell is None else str(cell) for cell in cells)

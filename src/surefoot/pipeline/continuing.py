@@ -1,0 +1,81 @@
+"""From a log to counts: on its own, or as what goes on from an earlier run."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.bins import Binning
+from surefoot.data.boundaries import continued, only_across, read_ends
+from surefoot.data.counts import Counts
+from surefoot.data.episode_ends import EpisodeEnds, joined
+from surefoot.data.faults import NoTransitionError
+from surefoot.pipeline.manifest import COUNTS
+from surefoot.pipeline.model import WRITTEN, column_roles, log_sources, read_log
+from surefoot.pipeline.settings import Settings
+
+
+def count_log(settings: Settings, earlier: Counts | None = None) -> Counts:
+    """Read the log of the settings, and add it to the counts of an earlier run where it has one."""
+    before = None if earlier is None or earlier.log is None else earlier.log.ends
+    try:
+        counts = read_log(settings, _earlier_bins(settings, earlier))
+    except NoTransitionError:
+        both = None if earlier is None else _single_rows(settings, earlier, before)
+        if both is None:
+            raise
+        return both
+    here = _ends(settings, counts, settings.seed if before is None else before.seed)
+    if here is not None and before is not None:
+        counts = continued(counts, here, before)
+    if here is not None and counts.log is not None:
+        counts = replace(counts, log=replace(counts.log, ends=here))
+    return counts if earlier is None else earlier + counts
+
+
+def _single_rows(settings: Settings, earlier: Counts, before: EpisodeEnds | None) -> Counts | None:
+    """Return earlier counts and the steps to a log of single rows; None where there are none."""
+    here = None if before is None else _ends(settings, earlier, before.seed)
+    if here is None or before is None:
+        return None
+    name = settings.log[0] if len(settings.log) == 1 else f"{len(settings.log)} files"
+    return only_across(earlier, here, before, name)
+
+
+def _ends(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
+    if settings.episode is None or settings.step is None or settings.count is not None:
+        return None
+    roles = column_roles(settings)
+    columns: dict[str, Any] = {"state": "state", "action": "action", "next_state": "next_state"}
+    columns |= {name: value for name, value in roles.items() if name not in (*WRITTEN, "missing")}
+    found: EpisodeEnds | None = None
+    for source in log_sources(settings):
+        one = read_ends(source, counts, columns | {"count": None}, settings.reading, seed=seed)
+        found = one if found is None else joined(found, one)
+    return found
+
+
+def known_episodes(settings: Settings) -> NDArray[np.uint64]:
+    """Return the hashed labels of the earlier run's episodes, if the seed is the same."""
+    log = None if settings.add is None else Counts.load(Path(settings.add) / COUNTS).log
+    before = None if log is None else log.ends
+    if before is None or before.seed != settings.seed:
+        return np.zeros(0, dtype=np.uint64)
+    return before.identity
+
+
+def _earlier_bins(settings: Settings, earlier: Counts | None) -> tuple[Binning, ...]:
+    """Return the edges of an earlier run, which the new log must be cut with too."""
+    if earlier is None or earlier.log is None:
+        return ()
+    asked = settings.reading.bins
+    known = {one.column: one for one in earlier.log.bins}
+    for one in asked:
+        if one.column not in known or (one.edges and one.edges != known[one.column].edges):
+            raise ValueError(
+                f"bins: the earlier run cut {one.column!r} otherwise. Leave out bins= to go on "
+                "with its edges, or read both logs anew."
+            )
+    return earlier.log.bins

@@ -1,0 +1,159 @@
+"""What this machine offers, and what size of model it can serve."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from surefoot._compile import cache_directory
+from surefoot._cores import available_cores
+
+SOLVE_BYTES = 35
+"""Memory of a robust solve for each entry, building the model included (docs/benchmarks.md)."""
+RUN_BASE, RUN_BYTES = 2**30, 2000
+"""Memory of a whole run: for any log (draws are held in batches), and for each entry."""
+GPU_SECONDS = 10
+"""How long the driver may take to answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What there is to work with.
+
+    Attributes
+    ----------
+    cores, all_cores
+        Cores that this process may use, and those that the machine has.
+    memory, free_memory
+        Bytes that this process could ever have and those that are free now; None where the system
+        does not tell. The limit of a container counts.
+    gpus
+        Name and memory of each NVIDIA GPU, as its driver says.
+    extras
+        For each extra of the package, what of it is not installed.
+    cache, kernels, cache_bytes
+        Where compiled kernels are kept, how many there are, and how large they are.
+    """
+
+    cores: int
+    all_cores: int
+    memory: int | None
+    free_memory: int | None
+    gpus: tuple[str, ...]
+    extras: dict[str, tuple[str, ...]]
+    cache: Path
+    kernels: int
+    cache_bytes: int
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """Look at this machine."""
+        memory, free = _memory()
+        compiled = list(cache_directory().rglob("*.nbc"))  # what Numba calls compiled code
+        return cls(
+            cores=available_cores(),
+            all_cores=os.cpu_count() or 1,
+            memory=memory,
+            free_memory=free,
+            gpus=_gpus(),
+            extras=_extras(requires("surefoot") if _installed("surefoot") else None),
+            cache=cache_directory(),
+            kernels=len(compiled),
+            cache_bytes=sum(path.stat().st_size for path in compiled),
+        )
+
+    @property
+    def solve_entries(self) -> int | None:
+        """How many entries (state, action, successor) a robust solve can have in free memory."""
+        return None if self.free_memory is None else _entries(self.free_memory, SOLVE_BYTES, 0)
+
+    @property
+    def run_entries(self) -> int | None:
+        """How many entries a whole run from a log can have in free memory."""
+        if self.free_memory is None:
+            return None
+        return _entries(self.free_memory, RUN_BYTES, RUN_BASE)
+
+
+def _entries(memory: int, each: int, base: int) -> int:
+    return max(0, (memory - base) // each)
+
+
+def _memory() -> tuple[int | None, int | None]:
+    """Return all memory and what is free, within the limits of a container."""
+    total, free = _system_memory()
+    limit = _number(Path("/sys/fs/cgroup/memory.max"))
+    used = _number(Path("/sys/fs/cgroup/memory.current"))
+    if limit is not None and total is not None and limit < total:
+        room = limit - (used or 0)
+        return limit, room if free is None else min(free, room)
+    return total, free
+
+
+def _system_memory() -> tuple[int | None, int | None]:
+    about = Path("/proc/meminfo")
+    if about.is_file():
+        lines = dict(line.split(":", 1) for line in about.read_text("utf-8").splitlines())
+        sizes = [int(lines[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable")]
+        return sizes[0], sizes[1]
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return None, None
+    return total, total // 2  # what is free is not told: half of it is a fair guess
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # no such limit, or "max"
+        return None
+
+
+def _gpus() -> tuple[str, ...]:
+    """Ask the driver; a machine without one has no GPU for us."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return ()
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(
+            query, capture_output=True, text=True, timeout=GPU_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(line.strip() for line in told.stdout.splitlines() if line.strip())
+
+
+def _extras(required: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """Return what is missing of each extra, from the requirements of the package.
+
+    Examples
+    --------
+    >>> _extras(["numpy>=1.26", "numba>=0.60; extra == 'fast'", "no-such>=1; extra == 'fast'"])
+    {'fast': ('no-such',)}
+    """
+    missing: dict[str, tuple[str, ...]] = {}
+    for line in required or ():
+        name, extra = re.match(r"[\w.-]+", line), re.search(r"extra\s*==\s*['\"]([\w-]+)", line)
+        if name and extra:
+            lacking = () if _installed(name[0]) else (name[0],)
+            missing[extra[1]] = (*missing.get(extra[1], ()), *lacking)
+    return missing
+
+
+def _installed(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def system_text() -> str:
+    """Return the system in a few words."""
+    return f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"

@@ -1,0 +1,121 @@
+"""A policy as SQL: a CASE expression over the log's own columns."""
+
+import textwrap
+from collections.abc import Hashable, Mapping, Sequence
+
+from surefoot.data.bins import Binning
+from surefoot.data.side_files import LabelColumns
+from surefoot.report.tables import PolicyLine
+
+UNKNOWN = "NULL"
+"""What the expression gives for a state that the log never shows."""
+WIDTH = 96
+"""Longest line of a comment."""
+
+
+def policy_sql(
+    lines: Sequence[PolicyLine],
+    columns: LabelColumns,
+    bins: Sequence[Binning] = (),
+    remark: str = "",
+) -> str:
+    """Return a CASE for each action column, to stand in a SELECT; other states give NULL.
+
+    Standard SQL: identifiers in double quotes, text in single ones. States with the same action are
+    put together; a column that was cut into bins is compared with their edges. ``remark`` becomes a
+    comment.
+
+    Examples
+    --------
+    >>> rule = [("new", "run"), ("old", "run"), ("worn", "mend")]
+    >>> lines = [PolicyLine(state=s, action=a, probability=1, visits=3, margin=None)
+    ...          for s, a in rule]
+    >>> print(policy_sql(lines, LabelColumns(state=("wear",), action=("decision",))), end="")
+    CASE
+        WHEN "wear" IN ('new', 'old') THEN 'run'
+        WHEN "wear" = 'worn' THEN 'mend'
+        ELSE NULL
+    END AS "decision"
+    """
+    if any(line.probability < 1 for line in lines):
+        raise ValueError("the policy is randomised: SQL has no place for its probabilities.")
+    said = [part for line in remark.splitlines() for part in textwrap.wrap(line, WIDTH)]
+    comment = "".join(f"-- {line}\n" for line in said)
+    test = _Test({one.column: one for one in bins})
+    cases = [
+        _case(lines, columns.state, name, i if len(columns.action) > 1 else None, test)
+        for i, name in enumerate(columns.action)
+    ]
+    return comment + ",\n".join(cases) + "\n"
+
+
+def _case(
+    lines: Sequence[PolicyLine], states: tuple[str, ...], name: str, part: int | None, test: "_Test"
+) -> str:
+    """Return the expression of one action column."""
+    groups: dict[Hashable, list[Hashable]] = {}
+    for line in lines:
+        whole = part is None or not isinstance(line.action, tuple)
+        action = line.action if whole else line.action[part]  # type: ignore[index]
+        groups.setdefault(action, []).append(line.state)
+    whens = [
+        f"    WHEN {test.some(states, some)} THEN {_literal(action)}\n"
+        for action, some in groups.items()
+    ]
+    return f"CASE\n{''.join(whens)}    ELSE {UNKNOWN}\nEND AS {_identifier(name)}"
+
+
+class _Test:
+    """Writes the test whether a row is in a state."""
+
+    def __init__(self, bins: Mapping[str, Binning]) -> None:
+        self.bins = bins
+
+    def some(self, columns: tuple[str, ...], states: Sequence[Hashable]) -> str:
+        """Return the test for some states."""
+        if len(columns) == 1 and len(states) > 1 and columns[0] not in self.bins:
+            values = ", ".join(_literal(state) for state in states)
+            return f"{_identifier(columns[0])} IN ({values})"
+        each = [
+            " AND ".join(
+                self.one(name, value) for name, value in zip(columns, _parts(state), strict=True)
+            )
+            for state in states
+        ]
+        return each[0] if len(each) == 1 else "\n        OR ".join(f"({text})" for text in each)
+
+    def one(self, column: str, value: Hashable) -> str:
+        """Return the test for one column; a bin holds its lower edge and not its upper one."""
+        name, own = _identifier(column), self.bins.get(column)
+        if own is None or value not in own.labels or not own.edges:
+            return f"{name} = {_literal(value)}"
+        place = own.labels.index(str(value))
+        ends = []
+        if place > 0:
+            ends.append(f"{name} >= {own.edges[place - 1]!r}")
+        if place < len(own.edges):
+            ends.append(f"{name} < {own.edges[place]!r}")
+        return " AND ".join(ends)
+
+
+def _parts(state: Hashable) -> tuple[Hashable, ...]:
+    return state if isinstance(state, tuple) else (state,)
+
+
+def _literal(value: Hashable) -> str:
+    """Return a label as SQL writes it.
+
+    Examples
+    --------
+    >>> _literal("o'clock"), _literal(3), _literal(True)
+    ("'o''clock'", '3', 'TRUE')
+    """
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float):
+        return repr(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

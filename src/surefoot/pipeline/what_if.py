@@ -1,0 +1,312 @@
+"""What a run would promise with one setting changed, without reading its log again."""
+
+import tempfile
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surefoot._atomic import replacing
+from surefoot._display import Grid, Shown, number_of
+from surefoot._rounding import DIGITS, lower_text, upper_text
+from surefoot.certificates.certificate import Certificate
+from surefoot.data.counts import Counts
+from surefoot.data.side_files import label_text
+from surefoot.pipeline import promising
+from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.honest import model_for
+from surefoot.pipeline.journal import Nobody, Teller
+from surefoot.pipeline.loading import load_run, stored_parts
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import as_options
+from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.running import Run, earlier_counts, processors
+from surefoot.pipeline.state_names import plain_label
+from surefoot.pipeline.variations import Variation, usual_variations, varied
+from surefoot.report.tables import policy_lines
+from surefoot.report.what_if_page import Dot, WhatIfPage
+
+AS_IT_IS = "as it is"
+"""What the line of the run itself is called."""
+ALONE = (
+    "Each number holds alone, at the confidence of its own line, not all of them at once. Whoever "
+    "picks a line for its number chooses once more, and nothing was taken off for that: decide "
+    "first what is right, then solve with it."
+)
+
+Change = tuple[Hashable, Hashable, Hashable]
+"""A state, what the run does there, what is done there instead."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WhatIfLine:
+    """One changed setting and what follows from it.
+
+    Attributes
+    ----------
+    variation
+        What was changed; None for the run as it is.
+    certificate
+        What `surefoot solve` would certify; None where it would refuse.
+    discount
+        The discount of the line.
+    changes
+        Where its policy differs from the run's.
+    refused
+        Why there is no certificate; "" where there is one.
+    """
+
+    variation: Variation | None
+    certificate: Certificate | None
+    discount: float
+    changes: tuple[Change, ...] = ()
+    refused: str = ""
+
+    @property
+    def words(self) -> str:
+        """What was changed, in a few words."""
+        return AS_IT_IS if self.variation is None else self.variation.words
+
+    @property
+    def per_step(self) -> float | None:
+        """The promise as an amount for every step: what makes discounts comparable."""
+        one = self.certificate
+        return None if one is None else one.promise * (1.0 - self.discount)
+
+    @property
+    def certified(self) -> bool:
+        """Whether there is a promise and no check took it back."""
+        return self.certificate is not None and not self.certificate.withheld
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the line as plain values."""
+        one, change = self.certificate, self.variation
+        limit = None if one is None else _limit(one)
+        return {
+            "setting": None if change is None else change.setting,
+            "value": None if change is None else plain_label(change.value),
+            "promise": None if one is None else one.promise,
+            "limit": limit,
+            "per_step": self.per_step,
+            "certified": self.certified,
+            "policy_changes": [[plain_label(part) for part in change] for change in self.changes],
+            "refused": self.refused or None,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class WhatIf(Shown):
+    """The lines of a what-if table: first the run as it is, then one changed setting each.
+
+    Attributes
+    ----------
+    run
+        The run that is varied.
+    lines
+        In the order in which they were asked.
+    """
+
+    run: Run
+    lines: tuple[WhatIfLine, ...]
+
+    HEAD = ("", "promise", "limit", "per step", "policy changes in")
+
+    @property
+    def objective(self) -> str:
+        """Whether the promise is a lower bound on rewards ("max") or an upper one on costs."""
+        return self.run.certificate.objective
+
+    def _safe(self, value: float, digits: int = DIGITS) -> str:
+        return (lower_text if self.objective == "max" else upper_text)(value, digits)
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table as text; promises are rounded to the safe side."""
+        safe, other = self._safe, upper_text if self.objective == "max" else lower_text
+        rows: list[tuple[str, ...]] = []
+        for line in self.lines:
+            one, per_step = line.certificate, line.per_step
+            if one is None or per_step is None:
+                rows.append((line.words, "refused", "", "", as_options(line.refused)))
+                continue
+            limit = _limit(one)
+            withheld = " (NOT CERTIFIED)" if one.withheld else ""
+            changed = number_of(len(line.changes), "state") if line.changes else "-"
+            rows.append(
+                (
+                    line.words,
+                    f"{safe(one.promise)}{withheld}",
+                    "" if limit is None else other(limit),
+                    safe(per_step, 4),
+                    changed,
+                )
+            )
+        return rows
+
+    def _headline(self) -> str:
+        return f"What if: {self.run.folder}"
+
+    def _grid(self) -> Grid:
+        return Grid(head=self.HEAD, rows=self.rows, total=len(self.lines))
+
+    def _remarks(self) -> tuple[str, ...]:
+        return (ALONE,)
+
+    def __repr__(self) -> str:
+        return f"WhatIf({str(self.run.folder)!r}, {number_of(len(self.lines), 'line')})"
+
+    def page(self) -> WhatIfPage:
+        """Return the table as a page with a picture of the promises per step."""
+        unit = self.run.settings.unit
+        kind = "cost" if self.objective == "min" else "return"
+        dots = [
+            Dot(
+                words=line.words,
+                promise=promise,
+                text=self._safe(promise, 4),
+                limit=_per_step(line),
+                certified=line.certified,
+            )
+            for line in self.lines
+            if (promise := line.per_step) is not None
+        ]
+        return WhatIfPage(
+            title="What if",
+            subtitle=f"One setting of {self.run.folder.name} changed at a time. Each line is what "
+            "a new run with it would find.",
+            alone=ALONE,
+            head=self.HEAD,
+            rows=self.rows,
+            dots=dots,
+            axis=f"discounted {kind} per step{f' in {unit}' if unit else ''}",
+            changes=[
+                (line.words, *(label_text(part) for part in change))
+                for line in self.lines
+                for change in line.changes
+            ],
+        )
+
+    def write_page(self, path: Path) -> None:
+        """Write the page as HTML."""
+        with replacing(path, "w", encoding="utf-8") as file:
+            file.write(self.page().to_html())
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the table as plain values."""
+        return {
+            "run": str(self.run.folder),
+            "objective": self.objective,
+            "note": ALONE,
+            "lines": [line.to_mapping() for line in self.lines],
+        }
+
+
+def what_if(
+    run: Run | str | Path,
+    *,
+    discount: Sequence[float] = (),
+    delta: Sequence[float] = (),
+    forbidden: Sequence[Hashable] = (),
+    prior: Sequence[float] = (),
+    unseen: Sequence[str] = (),
+    teller: Teller | None = None,
+) -> WhatIf:
+    """Solve a run again with one setting changed at a time; its log is not read.
+
+    Every line is what a new `run` with that setting would find, to the last digit. That takes a
+    search for each of them. Whether the past of an episode matters is not tested again: where that
+    test took back the promise of the run, it takes back those of all lines.
+
+    Parameters
+    ----------
+    run
+        A run, or the folder of one.
+    discount, delta, prior, unseen
+        Other values of these settings, a line each. Where nothing at all is asked, the usual
+        questions are.
+    forbidden
+        Actions that may no longer be used, one at a time; a state that has no other one keeps it.
+    teller
+        Who tells how far it is; None is silent.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from surefoot import run
+    >>> from surefoot.demo import demo_settings
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     made = run(replace(demo_settings(), draws=500, eta=0.01), Path(place, "run"))
+    ...     own, other = what_if(made, delta=[0.2]).lines
+    >>> own.certificate.promise < other.certificate.promise
+    True
+    """
+    given = {"discount": discount, "delta": delta, "forbidden": forbidden, "prior": prior,
+             "unseen": unseen}  # fmt: skip
+    asked = [Variation(setting=name, value=value) for name, some in given.items() for value in some]
+    made = load_run(run.folder if isinstance(run, Run) else run)
+    asked = asked or usual_variations(made)
+    counts = earlier_counts(made.folder)
+    parts = stored_parts(made.settings, made.folder, counts)
+    lines = [
+        WhatIfLine(variation=None, certificate=made.certificate, discount=made.settings.discounted)
+    ]
+    telling = teller or Nobody()
+    with (
+        telling.stage("Solving again", len(asked)) as stage,
+        processors(made.settings),
+        tempfile.TemporaryDirectory() as scratch,
+    ):
+        for i, one in enumerate(asked):
+            stage.update(i, one.words)
+            lines.append(_line(made, one, counts, parts, Path(scratch)))
+    return WhatIf(run=made, lines=tuple(lines))
+
+
+def _line(
+    made: Run, variation: Variation, counts: Counts, parts: LogParts, scratch: Path
+) -> WhatIfLine:
+    discount = made.settings.discounted
+    try:
+        settings = varied(made.model, variation, scratch)
+        discount = settings.discounted
+        settings.check_complete()
+        model = model_for(settings, counts, parts.buckets)
+        hurried = Budget(seconds=settings.time_budget).applied(model)
+        found = promising.find(hurried, parts, lambda _done, _remark: None, counts)
+    except ValueError as problem:
+        return WhatIfLine(
+            variation=variation, certificate=None, discount=discount, refused=str(problem)
+        )
+    carried = [one for one in made.certificate.findings if one.code == "past_matters"]
+    certificate = found.certificate.adding(*carried)
+    return WhatIfLine(
+        variation=variation,
+        certificate=certificate,
+        discount=discount,
+        changes=_changes(made, model, certificate),
+    )
+
+
+def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[Change, ...]:
+    """Return where a policy differs from the run's, in the order of the run's policy."""
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
+    other = {line.state: line.action for line in lines}
+    return tuple(
+        (line.state, line.action, other[line.state])
+        for line in made.policy
+        if line.state in other and other[line.state] != line.action
+    )
+
+
+def _per_step(line: WhatIfLine) -> float | None:
+    """Return the limit of a line for every step; None where there is none."""
+    limit = None if line.certificate is None else _limit(line.certificate)
+    return None if limit is None else limit * (1.0 - line.discount)
+
+
+def _limit(certificate: Certificate) -> float | None:
+    reward = certificate.objective == "max"
+    limit = certificate.upper_bound if reward else certificate.lower_bound
+    return float(limit) if np.isfinite(limit) else None

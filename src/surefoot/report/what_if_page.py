@@ -1,0 +1,134 @@
+"""The page of a what-if table: one picture, the numbers, where the policy changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+LEFT, RIGHT, ROW = 190.0, 620.0, 26.0
+"""Where the axis of the picture begins and ends, and the height of a line."""
+FAR = 6.0
+"""Promises this many times further off than half of the others are shown as arrows at the edge."""
+SHOWN = 200
+"""Most changes of the policy that are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A promise in the picture: its words, its place, as text, its limit, whether it stands."""
+
+    words: str
+    promise: float
+    text: str
+    limit: float | None
+    certified: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WhatIfPage:
+    """What the page says.
+
+    Attributes
+    ----------
+    title, subtitle, alone
+        Its heading, what it is about, and how the numbers are to be read.
+    head, rows
+        The table.
+    dots
+        The picture, the run as it is first.
+    axis
+        What the picture measures.
+    changes
+        Words, state, old and new action.
+    """
+
+    title: str
+    subtitle: str
+    alone: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    dots: Sequence[Dot]
+    axis: str
+    changes: Sequence[Sequence[str]]
+
+    def to_html(self) -> str:
+        """Return the page; everything that came from outside is escaped."""
+        from jinja2 import Environment, StrictUndefined
+
+        environment = Environment(
+            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        source = files("surefoot.report").joinpath("what_if.html").read_text(encoding="utf-8")
+        return environment.from_string(source).render(
+            title=self.title,
+            subtitle=self.subtitle,
+            alone=self.alone,
+            head=self.head,
+            rows=self.rows,
+            plot=(plot := _plot(self.dots, self.axis)),
+            far=any(dot["far"] for dot in plot["dots"]),
+            hollow=any(not dot.certified for dot in self.dots),
+            changes=self.changes[:SHOWN],
+            more=max(len(self.changes) - SHOWN, 0),
+        )
+
+
+def _plot(dots: Sequence[Dot], axis: str) -> dict[str, Any]:
+    """Return places in the picture: a line for each dot, arrows for what is far off, ticks."""
+    ticks = _ticks(*_view(dots))
+    low, high = ticks[0], ticks[-1]
+
+    def x(value: float) -> float:
+        return round(LEFT + (RIGHT - LEFT) * (min(max(value, low), high) - low) / (high - low), 1)
+
+    told = "; ".join(f"{dot.words}: {dot.text}" for dot in dots)
+    return {
+        "height": round(50 + ROW * len(dots)),
+        "axis": axis,
+        "text": f"Promises, {axis}. {told}.",
+        "own": x(dots[0].promise),
+        "ticks": [{"x": x(tick), "text": f"{tick:.6g}"} for tick in ticks],
+        "dots": [
+            {
+                "text": dot.words if len(dot.words) <= 24 else f"{dot.words[:23]}…",
+                "x": x(dot.promise),
+                "end": None if dot.limit is None else x(dot.limit),
+                "y": 20 + ROW * i,
+                "hollow": not dot.certified,
+                "far": dot.text if not low <= dot.promise <= high else "",
+                "side": -1 if dot.promise < low else 1,
+            }
+            for i, dot in enumerate(dots)
+        ],
+    }
+
+
+def _view(dots: Sequence[Dot]) -> tuple[float, float]:
+    """Return what the axis shows: everything but promises that would crowd the rest together."""
+    own = dots[0].promise
+    away = np.array([abs(dot.promise - own) for dot in dots[1:]])
+    far = FAR * float(np.median(away[away > 0])) if np.any(away > 0) else np.inf
+    shown = [dot for dot in dots if abs(dot.promise - own) <= far]
+    values = [value for dot in shown for value in (dot.promise, dot.limit) if value is not None]
+    return min(values), max(values)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers around a range, about five of them.
+
+    Examples
+    --------
+    >>> _ticks(9.05, 9.62)
+    [9.0, 9.2, 9.4, 9.6, 9.8]
+    >>> _ticks(3.0, 3.0)
+    [2.0, 3.0, 4.0]
+    """
+    if not high > low:
+        return [low - 1.0, low, low + 1.0]
+    rough = (high - low) / 4
+    size = 10.0 ** np.floor(np.log10(rough))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough)
+    first, last = int(np.floor(low / step)), int(np.ceil(high / step))
+    return [float(round(i * step, 12)) for i in range(first, last + 1)]
