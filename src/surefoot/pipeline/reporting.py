@@ -67,7 +67,7 @@ def make_page(
         rows=rule_rows(lines[:SHOWN], found, len(columns)),
         num_states=len(lines),
         no_advice=_without_advice(model),
-        gain_word="saves" if model.settings.costs else "gain",
+        gain_word=_gain_word(model, found),
         map=policy_map(lines, columns),
         assumptions=_assumptions(model, certificate),
         doubt=_doubt_words(certificate),
@@ -90,6 +90,12 @@ def make_page(
 
 def _rule(certificate: Certificate, words: str) -> str:
     return f"Found, but not certified: {words}" if certificate.withheld else words
+
+
+def _gain_word(model: Model, found: dict[Any, Change]) -> str:
+    if all(change.each is None for change in found.values()):
+        return ""
+    return "saves" if model.settings.costs else "gain"
 
 
 def _title(model: Model) -> str:
@@ -117,12 +123,14 @@ def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
     reward = certificate.objective == "max"
     word, unit = ("Gain", certificate.unit) if reward else ("Saves", certificate.unit)
     measured = "" if unit is None else f", in {unit}"
-    totals = [change.total for change in found.values()]
-    known = [total for total in totals if total is not None]
     told = (
         "A filled action departs from what was mostly done so far; the bars show how often each "
         "action was taken."
     )
+    if not any(change.each is not None for change in found.values()):
+        return told
+    totals = [change.total for change in found.values()]
+    known = [total for total in totals if total is not None]
     if len(known) < len(totals):
         return f"{told} {word}: by the model, each time{measured}."
     whole = amount_text(near_text(sum(known), 4), unit)

@@ -3,6 +3,23 @@
 from collections.abc import Sequence
 
 
+def counted_words(discount: float, *, costs: bool) -> str:
+    """Return how much later steps count.
+
+    Examples
+    --------
+    >>> counted_words(0.95, costs=False)
+    'Totals count a reward one step later at 95% of its amount (discount 0.95).'
+    """
+    if discount == 1.0:
+        return "All steps count the same (no discount)."
+    word = "cost" if costs else "reward"
+    return (
+        f"Totals count a {word} one step later at {100 * discount:.4g}% of its amount "
+        f"(discount {discount:g})."
+    )
+
+
 def glossary(
     *, confidence: str, discount: float, horizon: int | None, costs: bool
 ) -> Sequence[tuple[str, str]]:
@@ -13,9 +30,8 @@ def glossary(
     >>> glossary(confidence="95%", discount=0.9, horizon=None, costs=False)[0][0]
     'Promised'
     """
-    word, least, more = ("cost", "most", "less") if costs else ("reward", "least", "more")
-    worth = f"A {word} one step later counts {100 * discount:.4g}% of one now"
-    total = "Everything from the first step on" if horizon is None else f"{horizon:,} steps"
+    least, more = ("most", "less") if costs else ("least", "more")
+    total = "Everything from the first step on" if horizon is None else f"At most {horizon:,} steps"
     return (
         (
             "Promised",
@@ -32,7 +48,7 @@ def glossary(
             "Limit",
             f"No rule could be promised {more} than this from these data at this confidence.",
         ),
-        ("Total", f"{total}. {worth} (discount {discount:g})."),
+        ("Total", f"{total}. {counted_words(discount, costs=costs)}"),
         (
             "Confidence",
             f"{confidence}: what the log shows can mislead, but of all processes that fit it this "
