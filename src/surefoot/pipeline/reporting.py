@@ -170,7 +170,7 @@ def _doubt_words(certificate: Certificate) -> str:
     seen = amount_text(near_text(certificate.doubt.as_seen), certificate.unit)
     return (
         f"By the averages of the log alone the rule would {verb} {seen}. This is what lies between "
-        "that and the promise."
+        "that and the promise, and what the promise would be without each doubt alone."
     )
 
 
@@ -187,8 +187,7 @@ def _causes(certificate: Certificate) -> list[Cause]:
             words=f"{CAUSES[name][:1].upper()}{CAUSES[name][1:]}",
             amount=amount_text(near_text(cause.amount, 3), unit),
             width=round(100 * max(cause.amount, 0.0) / largest, 1),
-            without="Without this doubt alone the promise would be "
-            f"{amount_text(near_text(cause.promise_without, 4), unit)}.",
+            without=f"Without it: {amount_text(near_text(cause.promise_without, 4), unit)}",
         )
         for name, cause in sorted(told.items(), key=lambda one: -one[1].amount)
     ]
