@@ -40,6 +40,7 @@ HALL = {
     "_compile",
     "_cores",
     "_display",
+    "_doubt_texts",
     "_finding_codes",
     "_finding_texts",
     "_findings",

@@ -160,9 +160,13 @@ def test_a_file_of_measurements_may_have_semicolons(measured, tmp_path):
     assert [one.state["pressure"] for one in answers.decisions] == [
         "pressure 140-160", "pressure 125-140",
     ]  # fmt: skip
-    path.write_text("pressure;ward\nmuch;A\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 2: pressure is 'much'"):
-        answer_file(measured.advice, path, ("dose",))
+    path.write_text("pressure;ward\nmuch;A\n;A\n130;A\n", encoding="utf-8")
+    answers = answer_file(measured.advice, path, ("dose",))
+    assert [one.reason for one in answers.decisions] == ["no number", "no number", ""]
+    assert "pressure is 'much'; it must be a number" in answers.decisions[0].sentence
+    assert answers.rows[0][3] == "no"
+    with pytest.raises(ValueError, match="the same at every step"):
+        answer_file(measured.advice, path, ("dose",), step=2)
 
 
 def test_bins_are_ranges_in_sql(measured):

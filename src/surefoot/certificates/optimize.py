@@ -220,7 +220,7 @@ def optimize(
         search that a time budget ended repeats it bit for bit.
     allowed
         ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
-        other end of the bracket then speaks of policies among those allowed.
+        upper bound then covers policies among those allowed.
     eta
         Failure probability of the Monte Carlo behind each end of the certificate.
     draws

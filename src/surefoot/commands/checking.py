@@ -188,7 +188,7 @@ def report(
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
     from surefoot.pipeline.model import place, read_log
-    from surefoot.pipeline.wording import log_words
+    from surefoot.pipeline.option_text import log_words
 
     settings = settings_from(log, config, given)
     with output.stage("Reading the log"):

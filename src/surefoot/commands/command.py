@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from surefoot.commands.console import Output
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.option_text import as_options
 
 
 class ExitCode(IntEnum):

@@ -15,8 +15,8 @@ from surefoot.commands.options import (
     settings_from,
     with_options,
 )
+from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.setting import COMPUTING, MODEL, OWN, PROMISE, READING, SEARCH
-from surefoot.pipeline.wording import as_options
 
 if TYPE_CHECKING:
     from surefoot.pipeline.running import Run

@@ -8,7 +8,7 @@ from pathlib import Path
 from surefoot._atomic import replacing
 from surefoot.data.reading import Reading
 from surefoot.data.side_files import label_text, read_side_file
-from surefoot.pipeline.decision import Advice, Decision
+from surefoot.pipeline.decision import NO_NUMBER, Advice, Decision
 
 COLUMNS = ("known", "visits", "margin", "habit", "habit_share")
 """What a file of answers adds to the columns of the question and those of the action."""
@@ -58,13 +58,8 @@ def answer_file(
     states = advice.names.columns
     file = read_side_file(path, how)
     file.check_columns(states)
-    lines, decisions = [], []
-    for place, line in file.lines:
-        lines.append(line)
-        try:
-            decisions.append(advice.on({name: line[name] for name in states}, step))
-        except ValueError as problem:  # a measurement that is no number
-            raise ValueError(f"{place}: {problem}") from None
+    lines = [line for _, line in file.lines]
+    decisions = [_answer(advice, {name: line[name] for name in states}, step) for line in lines]
     return Answers(
         head=_head(file.header, (*actions, *COLUMNS)),
         rows=[
@@ -73,6 +68,16 @@ def answer_file(
         ],
         decisions=tuple(decisions),
     )
+
+
+def _answer(advice: Advice, given: dict[str, str], step: int | None) -> Decision:
+    try:
+        asked = advice.names.asked(given)
+    except ValueError as problem:  # a measurement that is no number: others are answered
+        return Decision(
+            state=given, reason=NO_NUMBER, hint=str(problem), certified=advice.certified
+        )
+    return advice.on(asked, step)
 
 
 def _head(asked: Iterable[str], ours: Sequence[str]) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from surefoot.pipeline.model import Model
 from surefoot.pipeline.state_names import StateNames, plain_label
 from surefoot.report.tables import PolicyLine
 
-NEVER_SEEN, NEVER_LEFT, ENDS = "never seen", "never left", "ends"
-"""Why there is no action: the log lacks the state, lacks what was done there, or ended there."""
+NEVER_SEEN, NEVER_LEFT, ENDS, NO_NUMBER = "never seen", "never left", "ends", "no number"
+"""Why there is no action: the log lacks the state, lacks what was done there, or ended there; or
+a measurement is none."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -39,7 +40,8 @@ class Decision(Shown):
         What was done most often in this state of the log, and in which share of its visits.
     reason
         Why there is no advice: "never seen", "never left" (the log does not say, or not often
-        enough, what was done there) or "ends" (an episode is over there); "" where there is.
+        enough, what was done there), "ends" (an episode is over there) or "no number" (a
+        measurement is none); "" where there is.
     hint
         For a state never seen: what of it the log does know, in words.
     certified
@@ -127,6 +129,7 @@ _WITHOUT = {
     NEVER_LEFT: "the log shows this state, but not, or not often enough, what was done there: the "
     "run has no advice for it.",
     ENDS: "nothing to decide, episodes end here.",
+    NO_NUMBER: "no advice, for a measurement is missing.",
 }
 
 

@@ -25,9 +25,9 @@ from surefoot.pipeline.manifest import (
 
 PARTS = "parts.npz"
 """The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
-BINS, EPISODES = "bins.json", "episodes.npz"
-"""Columns that were cut into bins; where episodes stopped, for a log that goes on from there."""
-OPTIONAL = (PARTS, BINS, EPISODES)
+BINS = "bins.json"
+"""Columns that were cut into bins."""
+OPTIONAL = (PARTS, BINS)
 """What some run folders hold."""
 FILES = (
     "policy.csv",

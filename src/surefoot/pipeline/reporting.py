@@ -8,7 +8,8 @@ import numpy as np
 
 from surefoot._atomic import replacing
 from surefoot._display import Grid, number_of
-from surefoot._finding_texts import CAUSES
+from surefoot._doubt_texts import CAUSES
+from surefoot._findings import Finding, texts_of
 from surefoot._rounding import lower_text, near_text, upper_text
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.headlines import (
@@ -23,7 +24,7 @@ from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.pipeline.figures import figures_of, head_figures, policy_map
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.option_text import as_options
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.report.assumptions import Assumption, assumptions
@@ -61,7 +62,7 @@ def make_page(
         picture=broad,
         narrow=narrow,
         warnings=_warnings(certificate),
-        notes=tuple(map(as_options, certificate.notes)),
+        notes=tuple(map(as_options, texts_of(_beside_tables(certificate), "note"))),
         about_rule=_about_rule(found, certificate),
         columns=columns,
         rows=rule_rows(lines[:SHOWN], found, len(columns)),
@@ -161,6 +162,11 @@ def _first_state(model: Model) -> str:
     if initial in (None, "episodes", "uniform"):
         return initial_distribution(model.placed, initial).origin
     return f"the distribution in {Path(initial).name}"
+
+
+def _beside_tables(certificate: Certificate) -> list[Finding]:
+    """Return what was found, without what a table shows."""
+    return [found for found in certificate.findings if found.code != "doubt_by_cause"]
 
 
 def _doubt_words(certificate: Certificate) -> str:

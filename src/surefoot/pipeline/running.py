@@ -18,12 +18,14 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
 from surefoot.certificates.provenance import posterior_fingerprint
+from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.continuing import count_log
 from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import (
+    BINS,
     FOUND,
     PARTS,
     STEPS,
@@ -37,12 +39,12 @@ from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
@@ -296,12 +298,11 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         return Counts.load(stored)
     with journal.stage(READING):
         earlier = None if settings.add is None else earlier_counts(settings.add)
-        counted = count_log(settings, earlier)
-        counted.write(work)
+        counts = count_log(settings, earlier)
         partial = work / "counts.partial"
-        counted.counts.save(partial)
+        counts.save(partial)
         move_safely(partial, stored)
-        keep(work, COUNTS, *counted.files)
+        keep(work, COUNTS)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
@@ -351,6 +352,8 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
     columns = model.settings.columns
     write_policy(work / "policy.csv", lines, columns)
+    if model.bins:
+        write_bins(work / BINS, model.bins)
     about = {
         "discount": model.mdp.discount,
         "objective": certificate.objective,

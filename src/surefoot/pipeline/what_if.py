@@ -20,11 +20,11 @@ from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Nobody, Teller
 from surefoot.pipeline.loading import load_run, stored_parts
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
-from surefoot.pipeline.wording import as_options
 from surefoot.report.tables import policy_lines
 from surefoot.report.what_if_page import Dot, WhatIfPage
 
