@@ -111,7 +111,8 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
         confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
         eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
     )  # fmt: skip
-    return [_scatter(sign * returns.lower, certificate), _curve(shown, certificate)]
+    scatter = _scatter(sign * returns.lower, certificate)
+    return [scatter] if certificate.withheld else [scatter, _curve(shown, certificate)]
 
 
 def _scatter(values: Any, certificate: Certificate) -> Figure:

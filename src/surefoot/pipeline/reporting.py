@@ -76,7 +76,7 @@ def make_page(
         tables=_tables(certificate),
         figures=figures_of(model, certificate, lines),
         glossary=glossary(
-            confidence=certificate.confidence, discount=model.mdp.discount,
+            basis=certificate.basis, delta=certificate.delta, discount=model.mdp.discount,
             horizon=certificate.horizon, costs=model.settings.costs,
         ),
         sentence=certificate.sentence,
