@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.option_text import as_options
 
 from surefoot import Candidate, Finding
 from surefoot._display import Grid
