@@ -143,6 +143,7 @@ def test_a_withheld_promise_is_the_first_thing_said(pages):
     assert "If that were not so, with 95% confidence" in head
     assert "With 95%" not in head
     assert "would be promised" in html  # in the picture too
+    assert "What could be promised at other levels" not in html
     assert "at least" not in head.split("What was done so far")[1]  # no gain
 
 

@@ -16,6 +16,7 @@ from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.posterior.protocol import at_most
 from surefoot.report import policy_plots, promise_plots
+from surefoot.report.glossary import counted_words
 from surefoot.report.marks import amount_words, marks_of
 from surefoot.report.page import Figure
 from surefoot.report.svg import action_colours, drawing
@@ -36,9 +37,7 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
     marks = marks_of(certificate)
     alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
-    worth = f"{100 * model.mdp.discount:.4g}%"
-    word = "cost" if model.settings.costs else "reward"
-    counted = f"Totals count a {word} one step later at {worth} of its amount."
+    counted = counted_words(model.mdp.discount, costs=model.settings.costs)
     limit = "less" if model.settings.costs else "more"
     caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
     if not np.isfinite(certificate.gap):
@@ -53,7 +52,7 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
 
 
 def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
-    """Return the rule as a grid of two state columns; None where there is no such grid."""
+    """Return the rule as a grid; None where states have other than two columns, or are many."""
     if not policy_plots.is_grid(lines) or len(lines) > CELLS:
         return None
     sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
@@ -66,7 +65,7 @@ def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | 
 
 
 def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
-    """Return the figures below the fold."""
+    """Return how sure the total is, and where the rule leads."""
     flow = _flow(model, certificate, lines)
     figures = _posterior_figures(model, certificate) if model.bayesian else []
     return figures if flow is None else [*figures, flow]
@@ -77,7 +76,7 @@ def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -
     labels = model.mdp.state_labels or tuple(range(model.mdp.num_states))
     few = lines[: 2 * policy_plots.FLOWS]
     states = list(dict.fromkeys(labels.index(line.state) for line in few))
-    if not 2 <= len(states) <= policy_plots.FLOWS:
+    if not 2 <= len(states) <= policy_plots.FLOWS or certificate.horizon is not None:
         return None
     colours = action_colours(policy_plots.actions_of(lines))
     alt = "States in a row, with arrows as wide as the traffic between them under the rule."
@@ -112,7 +111,8 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
         confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
         eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
     )  # fmt: skip
-    return [_scatter(sign * returns.lower, certificate), _curve(shown, certificate)]
+    scatter = _scatter(sign * returns.lower, certificate)
+    return [scatter] if certificate.withheld else [scatter, _curve(shown, certificate)]
 
 
 def _scatter(values: Any, certificate: Certificate) -> Figure:

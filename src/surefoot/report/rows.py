@@ -10,7 +10,7 @@ from surefoot.report.rule import Change
 from surefoot.report.svg import action_colours
 from surefoot.report.tables import PolicyLine
 
-NOTHING = Change(shares=(), each=0.0, total=None)
+NOTHING = Change(shares=(), each=None, total=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,8 @@ class RuleRow:
     ----------
     state, order
         One text and one rank for each state column.
+    steps
+        At which steps, where that matters; "" otherwise.
     action, action_order, colour, chance
         What to do; how often, where the rule is randomised.
     shares, share, habit
@@ -35,6 +37,7 @@ class RuleRow:
 
     state: tuple[str, ...]
     order: tuple[int, ...]
+    steps: str
     action: str
     action_order: int
     colour: str
@@ -81,13 +84,14 @@ def rule_rows(
 
 def _row(
     line: PolicyLine, change: Change, state: tuple[str, ...], ranks: Sequence[Mapping[str, int]],
-    actions: Sequence[str], colours: Mapping[str, str], gain: str, gained: float, lead: str,
+    actions: Sequence[str], colours: Mapping[str, str], gain: str, gained: float | None, lead: str,
 ) -> RuleRow:  # fmt: skip
     action = label_text(line.action)
     sure = line.probability >= 1
     return RuleRow(
         state=state,
         order=tuple(rank[text] for rank, text in zip(ranks, state, strict=True)),
+        steps=getattr(line, "steps", ""),
         action=action,
         action_order=actions.index(action),
         colour=colours[action],
@@ -96,7 +100,7 @@ def _row(
         share=change.shares[0][1] if change.shares else 0.0,
         habit=f"{change.habit} {100 * change.shares[0][1]:.0f}%" if change.shares else "",
         gain=gain,
-        gain_order=gained,
+        gain_order=float("nan") if gained is None else gained,
         lead=lead,
         lead_order=float("nan") if line.margin is None else line.margin,
         visits=line.visits,

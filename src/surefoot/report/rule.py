@@ -33,14 +33,15 @@ class Change:
     shares
         How often the log took each action there, most often first; empty where it never was there.
     each
-        What the rule gains each time, on average over what was done so far, by the model.
+        What the rule gains each time, on average over what was done so far, by the model. None
+        over a horizon, where that depends on the step.
     total
         This state's part of the gain over what was done so far, by the model; the parts of all
         states add up to the whole. None in large models.
     """
 
     shares: tuple[tuple[str, float], ...]
-    each: float
+    each: float | None
     total: float | None
 
     @property
@@ -69,17 +70,22 @@ def changes(
     >>> bool(abs(sum(change.total for change in found.values()) - gain) < 1e-3)
     True
     """
+    labels = [_label(mdp.state_labels, state) for state in range(mdp.num_states)]
+    done = [_shares(mdp, counts, state) for state in range(mdp.num_states)]
+    if getattr(mdp, "horizon", None) is not None:
+        pairs = zip(labels, done, strict=True)
+        return {label: Change(shares=shares, each=None, total=None) for label, shares in pairs}
     quality = _qualities(mdp, evaluate(mdp, policy).value)
     each = _of_states(mdp, policy, quality) - _of_states(mdp, behaviour, quality)
     met = discounted_visits(mdp, behaviour) if mdp.num_states <= LARGEST else None
-    found = {}
-    for state in range(mdp.num_states):
-        found[_label(mdp.state_labels, state)] = Change(
-            shares=_shares(mdp, counts, state),
+    return {
+        label: Change(
+            shares=done[state],
             each=float(each[state]),
             total=None if met is None else float(met[state] * each[state]),
         )
-    return found
+        for state, label in enumerate(labels)
+    }
 
 
 def _of_states(mdp: MDP, policy: NDArray[Any], quality: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -130,11 +136,11 @@ def rule_words(
     >>> rule_words(lines, {}, ["condition"])
     'Repair in wear 4; otherwise run.'
     """
-    if all(line.probability == 1.0 for line in lines):
+    states = {line.state for line in lines}
+    if len(states) == len(lines):  # one action in each, always
         said = _in_words(lines, columns)
         if 0 < len(said) <= LONGEST:
             return said
-    states = {line.state for line in lines}
     taken = {(line.state, label_text(line.action)) for line in lines if line.probability > 0.5}
     other = [s for s in states if s in found and (s, found[s].habit) not in taken]
     if not other:
