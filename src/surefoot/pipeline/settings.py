@@ -8,13 +8,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot._display import Shown
 from surefoot._version import __version__
 from surefoot.data.log_files import log_files as files_of
-from surefoot.data.reading import Reading
-from surefoot.data.side_files import LabelColumns
 from surefoot.pipeline.setting import (
     COLUMN,
     COMPUTING,
@@ -35,6 +33,10 @@ from surefoot.pipeline.setting import (
     setting,
     toml_text,
 )
+
+if TYPE_CHECKING:
+    from surefoot.data.reading import Reading
+    from surefoot.data.side_files import LabelColumns
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
@@ -278,12 +280,16 @@ class Settings(Shown):
     @property
     def reading(self) -> Reading:
         """How the log and the files beside it are written."""
+        from surefoot.data.reading import Reading  # brings NumPy, which --help does without
+
         names = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
         return Reading.of(**{name: getattr(self, name) for name in names})
 
     @property
     def columns(self) -> LabelColumns:
         """The columns of states and actions in the log."""
+        from surefoot.data.side_files import LabelColumns
+
         own = LabelColumns()
         return LabelColumns(state=self.state or own.state, action=self.action or own.action)
 
