@@ -20,7 +20,8 @@ from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.pipeline import side_files
-from surefoot.pipeline.settings import Settings, log_files, read_twice
+from surefoot.pipeline.log_stamps import log_files, read_twice
+from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 
