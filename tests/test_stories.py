@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 from surefoot.cli import main
@@ -64,3 +66,21 @@ def test_the_story_goes_as_it_is_told(path, tmp_path, monkeypatch, capfd):
         printed = play(text, capfd)
         if i + 1 < len(found) and found[i + 1][0] == "text":
             assert printed == found[i + 1][1]
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_notebook_runs_in_a_kernel(tmp_path):
+    found = blocks(ROOT / "docs" / "stories" / "notebook.md")
+    cells = [nbformat.v4.new_code_cell(text) for language, text in found if language == "python"]
+    shown = [text for language, text in found if language == "text"]
+    cells[1].source += "\nfirst"  # a card
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
+    printed = [
+        "".join(out["text"] for out in cell.outputs if out["output_type"] == "stream")
+        for cell in notebook.cells
+    ]
+    assert printed == shown
+    assert "<table" in notebook.cells[1].outputs[-1]["data"]["text/html"]
