@@ -111,6 +111,14 @@ class ExactModel:
             if stable:
                 return v
 
+    def is_solution(self, v: Sequence[Fraction]) -> bool:
+        """Tell whether no action is better than ``v`` anywhere, and some action as good."""
+        state_rows = zip(self.mdp.state_start[:-1], self.mdp.state_start[1:], strict=True)
+        return all(
+            self.better(self.row(row, v).value for row in range(first, last)) == v[s]
+            for s, (first, last) in enumerate(state_rows)
+        )
+
     def value_of(self, policy: NDArray[Any]) -> list[Fraction]:
         """Return the robust value of ``(S,)`` actions or ``(S, A)`` probabilities."""
         mdp = self.mdp

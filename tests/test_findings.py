@@ -14,8 +14,8 @@ from surefoot._finding_texts import parts
 from surefoot._findings import LEVELS, stated, texts_of
 
 SOURCE = Path(__file__).parents[1] / "src" / "surefoot"
-TEXT_FILES = ("_finding_texts.py", "_log_texts.py")
-HOMES = {*TEXT_FILES, "sentences.py"}
+TEXT_FILES = ("_finding_texts.py", "_log_texts.py", "_doubt_texts.py")
+HOMES = {*TEXT_FILES, "sentences.py", "headlines.py"}
 """The only modules that have the words of findings and of promises."""
 
 VALUES = {

@@ -35,10 +35,12 @@ BESIDE = {
 """Rooms off the path, and what they may use."""
 
 HALL = {
+    "_assumption_texts",
     "_atomic",
     "_compile",
     "_cores",
     "_display",
+    "_doubt_texts",
     "_finding_codes",
     "_finding_texts",
     "_findings",
@@ -103,6 +105,12 @@ PUBLIC = (
     "loss_bound",
     "machine_replacement",
     "optimize",
+    "plot_comparison",
+    "plot_guarantee_curve",
+    "plot_policy",
+    "plot_promise",
+    "plot_returns",
+    "plot_simplex",
     "population_growth",
     "read_mdp",
     "read_minari",

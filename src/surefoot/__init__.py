@@ -20,4 +20,11 @@ def _lead_to_worst(mdp: Any, counts: Any) -> Any:
     return lead_to_worst(mdp, counts)
 
 
+def _picture(shown: Any) -> str:
+    from surefoot.report.pictures import picture
+
+    return picture(shown)
+
+
 _hooks.lead_to_worst = _lead_to_worst
+_hooks.picture = _picture

@@ -57,6 +57,12 @@ from .certificates.curve import guarantee_curve as guarantee_curve
 from .certificates.curve import GuaranteeCurve as GuaranteeCurve
 from .certificates.policies import behaviour_policy as behaviour_policy
 from .certificates.policies import read_policy as read_policy
+from .report.promise_plots import plot_promise as plot_promise
+from .report.promise_plots import plot_returns as plot_returns
+from .report.promise_plots import plot_guarantee_curve as plot_guarantee_curve
+from .report.promise_plots import plot_comparison as plot_comparison
+from .report.policy_plots import plot_policy as plot_policy
+from .report.simplex_plot import plot_simplex as plot_simplex
 from .pipeline.settings import Settings as Settings
 from .pipeline.running import run as run
 from .pipeline.running import Run as Run

@@ -8,6 +8,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from surefoot import _hooks
+
 if TYPE_CHECKING:
     from surefoot._findings import Finding
 
@@ -91,6 +93,9 @@ class Shown:
     True
     """
 
+    _pictured = False
+    """Whether the card has a figure."""
+
     def _headline(self) -> str:
         return repr(self)
 
@@ -115,7 +120,8 @@ class Shown:
 
     def _repr_html_(self) -> str:
         notes = [remark(one) for one in self._remarks()]
-        return card(self._headline(), self._facts(), self._grid(), notes)
+        picture = _hooks.picture(self) if self._pictured else ""
+        return card(self._headline(), self._facts(), self._grid(), notes, picture)
 
 
 def remark(found: str | Finding) -> str:
@@ -134,8 +140,9 @@ def card(
     facts: Sequence[tuple[str, str]] = (),
     grid: Grid | None = None,
     lines: Sequence[str] = (),
+    picture: str = "",
 ) -> str:
-    """Return a card for a notebook; everything in it is escaped.
+    """Return a card for a notebook; everything in it is escaped, but for the picture (SVG).
 
     Examples
     --------
@@ -150,6 +157,7 @@ def card(
     parts = [
         f'<p style="margin:.2em 0 .4em"><strong>{html.escape(headline)}</strong></p>',
         f'<table style="border-collapse:collapse;border:0">{rows}</table>' if rows else "",
+        f'<div style="max-width:36em">{picture}</div>' if picture else "",
         grid.html() if grid is not None else "",
         *(f'<p style="margin:.2em 0">{html.escape(line)}</p>' for line in lines),
     ]

@@ -13,5 +13,14 @@ class LeadToWorst(Protocol):
         """Return the model with its unseen state led on."""
 
 
+class Picture(Protocol):
+    """Draw an object for its card in a notebook."""
+
+    def __call__(self, shown: Any) -> str:
+        """Return SVG text, or "" for what has no picture."""
+
+
 lead_to_worst: LeadToWorst
 """Needs a solver: `surefoot.solvers.unseen`."""
+picture: Picture
+"""Needs the figures: `surefoot.report.pictures`."""

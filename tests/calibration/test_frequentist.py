@@ -294,3 +294,23 @@ def test_budget_functions_refuse_nonsense():
     with pytest.raises(ValueError, match="count"):
         clopper_pearson([5], [4], 0.1)
     assert norm_budget("weighted_l1", [1.0, 1.0], samples=0, level=0.1) == np.inf
+
+
+def test_a_box_without_declared_successors_holds_the_mass_never_seen():
+    """Forty successors, many of them rare: what a row of 300 tries missed lies in its box."""
+    rng = np.random.default_rng(0)
+    share = rng.dirichlet(np.full(40, 0.5))
+    for _ in range(60):
+        array = np.zeros((40, 1, 40), dtype=int)
+        array[0, 0] = rng.multinomial(300, share)
+        array[1:, 0, 0] = 1
+        counts = Counts.from_arrays(array, rewards=np.ones((40, 1)))
+        placed = counts.on_support("unseen")
+        box = frequentist_set(
+            placed, placed.to_mdp(discount=0.9), delta=0.05, kind="clopper_pearson"
+        )
+        entry = int(np.flatnonzero((placed.entry_state == 0) & (placed.successor == 40))[0])
+        missing = share[array[0, 0] == 0].sum()
+        assert 0 < missing <= box.upper[entry] <= 1
+    with pytest.raises(ValueError, match="clopper_pearson"):
+        frequentist_set(placed, placed.to_mdp(discount=0.9), delta=0.05, kind="weighted_l1")

@@ -152,3 +152,11 @@ def test_optimising_costs_mirrors_optimising_rewards(setting):
     assert turned.certificate.lower_bound == gain.certificate.lower_bound
     assert turned.certificate.upper_bound == gain.certificate.upper_bound
     assert max(told) < 0
+
+
+def test_the_upper_end_says_what_it_rests_on():
+    said = sentences.promise(1.0, 2.0, scope="no policy", objective="max", unseen=True)
+    assert said.endswith("; taking the unseen as the model does, no policy can be promised more "
+                         "than 2.0000")  # fmt: skip
+    plain = sentences.promise(1.0, 2.0, scope="no policy", objective="max")
+    assert "unseen" not in plain

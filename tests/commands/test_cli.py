@@ -11,7 +11,7 @@ import surefoot.cli
 import surefoot.demo
 from surefoot.cli import app, main
 from surefoot.commands import command, console, solving
-from surefoot.commands.command import ExitCode
+from surefoot.commands.command import ExitCode, refusal
 from surefoot.commands.console import Output
 from surefoot.domains.catalogue import DOMAINS
 from surefoot.model.files import read_mdp
@@ -59,6 +59,15 @@ def test_errors_under_json_are_json(capsys, arguments, code, said):
     content = json.loads(out)
     assert content["code"] == code
     assert said in content["error"]
+
+
+def test_windows_is_refused_in_a_sentence(capsys, monkeypatch):
+    refuse = refusal("nt", {})
+    monkeypatch.setattr("surefoot.commands.command.refusal", lambda *_: refuse)
+    code, out, err = run(capsys, "domains", "list")
+    assert (code, out) == (1, "")
+    assert err.startswith("surefoot: Windows: nobody has ever tested")
+    assert json.loads(run(capsys, "domains", "list", "--json")[1])["code"] == 1
 
 
 def test_names_do_not_steer_the_terminal(capsys):

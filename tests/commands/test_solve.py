@@ -207,9 +207,25 @@ def test_the_bundled_log_is_what_the_demo_makes(tmp_path):
 
 def test_stopping_early_is_fine_unless_strict(capsys, tmp_path):
     code, out, _ = solve(capsys, tmp_path / "run", "--time-budget", 0, "--strict")
-    assert code == ExitCode.STOPPED_EARLY == 4
+    assert code == ExitCode.DOUBTFUL == 4
     assert solve(capsys, tmp_path / "two", "--time-budget", 0)[0] == 0
     assert "The time budget ended the search" in out
+
+
+def test_a_promise_taken_back_is_fine_unless_strict(capsys, tmp_path):
+    """The second step of an episode depends on its first one: the state lacks something."""
+    lines = ["episode,step,state,action,reward,next_state"]
+    for i in range(200):
+        came = "xy"[i % 2]
+        lines.append(f"{i},0,{came},go,0,middle")
+        lines.append(f"{i},1,middle,{'ab'[i // 2 % 2]},{i % 2},{came}")
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    asked = ["--episode", "episode", "--step", "step", "--discount", 0.9, "--draws", 300]
+    for more, wanted in (((), 0), (("--strict",), ExitCode.DOUBTFUL)):
+        out = tmp_path / f"run{wanted}"
+        code, told, _ = run(capsys, "solve", tmp_path / "log.csv", *asked, "--out", out, *more)
+        assert code == wanted
+        assert "NOT CERTIFIED" in told
 
 
 LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"

@@ -9,7 +9,7 @@ import pytest
 
 from surefoot.data.counts import Counts
 from surefoot.data.open_log import open_log
-from surefoot.data.transitions import _assemble
+from surefoot.data.transitions import assemble
 
 COLUMNS: dict[str, Any] = {
     "state": "state", "action": "action", "next_state": "next_state", "reward": "reward",
@@ -45,7 +45,7 @@ def test_moves_are_exactly_what_was_counted(tmp_path: Path, kind: str) -> None:
     if kind == "following":
         columns["next_state"] = None
     with open_log(source, columns, drop_missing=False, text_labels=False) as log:
-        counts = _assemble(log.tally)
+        counts = assemble(log.tally)
         for relation in (f"({log.moves(counts)})", log.keep(counts)):
             rows = log.connection.execute(
                 f"SELECT state, action, successor, weight FROM {relation}"
@@ -58,7 +58,7 @@ def test_moves_are_exactly_what_was_counted(tmp_path: Path, kind: str) -> None:
 def test_a_second_question_needs_no_second_reading(tmp_path: Path) -> None:
     LOG.write_csv(tmp_path / "log.csv")
     with open_log(tmp_path / "log.csv", COLUMNS, drop_missing=False, text_labels=False) as log:
-        table = log.keep(_assemble(log.tally))
+        table = log.keep(assemble(log.tally))
         (tmp_path / "log.csv").unlink()
         returns = log.connection.execute(
             f"SELECT episode, sum(reward * pow(0.5, step)), bool_or(terminal), bool_or(truncated) "

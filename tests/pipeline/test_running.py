@@ -18,7 +18,7 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Curse, Gain
 from surefoot.certificates.verification import verify
 from surefoot.data.counts import Counts
-from surefoot.pipeline import model, promising, running, writing
+from surefoot.pipeline import continuing, model, promising, running, writing
 from surefoot.pipeline.folder import EPISODES, FILES, PARTS, unfinished_name
 from surefoot.pipeline.loading import load_run, verify_run
 from surefoot.pipeline.manifest import read_manifest
@@ -74,13 +74,13 @@ def test_the_policy_files_agree_with_the_certificate(finished):
     mdp, certificate = stored.model.mdp, stored.certificate
     with (finished.folder / "policy.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
-    assert list(lines[0]) == ["state", "action", "probability", "visits", "margin"]
-    assert {line["state"] for line in lines} == set(stored.model.counts.state_labels)
+    assert list(lines[0]) == ["condition", "decision", "probability", "visits", "margin"]
+    assert {line["condition"] for line in lines} == set(stored.model.counts.state_labels)
     asked = json.loads((finished.folder / "policy.json").read_text())["action"]
     for line in lines:
-        state = mdp.state_labels.index(line["state"])
+        state = mdp.state_labels.index(line["condition"])
         action = int(certificate.policy[state])
-        assert line["action"] == mdp.action_labels[action] == asked[line["state"]]
+        assert line["decision"] == mdp.action_labels[action] == asked[line["condition"]]
         assert int(line["visits"]) == stored.model.placed.visits[mdp.row_of(state, action)]
         assert float(line["probability"]) == 1
 
@@ -97,7 +97,7 @@ def test_margins_are_one_step_differences(finished):
     quality = gain + mdp.discount * dense.transitions @ value
     with (finished.folder / "policy.csv").open(newline="") as file:
         for line in csv.DictReader(file):
-            state = mdp.state_labels.index(line["state"])
+            state = mdp.state_labels.index(line["condition"])
             ours, other = quality[state, policy[state]], quality[state, 1 - policy[state]]
             assert float(line["margin"]) == pytest.approx(ours - other, abs=1e-6)
 
@@ -200,7 +200,7 @@ def test_a_gain_over_the_log_is_said_where_one_is_certified(finished, tmp_path):
     (tmp_path / "config.toml").write_text("")
     write_report(finished.model, tmp_path, certificate, finished.candidates)
     page = (tmp_path / "report.html").read_text()
-    assert "more than what was done in the log, at least" in page
+    assert "the rule earns at least 1.234 EUR more" in page
     turned = certificate.mirrored()
     assert "at least 1.234 EUR less than what was done in the log" in turned.gain_sentence
 
@@ -235,7 +235,7 @@ def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
     assert not out.exists()
     assert unfinished_name(out).is_dir()
     with monkeypatch.context() as patch:
-        patch.setattr(running, "read_log", full)
+        patch.setattr(continuing, "read_log", full)
         patch.setattr(promising, "find", full)
         made = run(settings, out, teller=Teller())
     assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, PARTS, EPISODES])
@@ -312,7 +312,7 @@ def test_costs_are_promised_from_above(small_log, tmp_path):
     twin = certificate.mirrored()
     assert verify(twin, rewards.posterior, rewards.mdp, rng=np.random.default_rng(0)).stands
     page = (made.folder / "report.html").read_text()
-    assert "promised, at most" in page
+    assert "costs at most" in page
 
 
 @pytest.mark.parametrize("basis", ["bayesian", "frequentist"])

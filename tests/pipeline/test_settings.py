@@ -7,6 +7,7 @@ import pytest
 
 from surefoot.commands.options import SECTIONS, settings_table
 from surefoot.data.counts import Counts
+from surefoot.pipeline.model import build_model
 from surefoot.pipeline.setting import declared
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.side_files import read_initial
@@ -107,3 +108,11 @@ def test_honest_goes_with_a_prior():
     replace(FULL, honest=True, draws=None).check_complete()
     with pytest.raises(ValueError, match="honest=True goes with basis='bayesian'"):
         replace(FULL, honest=True, basis="frequentist").check_complete()
+
+
+@pytest.mark.parametrize("support", ["observed", "action"])
+def test_a_frequentist_promise_on_a_support_read_off_the_log_is_refused(support):
+    counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], rewards=[[0.0], [1.0]])
+    settings = Settings(discount=0.9, basis="frequentist", support=support)
+    with pytest.raises(ValueError, match="read off the log, and no frequentist bound holds"):
+        build_model(settings, counts)

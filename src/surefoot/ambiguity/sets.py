@@ -54,7 +54,7 @@ BALLS = {
     "kl": Ball(parts=_divergence, combine=np.add, weighted=False),
 }
 """All balls by name; each has its kernels in `surefoot.solvers`."""
-WEIGHTS_WITHIN = (1e-50, 1e50)
+WEIGHTS_WITHIN = (1e-150, 1e150)
 """Weights other than 0 and infinity: quotients and products of them must stay finite."""
 
 

@@ -90,7 +90,7 @@ class Shaping:
 def choose_shape(
     shaping: Shaping, weights: str | ArrayLike, center: str | float | None, passes: int
 ) -> Chosen:
-    """Return the weights; with several passes the ones whose robust return is best.
+    """Return the weights; after several passes, those with the best robust return.
 
     A search comes after a pass with the usual centre: it fits weights so closely to one value
     function that it had better be the robust one.
@@ -154,7 +154,7 @@ def search_weights(shaping: Shaping, value: Floats, z: Floats) -> Floats:
 def _best_rows(
     shaping: Shaping, alternatives: Floats, value: Floats
 ) -> tuple[Floats, Floats, NDArray[Any]]:
-    """Return for every row the best of the alternatives, its worth and its number."""
+    """Return the best alternative of every row: the alternative, its value and its index."""
     budgets = shaping.sizes(alternatives)
     worth = np.stack(
         [

@@ -103,7 +103,7 @@ def _check_numbers(number: Ints, observed: Ints, mass: Floats) -> None:
 def _beta_binomial(
     total: int, number: Ints, beta: Floats, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the expected sum of beta-binomial numbers, and the probability of so many or more."""
+    """Return the expected sum of beta-binomial numbers, and the chance of `total` or more."""
     size = beta.sum(axis=0)
     mean = beta[0] / size
     variance = number * mean * (1 - mean) * (size + number) / (size + 1)

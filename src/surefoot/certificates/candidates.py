@@ -18,7 +18,7 @@ VAR_LEVELS = 5
 CLIMB_SHARES = (1.0, 0.25)
 """Shares of the worst draws that coordinate ascent looks at, besides delta and twice delta."""
 VAR_DRAWS, VAR_VALUES = 500, 2**22
-"""Draws of the VaR candidates: as many as hold so many numbers, and no fewer than these."""
+"""Draws of the VaR candidates: as many as fit into `VAR_VALUES`, and at least `VAR_DRAWS`."""
 MAX_SWEEPS = 100
 
 

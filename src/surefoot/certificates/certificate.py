@@ -52,12 +52,12 @@ class Certificate(Shown):
     marginal_bound
         The promise in its marginal form: right on average over the Monte Carlo.
     scope
-        Whom the other end speaks of: ``"no policy"`` or ``"no deterministic policy"``; with
-        ``" among those allowed"`` where only some pairs were allowed.
+        Which policies the upper bound covers: ``"no policy"`` or ``"no deterministic policy"``,
+        with ``" among those allowed"`` where only some pairs were allowed.
     delta, eta
         Failure probability of the promise, and of the Monte Carlo itself.
     draws, other_draws
-        Posterior draws behind the promise and behind the other end.
+        Posterior draws behind the lower and the upper bound.
     seed
         The entropy of the generator the draws came from.
     basis
@@ -243,6 +243,8 @@ class Certificate(Shown):
             tilted=tuple(one.mirrored() for one in self.tilted),
         )
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.sentence
 
@@ -263,7 +265,7 @@ class Certificate(Shown):
             facts.append((f"robust {word}, a looser promise", safe(self.robust_return)))
         if self.draws > 0:
             facts += [
-                ("posterior draws", f"{self.draws:,}, and {self.other_draws:,} for the other end"),
+                ("posterior draws", f"{self.draws:,}, and {self.other_draws:,} for the limit"),
                 (
                     "certainty of the Monte Carlo",
                     f"{sentences.percent(self.eta)} (eta {self.eta:g})",
@@ -303,6 +305,7 @@ class Certificate(Shown):
             raise ValueError(f"this is not a certificate of format 1 or {FORMAT}.")
         if content["format"] == 1:
             content = _from_format_1(content)
+        content = {"tilted": []} | content  # younger than the format
         missing = [field.name for field in fields(cls) if field.name not in content]
         if missing:
             raise ValueError(f"the certificate lacks {', '.join(sorted(missing))}.")
@@ -342,4 +345,4 @@ def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
         for name, level in levels.items()
         for text in map(str, content.get(name, ()))
     ]
-    return unknown | {"tilted": []} | content | {"findings": [to_plain(one) for one in found]}
+    return unknown | content | {"findings": [to_plain(one) for one in found]}

@@ -146,7 +146,7 @@ def check_levels(delta: float, eta: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Part:
-    """The part of the model that policies may use: what the other end speaks of.
+    """The part of the model that policies may use: what the upper bound covers.
 
     ``start`` is a row per state to begin with, ``added`` what the scope must add.
     """

@@ -125,6 +125,8 @@ class Comparison(Shown):
             "sentence": self.sentence,
         }
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.sentence
 

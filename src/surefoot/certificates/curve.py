@@ -61,6 +61,8 @@ class GuaranteeCurve(Shown):
     note: str
     objective: str = "max"
 
+    _pictured = True
+
     def _grid(self) -> Grid:
         safe, head = (
             (lower_text, "at least") if self.objective == "max" else (upper_text, "at most")

@@ -22,7 +22,7 @@ from surefoot.solvers.evaluation.threads import shared
 GAIN = 1e-10
 """What counts as better, as a share of the spread of returns: less is rounding."""
 ROUGH_GAIN = 1e-4
-"""The same where changes are only estimated: there are many small ones, and each round is dear."""
+"""The same where changes are only estimated: small ones are many, and each round is expensive."""
 SINGLES, PAIRED = 3, 7
 """Where no change helps: how many are tried all the same (if estimated), and in pairs (if not)."""
 MAX_ROUNDS = 200

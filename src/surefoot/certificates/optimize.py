@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._compile import working_clock
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
@@ -104,6 +104,8 @@ class Result(Shown):
         All policies considered, in the order they were made.
     selection_draws
         How many draws they were compared on.
+    search_steps
+        Steps of the search that were done; ``optimize(steps=...)`` repeats them.
     holdout
         The posterior that certified: of finitely many draws, those that had no part in the choice.
         Certify other policies with it, not with the one that chose. None without a prior.
@@ -122,6 +124,7 @@ class Result(Shown):
     candidates: tuple[Candidate, ...]
     selection_draws: int
     holdout: Posterior | None = None
+    search_steps: int = 0
 
     @property
     def policy(self) -> NDArray[Any]:
@@ -182,6 +185,7 @@ def optimize(
     delta: float = 0.05,
     rng: np.random.Generator,
     time_budget: float | None = None,
+    steps: int | None = None,
     allowed: ArrayLike | None = None,
     eta: float = 0.001,
     draws: int | None = None,
@@ -211,9 +215,12 @@ def optimize(
         Seconds for the search, kept to within one evaluation of a policy; the certificate comes
         after it (about ten seconds of one core for each end, or 2000 draws where these take
         longer). The nominal policy is always considered, whatever the budget.
+    steps
+        Steps of the search to do, instead of looking at the clock: `Result.search_steps` of a
+        search that a time budget ended repeats it bit for bit.
     allowed
         ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
-        other end of the bracket then speaks of policies among those allowed.
+        upper bound then covers policies among those allowed.
     eta
         Failure probability of the Monte Carlo behind each end of the certificate.
     draws
@@ -242,9 +249,11 @@ def optimize(
     posterior.check_matches(mdp)
     if time_budget is not None and not time_budget >= 0:
         raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
+    if steps is not None and not steps >= 0:
+        raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    clock = _Clock(time_budget)
+    clock = _Clock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
     if holdout is not None:
         check_objective(holdout, objective)
@@ -280,6 +289,7 @@ def optimize(
         candidates=candidates,
         selection_draws=n,
         holdout=certifying,
+        search_steps=clock.steps,
     )
 
 
@@ -306,16 +316,27 @@ def _only_policy(certificate: Certificate, progress: Progress | None, holdout: P
 
 
 class _Clock:
-    """Tells when the time is over, and remembers having said so."""
+    """Tells when the time is over, or so many steps are done, and remembers having said so.
 
-    def __init__(self, budget: float | None) -> None:
-        self.end = None if budget is None else time.monotonic() + budget
+    A search asks before each of its steps, always in the same order. So the number of times it was
+    told to go on is all that a repetition needs.
+    """
+
+    def __init__(self, budget: float | None, wanted: int | None) -> None:
+        self.end = None if budget is None else working_clock() + budget
+        self.wanted = wanted
+        self.steps = 0
         self.stopped = False
 
     def __call__(self) -> bool:
-        if self.end is not None and time.monotonic() >= self.end:
-            self.stopped = True
+        self.stopped = self.stopped or self._is_over()
+        self.steps += not self.stopped
         return self.stopped
+
+    def _is_over(self) -> bool:
+        if self.wanted is not None:
+            return self.steps >= self.wanted
+        return self.end is not None and working_clock() >= self.end
 
 
 def _selection_draws(

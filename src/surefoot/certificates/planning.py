@@ -50,7 +50,7 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
 
 
 def precision(pilot: Floats) -> float | None:
-    """Return how near returns must be to their values: what their spread makes of no account.
+    """Return how precisely returns must be known: an error that is negligible beside their spread.
 
     None where they do not differ.
 
@@ -64,7 +64,7 @@ def precision(pilot: Floats) -> float | None:
 
 
 def least_draws(delta: float, eta: float, work: float) -> int:
-    """Return how many draws there are at least, where one costs so much.
+    """Return the least number of draws, given the cost of one.
 
     Examples
     --------

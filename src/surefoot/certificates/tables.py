@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from surefoot._display import Grid
-from surefoot._finding_texts import CAUSES
+from surefoot._doubt_texts import CAUSES
 from surefoot._rounding import column_texts
 from surefoot.certificates.evidence import Doubt, Tilted
 

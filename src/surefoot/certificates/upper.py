@@ -1,4 +1,4 @@
-"""Upper bounds on what any policy could be promised: the other end of the bracket.
+"""Upper bounds on what any policy could be promised.
 
 The percentile optimum ``y*`` is the largest delta-quantile of the return over policies. It is
 NP-hard, but bounded from above by the delta-quantile of the *best* return of each drawn model,

@@ -31,7 +31,8 @@ class Verification(Shown):
     below, draws
         How many of the new draws fell below the promise.
     p_value
-        The chance of so many if the promise is right; the certificate falls at eta or less.
+        The probability of that many or more if the promise is right; the certificate falls at eta
+        or less.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Verification(Shown):
     def _facts(self) -> list[tuple[str, str]]:
         if not self.draws:
             return []
-        return [("chance of so many if the promise is right", f"{self.p_value:.2g}")]
+        return [("probability of that many if the promise is right", f"{self.p_value:.2g}")]
 
     def __repr__(self) -> str:
         found = f", {self.below:,} of {self.draws:,} new draws fall short" if self.draws else ""
@@ -70,7 +71,7 @@ def verify(
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
 
-    It stands unless so many new returns fall below the promise as happens with probability at most
+    It stands unless the number of new returns below the promise has a probability of at most
     eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
     many draws has no new ones; the message says so.
 

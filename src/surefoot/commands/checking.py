@@ -59,8 +59,8 @@ def register(app: typer.Typer) -> None:
         epilog=examples("surefoot verify run", "surefoot verify run --log 'new/*.csv'"),
     )(verify)  # fmt: skip
     command(
-        app, "report", short_help="Write the report of a run again.",
-        epilog=examples("surefoot report run"),
+        app, "report", short_help="Write the report of a run again, or compare several.",
+        epilog=examples("surefoot report run", "surefoot report june july --out both.html"),
     )(report)  # fmt: skip
 
 
@@ -157,19 +157,38 @@ def verify(
     return ExitCode.OK if holds else ExitCode.NOT_VERIFIED
 
 
-def report(output: Output, run: RunPath) -> None:
-    """Write the report of a run again."""
+def report(
+    output: Output,
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="The folders of finished runs.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar=FILE, help="The page about several runs. [no default]"),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write the report of a run again, or one page that compares several runs."""
+    from surefoot.pipeline.comparing import compare_report
     from surefoot.pipeline.loading import report_run
 
+    if (len(runs) > 1) != (out is not None):
+        raise ValueError(
+            "a page about several runs needs a name: pass --out FILE."
+            if out is None
+            else "--out names the page about several runs; the report of one lies in its folder."
+        )
+    if out is not None and out.exists() and not force:
+        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
     with output.stage("Writing the report"):
-        path = report_run(run)
+        path = report_run(runs[0]) if out is None else compare_report(runs, out)
     output.result({"report": str(path)}, f"Report: {path}")
 
 
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
     from surefoot.pipeline.model import place, read_log
-    from surefoot.pipeline.wording import log_words
+    from surefoot.pipeline.option_text import log_words
 
     settings = settings_from(log, config, given)
     with output.stage("Reading the log"):

@@ -5,7 +5,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from surefoot.commands.console import Output
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.option_text import as_options
 
 
 class ExitCode(IntEnum):
@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
     BAD_INPUT = 1
     USAGE = 2
     NOT_VERIFIED = 3
-    STOPPED_EARLY = 4
+    DOUBTFUL = 4
     BUG = 70
     INTERRUPTED = 130
     BROKEN_PIPE = 141
@@ -163,10 +163,29 @@ def one_line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or type(problem).__name__
 
 
+def refusal(system: str, environment: Mapping[str, str]) -> str:
+    """Return why the commands do not run on a system (``os.name``); "" where they do.
+
+    Examples
+    --------
+    >>> refusal("posix", {}), refusal("nt", {"SUREFOOT_UNTESTED": "1"}), refusal("nt", {})[:24]
+    ('', '', 'Windows: nobody has ever')
+    """
+    if system == "posix" or environment.get("SUREFOOT_UNTESTED"):
+        return ""
+    return (
+        f"{'Windows' if system == 'nt' else system}: nobody has ever tested surefoot here, and "
+        "nothing keeps two runs from writing one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to "
+        "try it all the same."
+    )
+
+
 def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> ExitCode:
     """Parse the arguments, run the command, return the exit code; a wrong option is one line."""
     given = sys.argv[1:] if arguments is None else arguments
     output = Output(json="--json" in given)  # for what goes wrong before a command has one
+    if why := refusal(os.name, os.environ):
+        return _complain(output, why, ExitCode.BAD_INPUT)
     try:
         code = app(arguments, prog_name="surefoot", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):

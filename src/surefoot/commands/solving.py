@@ -15,8 +15,8 @@ from surefoot.commands.options import (
     settings_from,
     with_options,
 )
+from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.setting import COMPUTING, MODEL, OWN, PROMISE, READING, SEARCH
-from surefoot.pipeline.wording import as_options
 
 if TYPE_CHECKING:
     from surefoot.pipeline.running import Run
@@ -83,8 +83,8 @@ def solve(
     with warming(settings.threads):
         made = run(settings, out, teller=output, force=force)
     show_run(output, made)
-    strict = made.settings.strict
-    return ExitCode.STOPPED_EARLY if strict and made.stopped_early else ExitCode.OK
+    doubtful = made.stopped_early or made.certificate.withheld
+    return ExitCode.DOUBTFUL if made.settings.strict and doubtful else ExitCode.OK
 
 
 def demo(

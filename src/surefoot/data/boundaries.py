@@ -1,94 +1,29 @@
-"""Where the episodes of a log begin and stop, so that the next log can go on from there.
+"""A log that goes on from an earlier one: transitions across the boundary, and no false starts."""
 
-What is kept of an episode is its hashed label, its last step and, where the following row would be
-its next state, what was done last. A new month then continues the episodes of the old one: the
-transition across the boundary is counted, and the first rows of the month are not starts.
-"""
-
-import json
-import os
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._atomic import replacing
 from surefoot._findings import Finding
-from surefoot._rows import freeze_fields
 from surefoot.data.columns import Columns, Layout, choose, lay_out
 from surefoot.data.counts import Counts
+from surefoot.data.episode_ends import EpisodeEnds
 from surefoot.data.episodes import hashed_label
 from surefoot.data.groups import names
+from surefoot.data.log import Log
 from surefoot.data.open_log import open_log
 from surefoot.data.reading import Reading
 from surefoot.data.side_files import parts_of
 from surefoot.data.sources import Connection, find, session
 from surefoot.data.transitions import assemble
-from surefoot.model.npz_files import labels_from_plain, plain_labels
-
-DAY = 86_400_000_000
-ARRAYS = ("identity", "first_step", "last_step", "ended", "state", "action", "reward")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Boundaries:
-    """The first and the last row of each episode.
-
-    Attributes
-    ----------
-    seed
-        What labels were hashed with.
-    identity
-        ``(N,)`` hashed labels, increasing.
-    first_step, last_step
-        ``(N,)``: numbers, or times in microseconds.
-    ended
-        ``(N,)``: whether the episode ended by itself.
-    first
-        ``(N,)`` labels of the first states; empty once the log is added.
-    state, action, reward
-        ``(N,)``: ids of what was done last, -1 (NaN) where it is not needed or not known.
-    state_labels, action_labels
-        What the ids stand for.
-    reach
-        How far the next step may be away: 1 for numbers, a time, or infinity where there is no
-        usual distance.
-    working_days
-        Whether distances are counted in working days.
-    """
-
-    seed: int
-    identity: NDArray[np.uint64]
-    first_step: NDArray[np.float64]
-    last_step: NDArray[np.float64]
-    ended: NDArray[np.bool_]
-    state: NDArray[np.int64]
-    action: NDArray[np.int64]
-    reward: NDArray[np.float64]
-    state_labels: tuple[Hashable, ...]
-    action_labels: tuple[Hashable, ...]
-    reach: float
-    working_days: bool = False
-    first: tuple[Hashable, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_fields(self)
-
-    def follows(self, last: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which first steps come next after last ones."""
-        apart = first - last
-        if self.working_days:
-            weeks = np.floor((first / DAY + 3) / 7) - np.floor((last / DAY + 3) / 7)
-            apart = np.round(apart / DAY) - 2 * weeks
-        return np.asarray((apart > 0) & (apart <= self.reach))
-
-
-def read_boundaries(
+def read_ends(
     source: Any, counts: Counts, columns: dict[str, Any], how: Reading, *, seed: int
-) -> Boundaries:
+) -> EpisodeEnds:
     """Read where the episodes of a log begin and stop; ``counts`` were read from it."""
     if counts.log is not None:
         how = replace(how, bins=counts.log.bins)
@@ -96,14 +31,8 @@ def read_boundaries(
         found = find(connection, source, Columns.wanted(**columns), how)
         layout = lay_out(connection, found, choose(list(found.types), found.name, **columns), how)
         rows = _fetch(connection, layout, seed)
-    states = {
-        parts_of(label, len(layout.state_kinds)): label for label in counts.state_labels or ()
-    }
-    actions = {
-        parts_of(label, len(layout.action_kinds)): i
-        for i, label in enumerate(counts.action_labels or ())
-    }
-    ids = {label: i for i, label in enumerate(counts.state_labels or ())}
+    states = _Labels(counts.state_labels or (), len(layout.state_kinds))
+    actions = _Labels(counts.action_labels or (), len(layout.action_kinds))
     size = len(rows["id"])
     parts = {
         letter: list(zip(*(rows[f"{letter}{i}"] for i in range(width)), strict=True))
@@ -113,23 +42,58 @@ def read_boundaries(
         )
     }  # fmt: skip
     needed = layout.derived & ~rows["z"]
-    last = [ids.get(states.get(key, ""), -1) for key in parts["s"]]
-    done = [actions.get(key, -1) for key in parts["a"]]
-    return Boundaries(
+    first = tuple(states.of(key) for key in parts["f"])
+    last = [states.of(key) for key in parts["s"]]
+    done = [actions.of(key) for key in parts["a"]]
+    state_ids, state_labels = _numbered(last)
+    action_ids, action_labels = _numbered(done)
+    return EpisodeEnds(
         seed=seed,
         identity=rows["id"],
         first_step=rows["first"],
         last_step=rows["last"],
         ended=rows["z"],
-        state=np.where(needed, np.array(last, dtype=np.int64).reshape(size), -1),
-        action=np.where(needed, np.array(done, dtype=np.int64).reshape(size), -1),
+        state=np.where(needed, state_ids.reshape(size), -1),
+        action=np.where(needed, action_ids.reshape(size), -1),
         reward=np.where(needed, rows["r"], np.nan),
-        state_labels=tuple(counts.state_labels or ()),
-        action_labels=tuple(counts.action_labels or ()),
+        state_labels=state_labels,
+        action_labels=action_labels,
         reach=_reach(layout, rows),
         working_days=layout.rhythm is not None and "working" in layout.rhythm.words,
-        first=tuple(states.get(key) for key in parts["f"]),
+        first=first,
     )
+
+
+class _Labels:
+    """Labels as the counts have them, by their spelling; others get the same types."""
+
+    def __init__(self, labels: tuple[Hashable, ...], width: int) -> None:
+        self.width = width
+        self.known = {parts_of(label, width): label for label in labels}
+        own = [label if width > 1 else (label,) for label in labels]
+        self.whole = [
+            all(isinstance(label[i], int) for label in own if isinstance(label, tuple))
+            for i in range(width)
+        ]
+
+    def of(self, parts: tuple[Any, ...]) -> Hashable:
+        """Return the label of a spelling; None where a part is missing."""
+        if any(part is None for part in parts):
+            return None
+        if parts in self.known:
+            return self.known[parts]
+        typed = tuple(
+            int(part) if whole and str(part).lstrip("-").isdigit() else str(part)
+            for part, whole in zip(parts, self.whole, strict=True)
+        )
+        return typed if self.width > 1 else typed[0]
+
+
+def _numbered(labels: list[Hashable]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
+    """Return an id for each label, -1 for None, and what the ids stand for."""
+    where = {label: i for i, label in enumerate(dict.fromkeys(x for x in labels if x is not None))}
+    ids = [-1 if label is None else where[label] for label in labels]
+    return np.array(ids, dtype=np.int64), tuple(where)
 
 
 def _reach(layout: Layout, rows: dict[str, NDArray[Any]]) -> float:
@@ -169,78 +133,95 @@ def _spelled(layout: Layout, name: str) -> str:
     return f"{name}::BIGINT::VARCHAR" if kinds[int(name[1:])] == "float" else f"{name}::VARCHAR"
 
 
-def joined(old: Boundaries, new: Boundaries) -> Boundaries:
-    """Return the boundaries of both logs together: of an episode in both, those of the new one."""
-    ids = {label: i for i, label in enumerate(dict.fromkeys(old.state_labels + new.state_labels))}
-    acts = {
-        label: i for i, label in enumerate(dict.fromkeys(old.action_labels + new.action_labels))
-    }
-    fresh = ~np.isin(old.identity, new.identity)
-    arrays: dict[str, Any] = {
-        name: np.concatenate((getattr(old, name)[fresh], getattr(new, name))) for name in ARRAYS
-    }
-    for name, where in (("state", ids), ("action", acts)):
-        moved = [
-            np.append([where[label] for label in getattr(one, f"{name}_labels")], -1).astype(int)
-            for one in (old, new)
-        ]
-        arrays[name] = np.concatenate(
-            (moved[0][getattr(old, name)[fresh]], moved[1][getattr(new, name)])
-        )
-    order = np.argsort(arrays["identity"])
-    return replace(
-        new, **{name: array[order] for name, array in arrays.items()},
-        state_labels=tuple(ids), action_labels=tuple(acts), first=(),
-        reach=new.reach if np.isfinite(new.reach) else old.reach,
-        working_days=new.working_days or (not np.isfinite(new.reach) and old.working_days),
-    )  # fmt: skip
-
-
-def continued(new: Counts, here: Boundaries, earlier: Boundaries) -> Counts:
+def continued(new: Counts, here: EpisodeEnds, earlier: EpisodeEnds) -> Counts:
     """Return the counts of a new log as what goes on from an earlier one.
 
     Transitions from the last row of an episode to its first new one are added; episodes that the
     earlier log had are no starts.
     """
+    meeting = _meet(here, earlier, new)
+    log = new.log
+    if not meeting.known.any() or log is None:
+        return new
+    starts = None if new.starts is None else new.starts.copy()
+    if starts is not None:
+        ids = {label: i for i, label in enumerate(new.state_labels or ())}
+        for i in np.flatnonzero(meeting.known):
+            if here.first[i] in ids:
+                starts[ids[here.first[i]]] -= 1
+    episodes = None if log.episodes is None else log.episodes - int(meeting.known.sum())
+    log = replace(log, findings=(*log.findings, *meeting.findings), episodes=episodes)
+    fewer = replace(new, starts=starts, log=log)
+    if not len(meeting.across):
+        return fewer
+    return replace(fewer + _moves(here, earlier, meeting, new), log=log)
+
+
+def only_across(old: Counts, here: EpisodeEnds, earlier: EpisodeEnds, name: str) -> Counts | None:
+    """Return old counts and the transitions to a log of single rows, one for each episode.
+
+    Such a log has no transition of its own. None where it has none with the earlier one either.
+    """
+    meeting = _meet(here, earlier, old)
+    if not len(meeting.across):
+        return None
+    rows = len(here.identity)
+    fresh = np.flatnonzero(~meeting.known)
+    log = Log(
+        names=(name,), rows=rows, episodes=len(fresh), findings=meeting.findings, checked=(),
+        ends=here,
+        columns=old.log.columns if old.log is not None else (("state",), ("action",), ()),
+        bins=() if old.log is None else old.log.bins,
+    )  # fmt: skip
+    both = old + replace(_moves(here, earlier, meeting, old), log=log)
+    if both.starts is None:
+        return both
+    starts = both.starts.copy()
+    ids = {label: i for i, label in enumerate(both.state_labels or ())}
+    for i in fresh:
+        if here.first[i] in ids:
+            starts[ids[here.first[i]]] += 1
+    return replace(both, starts=starts)
+
+
+class _Meeting(NamedTuple):
+    """Where two logs meet: episodes of both, and those whose next step is the first new one."""
+
+    known: NDArray[np.bool_]
+    place: NDArray[np.int64]
+    across: NDArray[np.int64]
+    findings: tuple[Finding, ...]
+
+
+def _meet(here: EpisodeEnds, earlier: EpisodeEnds, like: Counts) -> _Meeting:
     place = np.searchsorted(earlier.identity, here.identity)
     place = np.minimum(place, max(len(earlier.identity) - 1, 0))
-    known = np.zeros(len(here.identity), dtype=np.bool_)
-    if len(earlier.identity):
-        known = earlier.identity[place] == here.identity
-    log = new.log
-    if not known.any() or log is None:
-        return new
+    if not len(earlier.identity):
+        nothing = np.zeros(0, dtype=np.int64)
+        return _Meeting(np.zeros(len(here.identity), dtype=np.bool_), nothing, nothing, ())
+    known = earlier.identity[place] == here.identity
     rule = here if np.isfinite(here.reach) else earlier
     before = earlier.last_step[place]
     again = known & (here.first_step <= before)
     able = (earlier.state[place] >= 0) & (earlier.action[place] >= 0) & ~earlier.ended[place]
-    able &= ~np.isnan(earlier.reward[place]) | (new.given is not None) | (not new.has_rewards)
+    able &= ~np.isnan(earlier.reward[place]) | (like.given is not None) | (not like.has_rewards)
+    able &= np.array([label is not None for label in here.first], dtype=np.bool_)
     across = np.flatnonzero(known & able & rule.follows(before, here.first_step))
-    across = np.array([i for i in across if here.first[i] is not None], dtype=np.int64)
-    found = [Finding.of("episodes_go_on", episodes=int(known.sum()), across=len(across))]
+    found: list[Finding] = []
+    if known.any():
+        numbers = {"episodes": int(known.sum()), "across": len(across)}
+        found.append(Finding.of("episodes_go_on", **numbers))
     if again.any():
         found.append(Finding.of("steps_read_twice", episodes=int(again.sum())))
-    starts = None if new.starts is None else new.starts.copy()
-    if starts is not None:
-        ids = {label: i for i, label in enumerate(new.state_labels or ())}
-        for i in np.flatnonzero(known):
-            if here.first[i] in ids:
-                starts[ids[here.first[i]]] -= 1
-    episodes = None if log.episodes is None else log.episodes - int(known.sum())
-    log = replace(log, findings=(*log.findings, *found), episodes=episodes)
-    fewer = replace(new, starts=starts, log=log)
-    if not len(across):
-        return fewer
-    moves = _moves(here, earlier, across, place, new)
-    return replace(fewer + moves, log=log)
+    return _Meeting(known, place, across, tuple(found))
 
 
-def _moves(here: Boundaries, earlier: Boundaries, across: Any, place: Any, new: Counts) -> Counts:
+def _moves(here: EpisodeEnds, earlier: EpisodeEnds, meeting: _Meeting, like: Counts) -> Counts:
     """Return the transitions across the boundary."""
-    last = place[across]
+    last = meeting.place[meeting.across]
     state = [earlier.state_labels[i] for i in earlier.state[last]]
     action = [earlier.action_labels[i] for i in earlier.action[last]]
-    after = [here.first[i] for i in across]
+    after = [here.first[i] for i in meeting.across]
     table: dict[str, Any] = {}
     roles: dict[str, Any] = {}
     for role, labels in (("state", state), ("action", action), ("next_state", after)):
@@ -249,45 +230,16 @@ def _moves(here: Boundaries, earlier: Boundaries, across: Any, place: Any, new: 
         for i, name in enumerate(roles[role]):
             column = [label[i] if width > 1 else label for label in labels]
             table[name] = np.array(column, dtype=object)
-    rewarded = new.has_rewards and new.given is None
+    rewarded = like.has_rewards and like.given is None
     if rewarded:
         table["reward"] = np.array(earlier.reward[last], dtype=np.float64)
     roles |= {"reward": "reward" if rewarded else None}
     roles |= dict.fromkeys(("episode", "step", "terminal", "count"))
     with open_log(table, roles, drop_missing=False, text_labels=False) as opened:
         counted = assemble(opened.tally)
-    if new.given is not None:
-        counted = counted.with_rewards(new.given)
+    if like.given is not None:
+        counted = counted.with_rewards(like.given)
     return replace(
-        counted, starts=None if new.starts is None else np.zeros(counted.num_states, np.int64),
-        reward_model=new.reward_model, reward_range=new.reward_range,
+        counted, starts=None if like.starts is None else np.zeros(counted.num_states, np.int64),
+        reward_model=like.reward_model, reward_range=like.reward_range,
     )  # fmt: skip
-
-
-def save_boundaries(path: str | os.PathLike[str], ends: Boundaries) -> None:
-    """Write ``episodes.npz``: hashed labels and what goes on from there."""
-    arrays = {name: getattr(ends, name) for name in ARRAYS}
-    about = {
-        "format": 1, "seed": ends.seed, "reach": None if np.isinf(ends.reach) else ends.reach,
-        "working_days": ends.working_days,
-        "state_labels": plain_labels("state_labels", ends.state_labels),
-        "action_labels": plain_labels("action_labels", ends.action_labels),
-    }  # fmt: skip
-    with replacing(path, "wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
-
-
-def load_boundaries(path: str | os.PathLike[str]) -> Boundaries:
-    """Read what `save_boundaries` wrote."""
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            arrays: dict[str, Any] = {name: file[name] for name in ARRAYS}
-        return Boundaries(
-            **arrays, seed=int(about["seed"]), working_days=bool(about["working_days"]),
-            reach=np.inf if about["reach"] is None else float(about["reach"]),
-            state_labels=labels_from_plain(about["state_labels"]) or (),
-            action_labels=labels_from_plain(about["action_labels"]) or (),
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ValueError(f"{path}: these are not the episodes of a run ({problem}).") from None

@@ -179,7 +179,7 @@ def _numbering(counts: Any) -> tuple[Ints, Ints]:
 
 
 def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, Floats]:
-    """Return what at least so many rows of a group have shown: starts, what, how many rows did."""
+    """Return what enough rows of a group have shown: starts, what, how many rows showed it."""
     low = int(what.min(initial=0))
     span = int(what.max(initial=0)) - low + 1
     key, rows = np.unique(group.astype(np.int64) * span + (what - low), return_counts=True)

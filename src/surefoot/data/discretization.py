@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +19,7 @@ from scipy.spatial import cKDTree
 
 from surefoot._display import Shown
 from surefoot._rows import freeze_fields
+from surefoot.model.npz_files import text_of
 
 Floats = NDArray[np.float64]
 FORMAT = "surefoot discretization 1"
@@ -112,11 +112,19 @@ class Discretization(Shown):
         try:
             with np.load(place, allow_pickle=False) as file:
                 parts = {name: file[name] for name in file.files}
-            found, method = str(parts.pop("format")), str(parts.pop("method"))
-        except (BadZipFile, KeyError, ValueError, OSError) as problem:
-            raise ValueError(f"{place}: not a saved discretization ({problem}).") from None
+            found, method = text_of(parts.pop("format")), text_of(parts.pop("method"))
+        except Exception as problem:  # a damaged file can fail anywhere, in any way
+            reason = " ".join(str(problem).split()) or type(problem).__name__
+            raise ValueError(f"{place}: not a saved discretization ({reason}).") from None
         if found != FORMAT:
             raise ValueError(f"{place}: the format is {found!r}; this version reads {FORMAT!r}.")
+        shapes = {"centre": 1, "scale": 1, "edges": 2, "prototypes": 2}
+        fit = parts.keys() == shapes.keys() and all(
+            parts[name].ndim == dims and parts[name].dtype.kind in "fiu"
+            for name, dims in shapes.items()
+        )
+        if not fit or method not in ("quantile", "kmeans"):
+            raise ValueError(f"{place}: not a saved discretization (its arrays do not fit).")
         return Discretization(method=method, **parts)
 
     def _remarks(self) -> list[str]:

@@ -247,9 +247,22 @@ def follow_episodes(
         if sample is None:
             sample = Paths(start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket)
     total = sum(int(part["counts"].count.sum()) for part in parts)
+    if sample is None and not whole:  # a row or none for each episode
+        return _no_episodes(counts, discount, seed)
     if sample is None or (whole and total != counts.count.sum()):
         _refuse_foreign()
     return _together(parts, sample, counts, discount, seed)
+
+
+def _no_episodes(counts: Counts, discount: float, seed: int) -> Episodes:
+    whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
+    starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
+    return Episodes(
+        discount=discount, seed=seed, identity=np.zeros(0, dtype=np.uint64), earned=real,
+        steps=whole, ended=np.zeros(0, dtype=np.bool_), first=whole,
+        parts=gather(whole, whole, real).with_starts(starts),
+        paths=Paths(start=np.zeros(1, np.int64), entry=whole, reward=real, bucket=whole),
+    )  # fmt: skip
 
 
 def _together(

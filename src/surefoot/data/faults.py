@@ -32,6 +32,10 @@ EXACT_RECORDS = 2_000_000
 """Up to this record the line of a CSV is found exactly, with line breaks inside quotes."""
 
 
+class NoTransitionError(ValueError):
+    """Rows that follow no other: a log of one step per episode, which only another can go on."""
+
+
 def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
     """Raise on anything that must not be counted; mark gaps between steps where dropping is asked.
 
@@ -43,7 +47,7 @@ def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) 
     if not drop_missing:
         _check_missing(connection, layout)
     if not _value(connection, f"SELECT count(*) FROM groups WHERE flag <> {CUT}"):
-        raise ValueError(
+        raise NoTransitionError(
             f"{layout.source.name}: no row has a following row in its episode, so there is no "
             "transition. Check the episode and step columns."
         )

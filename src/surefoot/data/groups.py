@@ -91,7 +91,7 @@ def group_query(
     """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
 
     ``digits`` is the scale to which rewards are rounded before they are summed; None: only their
-    range is wanted. With ``split`` the table also says how many lines are among the first so many
+    range is wanted. With ``split`` the table also says how many lines are among the first ``split``
     rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
     logs.
     """

@@ -8,6 +8,7 @@ from surefoot._findings import Finding
 from surefoot.data import checks
 from surefoot.data.bins import Binning
 from surefoot.data.columns import Layout
+from surefoot.data.episode_ends import EpisodeEnds, joined
 from surefoot.data.sources import session
 
 CHECK_AT_ONCE = 64_000_000
@@ -72,6 +73,8 @@ class Log:
         The names of the state, action and next-state columns.
     bins
         Columns that were cut into bins.
+    ends
+        Where episodes stopped, for a log that goes on from there; None where nobody asked.
     """
 
     names: tuple[str, ...]
@@ -83,6 +86,7 @@ class Log:
     findings: tuple[Finding, ...] = ()
     columns: tuple[tuple[str, ...], ...] = (("state",), ("action",), ("next_state",))
     bins: tuple[Binning, ...] = ()
+    ends: EpisodeEnds | None = None
     checked: tuple[checks.Check, ...] | None = None
     pending: Pending | None = None
 
@@ -113,6 +117,7 @@ class Log:
             findings=tuple(dict.fromkeys(self.findings + other.findings)),
             columns=self.columns,
             bins=self.bins,
+            ends=_joined(self.ends, other.ends),
             checked=(*_told(self), *_told(other)),
         )
 
@@ -121,6 +126,10 @@ class Log:
         """What to call the log in a sentence."""
         names = [name if "\n" in name else Path(name).name for name in self.names]
         return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def _joined(old: EpisodeEnds | None, new: EpisodeEnds | None) -> EpisodeEnds | None:
+    return joined(old, new) if old is not None and new is not None else old or new
 
 
 def _told(log: Log) -> tuple[checks.Check, ...]:

@@ -20,11 +20,12 @@ from surefoot._display import printable
 from surefoot._findings import Finding, stated
 from surefoot.data.bins import binning_from
 from surefoot.data.checks import Check
+from surefoot.data.episode_ends import ends_from_plain, ends_to_plain
 from surefoot.data.log import Log
 from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs
 from surefoot.data.rewards import GivenRewards
 from surefoot.data.support import SupportReport
-from surefoot.model.npz_files import labels_from_plain, plain_labels
+from surefoot.model.npz_files import labels_from_plain, plain_labels, text_of
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
@@ -53,6 +54,10 @@ def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
     if counts.reward_sums is not None:
         arrays |= _sums_to_arrays(counts.reward_sums)
     log = None if counts.log is None else counts.log.settled()
+    ends = None
+    if log is not None and log.ends is not None:
+        ends, stopped = ends_to_plain(log.ends)
+        arrays |= stopped
     about = {
         "format": FORMATS[-1],
         "num_actions": counts.num_actions,
@@ -69,10 +74,11 @@ def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
         "report": None if counts.report is None else asdict(counts.report),
         "log": None if log is None else {
             field.name: getattr(log, field.name)
-            for field in fields(Log) if field.name not in ("pending", "checked")
+            for field in fields(Log) if field.name not in ("pending", "checked", "ends")
         } | {
             "findings": [found.to_mapping() for found in log.findings],
             "bins": [one.to_mapping() for one in log.bins],
+            "ends": ends,
             "checked": [
                 asdict(check) | {"finding": check.finding.to_mapping()}
                 for check in log.checked or ()
@@ -111,13 +117,13 @@ def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts
     try:
         with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        text = str(arrays.pop("about"))
+        text = text_of(arrays.pop("about"))
         about = json.loads(text)
         written = about["format"]
         if written not in FORMATS:
             raise ValueError(f"the format is {written!r}; this version reads {FORMATS[-1]!r}")
         digest = arrays.pop("digest", None)
-        if written != FORMATS[0] and (digest is None or str(digest) != _digest(text, arrays)):
+        if written != FORMATS[0] and (digest is None or text_of(digest) != _digest(text, arrays)):
             raise ValueError("what it says does not match its digest: the file was changed")
         return make(**_fields(about, arrays))
     except Exception as problem:  # a damaged file can fail anywhere, in any way
@@ -149,7 +155,7 @@ def _fields(about: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
         "unseen": about["unseen"],
         "given": given,
         "report": None if about["report"] is None else SupportReport(**about["report"]),
-        "log": _log(about["log"]),
+        "log": _log(about["log"], arrays),
     }
 
 
@@ -171,7 +177,7 @@ def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
     return RewardSums(digits=digits, **parts)
 
 
-def _log(about: dict[str, Any] | None) -> Log | None:
+def _log(about: dict[str, Any] | None, arrays: Arrays) -> Log | None:
     if about is None:
         return None
     checked = tuple(_check(check) for check in about.pop("checked"))
@@ -179,8 +185,10 @@ def _log(about: dict[str, Any] | None) -> Log | None:
     notes = [stated(text, "warning") for text in about.pop("notes", ())]
     findings = [*notes, *map(Finding.from_mapping, about.pop("findings", ()))]
     bins = tuple(map(binning_from, about.pop("bins", ())))
+    stopped = about.pop("ends", None)
+    ends = None if stopped is None else ends_from_plain(stopped, arrays)
     lists: Any = {name: labels_from_plain(about.pop(name)) for name in ("names", "columns")}
-    return Log(**about, **lists, findings=tuple(findings), bins=bins, checked=checked)
+    return Log(**about, **lists, findings=tuple(findings), bins=bins, ends=ends, checked=checked)
 
 
 def _check(about: dict[str, Any]) -> Check:

@@ -207,7 +207,7 @@ def _is_offered(counts: "Counts", rows: _Rows, entries: Entries) -> NDArray[np.b
 def _check_size(entries: int, chosen: str) -> None:
     if entries > MOST_ENTRIES:
         raise ValueError(
-            f"support={chosen!r} would list {entries:,} successors. For so many states use "
+            f"support={chosen!r} would list {entries:,} successors. For this many states use "
             "support='unseen': the observed successors of each row plus one unseen state, "
             "absorbing at the lowest reward."
         )

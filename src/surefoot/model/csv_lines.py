@@ -1,4 +1,4 @@
-"""Where in a CSV file something is wrong.
+"""Locate errors in a CSV file.
 
 These functions run when a file was refused (or is about to be): they read it line by line, slowly,
 and raise the one error that names the line. Those called ``find_...`` return if they find nothing.
@@ -26,7 +26,7 @@ Values = dict[str, NDArray[np.float64]]
 
 
 class CsvHeader(NamedTuple):
-    """Where the columns that matter stand in a file."""
+    """The positions of the known columns in a file."""
 
     place: dict[str, int]
     width: int
@@ -42,7 +42,7 @@ class CsvHeader(NamedTuple):
 
 
 def read_header(path: Path) -> CsvHeader:
-    """Return where the columns stand, or say which are missing and what was probably meant."""
+    """Return the positions of the columns, or say which are missing and suggest similar names."""
     try:
         with open_csv(path) as file:
             header = next(csv.reader(file), [])

@@ -1,7 +1,6 @@
 """Models as npz: every array of the MDP as it is, labels as JSON, nothing pickled."""
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +84,27 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         absent = [name for name in FACTS if name not in facts]
         if absent:
             raise ValueError(f"its facts lack {', '.join(absent)}")
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as problem:
-        raise ValueError(f"{path} cannot be read as a model: {problem}.") from None
+    except Exception as problem:  # a damaged file can fail anywhere, in any way
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise ValueError(f"{path} cannot be read as a model: {reason}.") from None
     return arrays, facts
+
+
+def text_of(array: NDArray[Any]) -> str:
+    """Return the text that an array of one string holds, or refuse it.
+
+    NumPy makes strings of any four bytes, also those that stand for no character; such a string
+    breaks whatever touches it.
+
+    Examples
+    --------
+    >>> text_of(np.array("a text"))
+    'a text'
+    """
+    if array.dtype.kind != "U" or array.ndim:
+        raise ValueError(f"a text was expected, found {array.dtype} of shape {array.shape}")
+    plain = array.astype(array.dtype.newbyteorder("<"))
+    return plain.tobytes().decode("utf-32-le").rstrip("\0")
 
 
 def _as_integers(name: str, array: NDArray[Any]) -> NDArray[np.int64]:

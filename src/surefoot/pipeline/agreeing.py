@@ -133,7 +133,7 @@ def _highest(model: Model) -> Floats:
     if placed.reward_range is not None:
         return np.asarray(np.maximum(top, placed.reward_range[1]))
     if placed.reward_high is None:
-        return np.asarray(top)
+        return np.asarray(top, dtype=np.float64)
     return np.asarray(np.fmax(top, placed.reward_high[mdp.row_action]))
 
 

@@ -104,6 +104,8 @@ def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list
     """Return about what the log promises when its states remember the one before."""
     settings = model.settings
     own = settings.support is None and settings.allowed is None and settings.reward_table is None
+    if model.own is not None:  # it may know nothing of such states
+        return []
     if not own or settings.initial not in (None, "episodes") or model.counts.declared:
         return []
     columns = with_previous_state(model.counts, paths)

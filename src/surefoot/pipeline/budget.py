@@ -1,8 +1,12 @@
-"""A time budget for a whole run: what is left for the search, and how many draws it pays for."""
+"""A time budget for a whole run: what is left for the search, and how many draws it pays for.
 
-import time
+Only the search looks at the clock, and the steps it did are recorded; all else depends on the
+budget and the model alone. So a run can be repeated bit for bit.
+"""
+
 from dataclasses import dataclass, field, replace
 
+from surefoot._compile import working_clock
 from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning
 from surefoot.model.policies import check_policy
@@ -11,6 +15,8 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 
 BOUNDS = 0.4
 """Share of the budget for what comes after the search: certificate, worst case, comparison."""
+KEPT = 1.2
+"""A budget is kept within this factor, and what every run has to do."""
 PACE = 1e9
 """Operations a second of one core; `planning.WORK` counts them."""
 PASSES = 4
@@ -22,27 +28,38 @@ class Budget:
     """Seconds of wall clock for a whole run, counted from when this was made; None is no limit."""
 
     seconds: float | None
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=working_clock)
 
-    @property
-    def is_used(self) -> bool:
-        """Whether nothing is left."""
-        return self.seconds is not None and time.monotonic() - self.began >= self.seconds
+    def remark(self) -> str:
+        """Return what to say of a budget that was too short for what every run has to do."""
+        spent = working_clock() - self.began
+        if self.seconds is None or spent <= KEPT * self.seconds:
+            return ""
+        return (
+            f"The time budget of {self.seconds:g} s was too short: {spent:.0f} s went by. Reading "
+            "the log, building the model, the fewest draws that a promise needs, weighing it "
+            "against the log and the report take their time in every run."
+        )
 
     def applied(self, model: Model) -> Model:
-        """Return the model with settings that keep to what is left of the budget.
-
-        The number of draws depends on the budget and the model alone, never on the clock, so that
-        a run can be repeated.
-        """
+        """Return the model with settings that keep to what is left of the budget."""
         if self.seconds is None:
             return model
-        used = time.monotonic() - self.began
+        used = working_clock() - self.began
         left = max((1.0 - BOUNDS) * self.seconds - used, 0.0)
-        draws = model.settings.draws
-        if draws is None and model.bayesian:
-            draws = affordable(model, BOUNDS * self.seconds)
+        draws = draws_within(model, self.seconds)
         return replace(model, settings=replace(model.settings, time_budget=left, draws=draws))
+
+
+def draws_within(model: Model, seconds: float | None) -> int | None:
+    """Return the draws that were asked for, or that the time budget pays for; None for the usual.
+
+    It never looks at the clock.
+    """
+    asked = model.settings.draws
+    if asked is not None or seconds is None or not model.bayesian:
+        return asked
+    return affordable(model, BOUNDS * seconds)
 
 
 def affordable(model: Model, seconds: float) -> int | None:

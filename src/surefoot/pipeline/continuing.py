@@ -1,84 +1,66 @@
 """From a log to counts: on its own, or as what goes on from an earlier run."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from surefoot.data.bins import Binning, write_bins
-from surefoot.data.boundaries import (
-    Boundaries,
-    continued,
-    joined,
-    load_boundaries,
-    read_boundaries,
-    save_boundaries,
-)
+from surefoot.data.bins import Binning
+from surefoot.data.boundaries import continued, only_across, read_ends
 from surefoot.data.counts import Counts
-from surefoot.pipeline.folder import BINS, EPISODES
+from surefoot.data.episode_ends import EpisodeEnds, joined
+from surefoot.data.faults import NoTransitionError
+from surefoot.pipeline.manifest import COUNTS
 from surefoot.pipeline.model import WRITTEN, column_roles, log_sources, read_log
 from surefoot.pipeline.settings import Settings
 
 
-class Counted(NamedTuple):
-    """Counts, and where their episodes stop; None where the log does not tell."""
-
-    counts: Counts
-    boundaries: Boundaries | None
-
-    def write(self, folder: Path) -> None:
-        """Write what a later run needs to go on from here, and the bins."""
-        if self.boundaries is not None:
-            save_boundaries(folder / EPISODES, self.boundaries)
-        if self.counts.log is not None and self.counts.log.bins:
-            write_bins(folder / BINS, self.counts.log.bins)
-
-    @property
-    def files(self) -> list[str]:
-        """Return the names of the files that are written."""
-        binned = self.counts.log is not None and bool(self.counts.log.bins)
-        listed = {EPISODES: self.boundaries is not None, BINS: binned}
-        return [name for name, there in listed.items() if there]
-
-
-def count_log(settings: Settings, earlier: Counts | None) -> Counted:
+def count_log(settings: Settings, earlier: Counts | None = None) -> Counts:
     """Read the log of the settings, and add it to the counts of an earlier run where it has one."""
-    bins = _earlier_bins(settings, earlier)
-    counts = read_log(settings, bins)
-    before = _earlier_boundaries(settings)
-    here = _boundaries(settings, counts, settings.seed if before is None else before.seed)
-    if earlier is None:
-        return Counted(counts, here)
+    before = None if earlier is None or earlier.log is None else earlier.log.ends
+    try:
+        counts = read_log(settings, _earlier_bins(settings, earlier))
+    except NoTransitionError:
+        both = None if earlier is None else _single_rows(settings, earlier, before)
+        if both is None:
+            raise
+        return both
+    here = _ends(settings, counts, settings.seed if before is None else before.seed)
     if here is not None and before is not None:
         counts = continued(counts, here, before)
-        here = joined(before, here)
-    return Counted(earlier + counts, here)
+    if here is not None and counts.log is not None:
+        counts = replace(counts, log=replace(counts.log, ends=here))
+    return counts if earlier is None else earlier + counts
 
 
-def _boundaries(settings: Settings, counts: Counts, seed: int) -> Boundaries | None:
+def _single_rows(settings: Settings, earlier: Counts, before: EpisodeEnds | None) -> Counts | None:
+    """Return earlier counts and the steps to a log of single rows; None where there are none."""
+    here = None if before is None else _ends(settings, earlier, before.seed)
+    if here is None or before is None:
+        return None
+    name = settings.log[0] if len(settings.log) == 1 else f"{len(settings.log)} files"
+    return only_across(earlier, here, before, name)
+
+
+def _ends(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
     if settings.episode is None or settings.step is None or settings.count is not None:
         return None
     roles = column_roles(settings)
     columns: dict[str, Any] = {"state": "state", "action": "action", "next_state": "next_state"}
     columns |= {name: value for name, value in roles.items() if name not in (*WRITTEN, "missing")}
-    found: Boundaries | None = None
+    found: EpisodeEnds | None = None
     for source in log_sources(settings):
-        one = read_boundaries(
-            source, counts, columns | {"count": None}, settings.reading, seed=seed
-        )
+        one = read_ends(source, counts, columns | {"count": None}, settings.reading, seed=seed)
         found = one if found is None else joined(found, one)
     return found
 
 
-def _earlier_boundaries(settings: Settings) -> Boundaries | None:
-    if settings.add is None or not (Path(settings.add) / EPISODES).is_file():
-        return None
-    return load_boundaries(Path(settings.add) / EPISODES)
-
-
-def known_episodes(settings: Settings) -> Any:
+def known_episodes(settings: Settings) -> NDArray[np.uint64]:
     """Return the hashed labels of the earlier run's episodes, if the seed is the same."""
-    before = _earlier_boundaries(settings)
+    log = None if settings.add is None else Counts.load(Path(settings.add) / COUNTS).log
+    before = None if log is None else log.ends
     if before is None or before.seed != settings.seed:
         return np.zeros(0, dtype=np.uint64)
     return before.identity

@@ -13,6 +13,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.rewards import range_declared
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model, build_model
+from surefoot.pipeline.posteriors import can_refit
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
@@ -24,7 +25,7 @@ def explained(model: Model, certificate: Certificate, rng: np.random.Generator) 
     if doubt is None:
         return certificate
     made = replace(certificate, doubt=doubt).adding(_told(doubt, certificate.lower_bound))
-    if not wider_than_seen(model.placed):
+    if not (wider_than_seen(model.placed) and can_refit(model.own)):
         return made
     return made.adding(_range_costs(model, certificate, doubt.draws, again))
 
@@ -63,6 +64,7 @@ def _range_costs(
         replace(model.settings, reward_range=()),
         replace(model.counts, reward_range=None),
         np.asarray(model.mdp.initial),
+        model.own,
     )
     found = []
     for one in (model, other):

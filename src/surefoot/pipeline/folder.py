@@ -25,9 +25,9 @@ from surefoot.pipeline.manifest import (
 
 PARTS = "parts.npz"
 """The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
-BINS, EPISODES = "bins.json", "episodes.npz"
-"""Columns that were cut into bins; where episodes stopped, for a log that goes on from there."""
-OPTIONAL = (PARTS, BINS, EPISODES)
+BINS = "bins.json"
+"""Columns that were cut into bins."""
+OPTIONAL = (PARTS, BINS)
 """What some run folders hold."""
 FILES = (
     "policy.csv",
@@ -42,8 +42,9 @@ FILES = (
 )
 """What a finished run folder holds, besides the inputs that were copied into it."""
 
-LOCK, FOUND, LOG = "lock", "found.json", "log.txt"
-"""What only an unfinished one holds: the lock, the policy before its worst case is known."""
+LOCK, FOUND, STEPS, LOG = "lock", "found.json", "steps.txt", "log.txt"
+"""What only an unfinished one holds: the lock, the policy before its worst case is known, and how
+many steps its search took."""
 MARK, OLD = "surefoot", "run"
 """A folder that holds a replaced run for a moment: its mark, and the run in it."""
 
@@ -138,7 +139,7 @@ def kept(work: Path) -> set[str]:
 
 def _is_ours(work: Path) -> bool:
     """Tell whether a folder holds nothing but what an unfinished run leaves."""
-    known = {*FILES, *OPTIONAL, LOCK, FOUND, INPUTS, "counts.partial"}
+    known = {*FILES, *OPTIONAL, LOCK, FOUND, STEPS, INPUTS, "counts.partial"}
     temporary = tuple(f".{name}." for name in known)
     return work.is_dir() and all(
         path.name in known or path.name.startswith(temporary) for path in work.iterdir()

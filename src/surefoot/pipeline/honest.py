@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
+from surefoot._findings import Finding
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
@@ -40,8 +41,9 @@ def load_parts(path: Path) -> BucketCounts:
     try:
         with np.load(path, allow_pickle=False) as file:
             return BucketCounts(**{name: file[name] for name in _ARRAYS if name in file})
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ValueError(f"{path}: these are not the parts of a log ({problem}).") from None
+    except Exception as problem:  # a damaged file can fail anywhere, in any way
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise ValueError(f"{path}: these are not the parts of a log ({reason}).") from None
 
 
 def model_for(
@@ -85,8 +87,8 @@ def find_honestly(
     both = _shared(chooser, model)
     found = optimize(
         chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
-        time_budget=settings.time_budget, allowed=both, eta=settings.eta, draws=settings.draws,
-        progress=progress, holdout=chooser.posterior,
+        time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
+        eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
@@ -105,6 +107,8 @@ def find_honestly(
         seed=settings.seed,
     )  # fmt: skip
     certificate = replace(made, split=split)
+    if found.stopped_early:
+        certificate = certificate.adding(Finding.of("stopped_early"))
     return replace(found, certificate=certificate, holdout=model.posterior)
 
 

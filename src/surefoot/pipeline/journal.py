@@ -1,13 +1,16 @@
 """What a run says while it goes on: stages with their times, notes, and the same in log.txt."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from surefoot._display import printable
+
+Told = Callable[[int, str], None]
+"""Is told how many steps of a long job are done, with a remark: `Stage.update` is one."""
 
 
 class Stage:

@@ -57,6 +57,11 @@ def is_fit(own: Own) -> bool:
     return isinstance(own, type) or (callable(own) and not hasattr(own, "sample"))
 
 
+def can_refit(own: Own | None) -> bool:
+    """Tell whether the posterior of other counts can be made the same way."""
+    return own is None or is_fit(own)
+
+
 def check_own(settings: Settings, own: Own | None) -> None:
     """Refuse a posterior that no run could use, before a long log is read."""
     if own is None:

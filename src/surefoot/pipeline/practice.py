@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
+from surefoot._order_statistics import draws_needed
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
@@ -120,7 +121,8 @@ def _signed(parts: LogParts, model: Model) -> Any:
 def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, model.behaviour)
-    draws = at_most(model.posterior, MODEL_DRAWS)
+    wanted = min(MODEL_DRAWS, model.settings.draws or MODEL_DRAWS)
+    draws = at_most(model.posterior, wanted)
     drawn = policy_returns(
         model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards
     )
@@ -132,10 +134,12 @@ def _policy_bound(
     model: Model, certificate: Certificate, curse: Curse | None, delta: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
+    draws = None
+    if model.settings.draws is not None:  # a share of delta may need more than all of it
+        draws = max(certificate.draws, draws_needed(delta, model.settings.eta))
     again = certify(
         certificate.policy, model.posterior, model.mdp, delta=delta, eta=model.settings.eta,
-        draws=None if model.settings.draws is None else certificate.draws, rng=rng.spawn(1)[0],
-        upper=False,
+        draws=draws, rng=rng.spawn(1)[0], upper=False,
     )  # fmt: skip
     bound = again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
     reach = again.nominal_return - bound

@@ -22,6 +22,7 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.honest import find_honestly
+from surefoot.pipeline.journal import Told
 from surefoot.pipeline.model import Model, build_model, frequentist
 from surefoot.pipeline.parts import LogParts, log_of
 from surefoot.pipeline.robust import with_robust
@@ -44,8 +45,6 @@ NO_PARTS = LogParts(buckets=None)
 """A log that is not divided."""
 COMPARED = 20_000
 """Most draws on which two policies are compared."""
-
-Told = Callable[[int, str], None]
 
 
 def streams(seed: int) -> list[np.random.Generator]:
@@ -72,14 +71,15 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             model, counts, parts, parts.buckets, progress, streams(settings.seed)
         )
         weighed = weigh_split(
-            model, build_model(settings, counts), parts, result.certificate,
+            model, build_model(settings, counts, own=model.own), parts, result.certificate,
             streams(settings.seed)[4],
         )  # fmt: skip
     else:
         result = optimize(
             model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
-            time_budget=settings.time_budget, allowed=model.allowed, eta=settings.eta,
-            draws=settings.draws, progress=progress, holdout=model.posterior,
+            time_budget=settings.time_budget, steps=settings.search_steps,
+            allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
+            holdout=model.posterior,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings)

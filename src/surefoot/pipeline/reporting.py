@@ -2,39 +2,37 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from surefoot._atomic import replacing
 from surefoot._display import Grid, number_of
-from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
-from surefoot.certificates import planning
+from surefoot._doubt_texts import CAUSES
+from surefoot._findings import Finding, texts_of
+from surefoot._rounding import lower_text, near_text, upper_text
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.curve import curve_of
+from surefoot.certificates.headlines import (
+    amount_text,
+    before_headline,
+    promise_headline,
+)
 from surefoot.certificates.optimize import Candidate
 from surefoot.certificates.provenance import posterior_words
-from surefoot.certificates.tables import doubt_grid, tilted_grid
+from surefoot.certificates.tables import tilted_grid
 from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
-from surefoot.model.policies import check_policy
+from surefoot.pipeline.figures import figures_of, head_figures, policy_map
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.promising import streams
-from surefoot.pipeline.wording import as_options
+from surefoot.pipeline.option_text import as_options
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
-from surefoot.posterior.protocol import at_most
-from surefoot.report import plots
-from surefoot.report.page import Figure, Page
+from surefoot.report.assumptions import Assumption, assumptions
+from surefoot.report.glossary import glossary
+from surefoot.report.page import SHOWN, Cause, Page
+from surefoot.report.rows import rule_rows
+from surefoot.report.rule import Change, changes, rule_words
 from surefoot.report.tables import policy_lines
-from surefoot.solvers.evaluation.returns import policy_returns
-from surefoot.solvers.evaluation.rewards import rewards_of
-
-DRAWN, LEAST = 20_000, 2000
-"""Draws behind the figures."""
-WORK = 5e9
-"""Fewer draws where they would take more operations than this (a few seconds)."""
-FEW = 2
-"""With no more different candidates than this, the table alone will do."""
 
 
 def write_report(
@@ -51,74 +49,104 @@ def make_page(
     model: Model, certificate: Certificate, candidates: Sequence[Candidate], config: str
 ) -> Page:
     """Put together what the page says."""
-    ours = model.passive.copy()
-    if model.placed.unseen is not None:
-        ours[model.placed.unseen] = False
-    ours &= ~model.placed.is_terminal
+    lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
+    found = changes(model.mdp, model.placed, certificate.policy, model.behaviour)
+    columns = model.settings.columns.state
+    broad, narrow = head_figures(model, certificate)
     return Page(
-        title="A policy and what may be promised about it",
-        subtitle=_subtitle(model),
+        title=_title(model),
+        failures=tuple(map(as_options, certificate.failures)),
+        rule=_rule(certificate, rule_words(lines, found, columns)),
+        promise=promise_headline(certificate, model.mdp.discount),
+        before=before_headline(certificate),
+        picture=broad,
+        narrow=narrow,
+        warnings=_warnings(certificate),
+        notes=tuple(map(as_options, texts_of(_beside_tables(certificate), "note"))),
+        about_rule=_about_rule(found, certificate),
+        columns=columns,
+        rows=rule_rows(lines[:SHOWN], found, len(columns)),
+        num_states=len(lines),
+        no_advice=_without_advice(model),
+        gain_word="saves" if model.settings.costs else "gain",
+        map=policy_map(lines, columns),
+        assumptions=_assumptions(model, certificate),
+        doubt=_doubt_words(certificate),
+        causes=_causes(certificate),
+        tables=_tables(certificate),
+        figures=figures_of(model, certificate, lines),
+        glossary=glossary(
+            confidence=certificate.confidence, discount=model.mdp.discount,
+            horizon=certificate.horizon, costs=model.settings.costs,
+        ),
         sentence=certificate.sentence,
         comparison=certificate.gain_sentence,
-        numbers=_numbers(certificate),
-        warnings=tuple(map(as_options, certificate.warnings)),
-        notes=tuple(map(as_options, certificate.notes)),
-        assumptions=_assumptions(model, certificate),
-        tables=_tables(certificate),
-        figures=_figures(model, certificate, candidates),
-        policy=policy_lines(
-            model.mdp, model.placed, certificate.policy, model.passive, model.order
-        ),
-        no_advice=int(np.count_nonzero(ours)),
         candidates=_grouped(certificate, candidates),
         percentile=_percentile_words(model),
         facts=_facts(certificate),
         log=_log_lines(model),
         config=config,
-    )
+    )  # fmt: skip
 
 
-def _subtitle(model: Model) -> str:
+def _rule(certificate: Certificate, words: str) -> str:
+    return f"Found, but not certified: {words}" if certificate.withheld else words
+
+
+def _title(model: Model) -> str:
     log = model.counts.log
     names = [Path(name).name for name in log.names] if log is not None else []
     source = f" in {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else ""
-    seen = number_of(int(model.counts.count.sum()), "transition")
-    return f"From {seen}{source}. Discount {model.mdp.discount:g} per step."
+    return f"A rule from {number_of(int(model.counts.count.sum()), 'decision')}{source}"
 
 
-def _numbers(certificate: Certificate) -> dict[str, str]:
-    lower, upper = bracket_text(certificate.lower_bound, certificate.upper_bound)
+def _warnings(certificate: Certificate) -> tuple[str, ...]:
+    """Return the warnings; what failed stands at the very top already."""
+    failed = certificate.failures
+    return tuple(as_options(text) for text in certificate.warnings if text not in failed)
+
+
+def _without_advice(model: Model) -> int:
+    ours = model.passive & ~model.placed.is_terminal
+    if model.placed.unseen is not None:
+        ours[model.placed.unseen] = False
+    return int(np.count_nonzero(ours))
+
+
+def _about_rule(found: dict[Any, Change], certificate: Certificate) -> str:
+    """Return how to read the table."""
     reward = certificate.objective == "max"
-    numbers = {"promised, at least" if reward else "promised, at most": lower if reward else upper}
-    if np.isfinite(certificate.gap):
-        limit = f"{certificate.scope} can be promised {'more' if reward else 'less'} than"
-        numbers[limit] = upper if reward else lower
-    numbers["in the nominal model"] = near_text(certificate.nominal_return)
-    gain = None if certificate.gain is None else certificate.gain.lower_bound
-    if gain is not None and gain >= 0:
-        words = f"{'more' if reward else 'less'} than what was done in the log, at least"
-        numbers[words] = lower_text(gain, 4)
-    return numbers
+    word, unit = ("Gain", certificate.unit) if reward else ("Saves", certificate.unit)
+    measured = "" if unit is None else f", in {unit}"
+    totals = [change.total for change in found.values()]
+    known = [total for total in totals if total is not None]
+    told = (
+        "A filled action departs from what was mostly done so far; the bars show how often each "
+        "action was taken."
+    )
+    if len(known) < len(totals):
+        return f"{told} {word}: by the model, each time{measured}."
+    whole = amount_text(near_text(sum(known), 4), unit)
+    return f"{told} {word}: this state's part of the {whole} expected over past practice."
 
 
-def _assumptions(model: Model, certificate: Certificate) -> list[str]:
-    """Return what a reader must believe for the promise to mean something to them."""
-    given = [f"{text[:1].upper()}{text[1:]}." for text in certificate.assumptions]
-    return [
-        "What comes next depends on the present state and action alone, and goes on as in the log.",
-        _basis(model),
-        *given,
-        f"The first state is drawn from: {_first_state(model)}.",
-        "The promise is about the average over many runs, discounted; one run may do worse.",
-    ]
+def _assumptions(model: Model, certificate: Certificate) -> list[Assumption]:
+    told = assumptions(
+        certificate.findings,
+        [check.finding for check in model.counts.checks],
+        first_state=_first_state(model),
+        prior=_prior(model),
+    )
+    return [Assumption(as_options(one.text), as_options(one.otherwise)) for one in told]
 
 
-def _basis(model: Model) -> str:
+def _prior(model: Model) -> str | None:
+    """Return what was believed before the data, in words; None for promises without a belief."""
     if not model.bayesian:
-        return "No prior: the promise holds whatever the true model on the stated successors."
+        return None
     if isinstance(model.posterior, DirichletPosterior | LearnedPosterior):
-        return f"The prior: {model.posterior.prior_words}, the same for every row."
-    return f"The posterior is the user's own: {posterior_words(model.posterior)}."
+        return f"prior: {model.posterior.prior_words}"
+    return f"your own posterior: {posterior_words(model.posterior)}"
 
 
 def _first_state(model: Model) -> str:
@@ -128,26 +156,53 @@ def _first_state(model: Model) -> str:
     return f"the distribution in {Path(initial).name}"
 
 
+def _beside_tables(certificate: Certificate) -> list[Finding]:
+    """Return what was found, without what a table shows."""
+    return [found for found in certificate.findings if found.code != "doubt_by_cause"]
+
+
+def _doubt_words(certificate: Certificate) -> str:
+    if certificate.doubt is None:
+        return ""
+    verb = "earn" if certificate.objective == "max" else "cost"
+    seen = amount_text(near_text(certificate.doubt.as_seen), certificate.unit)
+    return (
+        f"By the averages of the log alone the rule would {verb} {seen}. This is what lies between "
+        "that and the promise."
+    )
+
+
+def _causes(certificate: Certificate) -> list[Cause]:
+    """Return where the doubt comes from, the largest cause first."""
+    doubt = certificate.doubt
+    if doubt is None:
+        return []
+    told = {name: cause for name, cause in doubt.causes.items() if cause.amount != 0.0}
+    largest = max((abs(cause.amount) for cause in told.values()), default=1.0)
+    unit = certificate.unit
+    return [
+        Cause(
+            words=f"{CAUSES[name][:1].upper()}{CAUSES[name][1:]}",
+            amount=amount_text(near_text(cause.amount, 3), unit),
+            width=round(100 * max(cause.amount, 0.0) / largest, 1),
+            without="Without this doubt alone the promise would be "
+            f"{amount_text(near_text(cause.promise_without, 4), unit)}.",
+        )
+        for name, cause in sorted(told.items(), key=lambda one: -one[1].amount)
+    ]
+
+
 def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
-    """Return the doubt by cause, and what episodes say of policies on the way to this one."""
-    tables = []
-    doubt, verb = certificate.doubt, "earn" if certificate.objective == "max" else "cost"
-    if doubt is not None:
-        caption = (
-            f"By the averages of the log alone the policy would {verb} {near_text(doubt.as_seen)}. "
-            "The amounts add up to what lies between that and the promise; beside them, what could "
-            "be promised if that doubt alone were gone."
-        )
-        tables.append((caption, doubt_grid(doubt)))
+    """Return what episodes say of policies on the way to this one, where that was asked."""
     tilted = tilted_grid(certificate.tilted)
-    if tilted is not None:
-        caption = (
-            "The state seems to lack something. Policies between what was done (0%) and the chosen "
-            "one (100%), by the log's episodes, reweighted, and by its model: where the two part, "
-            "so does the promise from the truth."
-        )
-        tables.append((caption, tilted))
-    return tables
+    if tilted is None:
+        return []
+    caption = (
+        "The state seems to lack something. Rules between what was done (0%) and the one found "
+        "(100%), by the log's episodes, reweighted, and by its model: where the two part, so does "
+        "the promise from the truth."
+    )
+    return [(caption, tilted)]
 
 
 def _grouped(
@@ -164,95 +219,6 @@ def _grouped(
 def _log_lines(model: Model) -> list[str]:
     """Return the summary of the log without its warnings, which stand above."""
     return [as_options(line) for line in describe(model.placed, costs=model.settings.costs)]
-
-
-def _figures(
-    model: Model, certificate: Certificate, candidates: Sequence[Candidate]
-) -> list[Figure]:
-    tried = model.placed.visits[~model.passive[model.mdp.row_state]]
-    rows = check_policy(model.mdp, certificate.policy).rows.astype(np.int64)
-    used = model.placed.visits[rows[~model.passive[model.mdp.row_state[rows]]]]
-    figures = []
-    if model.bayesian:
-        figures += _posterior_figures(model, certificate)
-        if len({(c.nominal_return, c.percentile) for c in candidates}) > FEW:
-            figures.append(_trade(model, candidates))
-    else:
-        figures.append(_bracket(model, certificate))
-    return [
-        *figures,
-        Figure(
-            svg=plots.visits(tried, used),
-            caption="How often the log shows each state-action pair. A promise is as good as the "
-            "data on the pairs that the policy uses.",
-        ),
-    ]
-
-
-def _marks(certificate: Certificate) -> list[tuple[str, float, str]]:
-    reward = certificate.objective == "max"
-    limit = certificate.upper_bound if reward else certificate.lower_bound
-    marks = [
-        ("promise", certificate.promise, plots.ORANGE),
-        ("nominal model", certificate.nominal_return, plots.GREEN),
-    ]
-    return [*marks, ("limit", limit, plots.GREY)] if np.isfinite(limit) else marks
-
-
-def _bracket(model: Model, certificate: Certificate) -> Figure:
-    unit = "discounted cost" if model.settings.costs else "discounted return"
-    return Figure(
-        svg=plots.bracket(_marks(certificate), unit=unit),
-        caption="The promise is the policy's worst case over all models of the confidence set, the "
-        "limit the best that any policy could reach in one of them.",
-    )
-
-
-def _trade(model: Model, candidates: Sequence[Candidate]) -> Figure:
-    unit = "cost" if model.settings.costs else "return"
-    points = {(c.nominal_return, c.percentile, c.selected) for c in candidates}
-    safer, better = ("down", "left") if model.settings.costs else ("up", "right")
-    return Figure(
-        svg=plots.candidates(sorted(points), unit=unit),
-        caption=f"The policies considered. Further {safer} is safer, further {better} is better if "
-        "the model were exactly right.",
-    )
-
-
-def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
-    settings = model.settings
-    sign, unit = (-1.0, "discounted cost") if settings.costs else (1.0, "discounted return")
-    rng = streams(settings.seed)[3]
-    rewards = rewards_of(model.mdp, model.posterior, objective="max")
-    rows = check_policy(model.mdp, certificate.policy)
-    work = planning.policy_work(model.mdp, rewards, rows)
-    draws = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
-    returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
-    known = np.isfinite(certificate.gap)
-    ends = (certificate.lower_bound, certificate.upper_bound) if known else None
-    curve = curve_of(returns, eta=settings.eta)
-    side = "above" if settings.costs else "below"
-    note = f" ({curve.note[0].upper()}{curve.note[1:]})" if curve.note else ""
-    return [
-        Figure(
-            svg=plots.distribution(
-                sign * returns.lower, _marks(certificate), unit=unit, bracket=ends
-            ),
-            caption=f"The policy's expected {unit} in {draws:,} models drawn from the posterior. "
-            f"The promise leaves at most {100 * settings.delta:g}% of the posterior {side} it; "
-            f"{certificate.scope} can be promised what lies beyond the limit.",
-        ),
-        Figure(
-            svg=plots.curve(
-                curve.confidence,
-                sign * (curve.bound - certificate.taken_off),
-                settings.delta,
-                unit=unit,
-            ),
-            caption="What could be promised about this policy at other confidences, with the same "
-            f"taken off for luck and first state; all points hold together.{note}",
-        ),
-    ]
 
 
 def _percentile_words(model: Model) -> str:

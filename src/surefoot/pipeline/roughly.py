@@ -20,6 +20,7 @@ from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.honest import CERTIFYING, CHOOSING, played_by
 from surefoot.pipeline.model import Model, build_model
 from surefoot.pipeline.parts import log_of
+from surefoot.pipeline.posteriors import can_refit
 from surefoot.solvers.evaluation.rewards import rewards_of
 
 MOST_DRAWS, WORK = 1000, 1e9
@@ -42,12 +43,15 @@ def about_split(model: Model, buckets: BucketCounts, rng: np.random.Generator) -
     """Return about what a true split promises; None if unknown. ``model``: of the whole log."""
     counts, settings = model.counts, model.settings
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
+    if not can_refit(model.own):
+        return None
     parted = sizes[CHOOSING].any() and sizes[CERTIFYING].any() and not counts.declared
     if not parted or model.allowed is not None or model.mdp.num_entries > MOST_ENTRIES:
         return None
     first = _first(model, counts)
     chooser, certifier = (
-        build_model(settings, part(counts, buckets, half), first) for half in (CHOOSING, CERTIFYING)
+        build_model(settings, part(counts, buckets, half), first, model.own)
+        for half in (CHOOSING, CERTIFYING)
     )
     log = log_of(chooser, deal(chooser.counts, settings.seed))
     if log is None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from surefoot._atomic import move_safely
+from surefoot._atomic import move_safely, replacing
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
@@ -18,23 +18,33 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Candidate, Result
 from surefoot.certificates.provenance import posterior_fingerprint
+from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.continuing import count_log
 from surefoot.pipeline.decision import Advice, Decision
-from surefoot.pipeline.folder import FOUND, PARTS, building, check_free, check_is_run, keep, kept
+from surefoot.pipeline.folder import (
+    BINS,
+    FOUND,
+    PARTS,
+    STEPS,
+    building,
+    check_free,
+    check_is_run,
+    keep,
+    kept,
+)
 from surefoot.pipeline.honest import model_for, save_parts
 from surefoot.pipeline.journal import Journal, Nobody, Teller
-from surefoot.pipeline.manifest import COUNTS, NAME, read_manifest, take_stock
+from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.warming import compile_others, is_cold
-from surefoot.pipeline.wording import log_words
 from surefoot.report.tables import PolicyLine, policy_lines, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
@@ -136,6 +146,8 @@ class Run(Shown):
         """What had to be done otherwise than asked, in sentences."""
         return self.certificate.notes
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.certificate.sentence
 
@@ -213,7 +225,6 @@ def run(
     whole.check_complete()  # refuse before reading for minutes
     check_own(whole, posterior)
     folder = Path(out)
-    _compile_first(whole)
     budget = Budget(seconds=whole.time_budget)
     journal = Journal(teller=teller or Nobody())
     check_free(folder, force=force)  # before a long log is hashed
@@ -227,12 +238,6 @@ def run(
             journal.note(remark)
         made = _stages(whole, work, journal, budget, posterior)
     return replace(made, folder=folder)
-
-
-def _compile_first(settings: Settings) -> None:
-    """Compile before the clock of a time budget starts, on a machine that never did."""
-    if settings.time_budget is not None and is_cold():
-        compile_others()
 
 
 def _stages(
@@ -253,7 +258,8 @@ def _stages(
     journal.note("")
     hurried = budget.applied(model)
     found = _found(hurried, counts, parts, work, journal)
-    if budget.is_used and model.bayesian:
+    _record(settings, found.search_steps, work)
+    if settings.time_budget is not None and found.stopped_early:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
         shown = _completed(hurried, found.certificate, journal)
@@ -262,6 +268,8 @@ def _stages(
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
+    if late := budget.remark():
+        journal.note(late)
     for finding in shown.findings:
         journal.keep(f"{finding.level}: {finding.text}")
     journal.keep(shown.sentence)
@@ -274,6 +282,14 @@ def _stages(
     )
 
 
+def _record(settings: Settings, steps: int, work: Path) -> None:
+    """Write into the configuration what the clock decided: a repetition then does the same."""
+    if settings.time_budget is None:
+        return
+    with replacing(work / CONFIG, "w", encoding="utf-8") as file:
+        file.write(replace(settings, search_steps=steps).to_toml())
+
+
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
     stored = work / COUNTS
     if COUNTS in kept(work):
@@ -282,12 +298,11 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         return Counts.load(stored)
     with journal.stage(READING):
         earlier = None if settings.add is None else earlier_counts(settings.add)
-        counted = count_log(settings, earlier)
-        counted.write(work)
+        counts = count_log(settings, earlier)
         partial = work / "counts.partial"
-        counted.counts.save(partial)
+        counts.save(partial)
         move_safely(partial, stored)
-        keep(work, COUNTS, *counted.files)
+        keep(work, COUNTS)
     # What was saved is what is used: a run that is resumed sees the same.
     return Counts.load(stored)
 
@@ -302,8 +317,8 @@ def earlier_counts(folder: str | Path) -> Counts:
 
 
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
-    certificate, candidates = work / FOUND, work / "candidates.csv"
-    if {certificate.name, candidates.name} <= kept(work):
+    certificate, candidates, steps = work / FOUND, work / "candidates.csv", work / STEPS
+    if {certificate.name, candidates.name, steps.name} <= kept(work):
         stored = writing.read_certificate(certificate)
         if model.own is None or stored.data_fingerprint == posterior_fingerprint(model.posterior):
             journal.note("The policy was found and certified already.")
@@ -313,13 +328,16 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
                 candidates=writing.read_candidates(candidates),
                 selection_draws=0,
                 holdout=model.posterior if model.bayesian else None,
+                search_steps=int(steps.read_text(encoding="utf-8")),
             )
         journal.note("The posterior is another one than before: a policy is searched anew.")
     with journal.stage(FINDING, promising.STEPS) as stage:
         found = promising.find(model, parts, stage.update, counts)
     writing.write_candidates(candidates, found.candidates)
     writing.write_certificate(certificate, found.certificate)
-    keep(work, certificate.name, candidates.name)
+    with replacing(steps, "w", encoding="utf-8") as file:
+        file.write(str(found.search_steps))
+    keep(work, certificate.name, candidates.name, steps.name)
     return found
 
 
@@ -334,6 +352,8 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive, model.order)
     columns = model.settings.columns
     write_policy(work / "policy.csv", lines, columns)
+    if model.bins:
+        write_bins(work / BINS, model.bins)
     about = {
         "discount": model.mdp.discount,
         "objective": certificate.objective,

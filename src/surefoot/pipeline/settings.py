@@ -219,6 +219,11 @@ class Settings(Shown):
         metavar="SECONDS", otherwise="no limit",
         holds=lambda value: value >= 0, rule="seconds, 0 or more",
     )  # fmt: skip
+    search_steps: int | None = setting(
+        None, SEARCH, "Search steps to do, as a run with a time budget records them.",
+        metavar=WHOLE, otherwise="all",
+        holds=lambda value: value >= 0, rule="0 or more",
+    )  # fmt: skip
     threads: int | None = setting(
         None, COMPUTING, "Use at most this many processors.", metavar=WHOLE, otherwise="all",
         holds=lambda value: value >= 1, rule="at least 1", matters=False,

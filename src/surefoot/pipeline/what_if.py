@@ -16,16 +16,17 @@ from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
 from surefoot.pipeline import promising
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.decision import steps_of
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Nobody, Teller
 from surefoot.pipeline.loading import load_run, stored_parts
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.posteriors import Own, check_own
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
-from surefoot.pipeline.wording import as_options
 from surefoot.report.tables import policy_lines
 from surefoot.report.what_if_page import Dot, WhatIfPage
 
@@ -298,12 +299,14 @@ def _line(
 def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[Change, ...]:
     """Return where a policy differs from the run's, in the order of the run's policy."""
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    other = {line.state: line.action for line in lines}
-    return tuple(
-        (line.state, line.action, other[line.state])
-        for line in made.policy
-        if line.state in other and other[line.state] != line.action
-    )
+    other = {(line.state, steps_of(line)): line.action for line in lines}
+    first = {line.state: line.action for line in reversed(lines)}
+    changes = []
+    for line in made.policy:
+        instead = other.get((line.state, steps_of(line)), first.get(line.state))
+        if instead is not None and instead != line.action:
+            changes.append((line.state, line.action, instead))
+    return tuple(dict.fromkeys(changes))
 
 
 def _per_step(line: WhatIfLine) -> float | None:

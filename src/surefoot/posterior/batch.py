@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def draws(self) -> int:
-        """How many draws there are."""
+        """The number of draws."""
         return self.last - self.first
 
     @property

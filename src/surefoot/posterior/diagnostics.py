@@ -1,4 +1,4 @@
-"""Are Markov chain draws from the posterior, and how many independent draws are they worth.
+"""Convergence of Markov chains, and how many independent draws they are worth.
 
 Split rank-normalised r-hat and effective sample sizes after Vehtari, Gelman, Simpson, Carpenter and
 Bürkner (2021), "Rank-normalization, folding, and localization: an improved R-hat".

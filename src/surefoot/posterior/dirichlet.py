@@ -79,7 +79,7 @@ class DirichletPosterior(OnRows):
 
     @property
     def num_draws(self) -> None:
-        """There is no end to the draws."""
+        """None: draws are unlimited."""
         return None
 
     @cached_property

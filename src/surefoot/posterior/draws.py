@@ -188,7 +188,7 @@ class PosteriorDraws(OnRows):
 
     @cached_property
     def kept(self) -> Kept:
-        """Which draws count as independent; all of them where they are so by construction."""
+        """Which draws count as independent; all of them if they were declared independent."""
         total = self.chains.shape[0] * self.chains.shape[1]
         if not self.independent and not self.diagnostics.rhat <= self.max_rhat:
             raise ValueError(
@@ -219,7 +219,7 @@ class PosteriorDraws(OnRows):
 
     @property
     def identity(self) -> Floats:
-        """The mean of the draws, of the whole where these are a part."""
+        """The mean of the draws; for a part of a split, the mean of all draws."""
         return self.mean() if self.origin is None else self.origin
 
     def mean(self) -> Floats:

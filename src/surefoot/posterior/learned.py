@@ -77,7 +77,7 @@ class LearnedPosterior(OnRows):
 
     @property
     def num_draws(self) -> None:
-        """There is no end to the draws."""
+        """None: draws are unlimited."""
         return None
 
     @property

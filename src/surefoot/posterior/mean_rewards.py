@@ -144,7 +144,7 @@ def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Float
 
 
 def _on_threads(fill: Callable[[Ints], None], columns: int, variates: int) -> None:
-    """Share columns among threads, where there is enough to do."""
+    """Share columns among threads if there are enough of them."""
     threads = max(1, min(os.cpu_count() or 1, variates // WORTH_A_THREAD))
     parts = np.array_split(np.arange(columns), threads)
     if threads == 1:

@@ -50,14 +50,14 @@ class Posterior(Protocol):
 
     @property
     def num_draws(self) -> int | None:
-        """How many independent draws there are; None when there is no end to them.
+        """The number of independent draws; None when draws are unlimited.
 
         Finitely many draws are never fresh twice: split them before choosing and certifying.
         """
 
     @property
     def counts(self) -> Counts | None:
-        """The declared counts behind it, on the same rows; None where it knows of none.
+        """The declared counts behind it, on the same rows; None where there are none.
 
         Certificates read from them how uncertain mean rewards are and what the support assumes.
         Without counts they take the rewards of the model as exact, and say so.
@@ -65,7 +65,7 @@ class Posterior(Protocol):
 
     @property
     def identity(self) -> Floats:
-        """Numbers that tell this posterior from others on the same rows, such as its mean.
+        """Numbers that distinguish this posterior from others on the same rows, such as its mean.
 
         Certificates keep a fingerprint of them. A part of a posterior of finitely many draws has
         the identity of the whole.

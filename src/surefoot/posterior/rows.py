@@ -210,7 +210,7 @@ class SomeRows(OnRows):
 
     @property
     def num_draws(self) -> int | None:
-        """How many independent draws there are; None when there is no end to them."""
+        """The number of independent draws; None when draws are unlimited."""
         return self.whole.num_draws
 
     @property

@@ -1,4 +1,4 @@
-"""Rows of draws shared among threads: the bits do not depend on how many there are."""
+"""Rows of draws shared among threads: the bits do not depend on the number of threads."""
 
 import os
 from collections.abc import Callable

@@ -1,24 +1,42 @@
-"""One page to open in a browser: no network, no scripts."""
+"""One page to open in a browser: it asks nobody for anything, and works without its one script."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 from surefoot._display import Grid
 from surefoot._rounding import column_texts
 from surefoot.certificates.optimize import Candidate
-from surefoot.report.tables import PolicyLine
+from surefoot.report.assumptions import Assumption
+from surefoot.report.rows import RuleRow
 
 SHOWN = 300
-"""Most states that the page lists; policy.csv has all of them."""
+"""Most lines of the rule that the page has; policy.csv has all of them."""
+LONG = 14
+"""Words of more characters than this are broken where they must."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure with its caption."""
+    """A figure with its title and caption; ``width`` is the most it takes up, in rem."""
 
     svg: str
     caption: str
+    title: str = ""
+    width: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One cause of doubt, in words: what it takes off, and the promise without it."""
+
+    words: str
+    amount: str
+    width: float
+    without: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,24 +45,33 @@ class Page:
 
     Attributes
     ----------
-    title, subtitle
-        Its heading, and what it is about.
-    sentence, comparison
-        The promise, and the gain over what was done; "" where that is not known.
-    numbers
-        Words and values to be shown large.
+    title
+        What it is about.
+    failures
+        Why the promise is withheld; empty where it stands.
+    rule, promise, before
+        The head: what to do, what it brings at least, what was earned so far ("" if unknown).
+    picture, narrow
+        These numbers on one axis, for wide and for narrow screens.
     warnings, notes
         Reasons for doubt, and what else a reader should know.
+    about_rule, columns, rows, num_states, no_advice, gain_word
+        The rule state by state: how to read it, the state columns, the lines shown, how many there
+        are, how many states have none, and what the gain is called.
+    map
+        The rule as a grid, where states have two columns.
     assumptions
-        What the promise rests on, one sentence each.
+        What the promise rests on.
+    doubt, causes
+        Where the doubt comes from; "" and empty where that is not known.
     tables
-        What is between the promise and the averages of the log, with a caption each.
+        What else bears on the promise, with a caption each.
     figures
         In this order.
-    policy
-        The policy state by state.
-    no_advice
-        How many states of the log the policy says nothing about.
+    glossary
+        Words and what they mean.
+    sentence, comparison
+        The exact promise, and the exact gain; "" where there is none.
     candidates
         What the policy was chosen from, best first; those with the same numbers together.
     percentile
@@ -58,17 +85,29 @@ class Page:
     """
 
     title: str
-    subtitle: str
-    sentence: str
-    comparison: str
-    numbers: Mapping[str, str]
+    failures: Sequence[str]
+    rule: str
+    promise: str
+    before: str
+    picture: Figure
+    narrow: Figure
     warnings: Sequence[str]
     notes: Sequence[str]
-    assumptions: Sequence[str]
+    about_rule: str
+    columns: Sequence[str]
+    rows: Sequence[RuleRow]
+    num_states: int
+    no_advice: int
+    gain_word: str
+    map: Figure | None
+    assumptions: Sequence[Assumption]
+    doubt: str
+    causes: Sequence[Cause]
     tables: Sequence[tuple[str, Grid]]
     figures: Sequence[Figure]
-    policy: Sequence[PolicyLine]
-    no_advice: int
+    glossary: Sequence[tuple[str, str]]
+    sentence: str
+    comparison: str
     candidates: Sequence[Sequence[Candidate]]
     percentile: str
     facts: Sequence[tuple[str, str]]
@@ -77,19 +116,10 @@ class Page:
 
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-
-        environment = Environment(
-            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        source = files("surefoot.report").joinpath("page.html").read_text(encoding="utf-8")
-        shown = self.policy[:SHOWN]
         first = [group[0] for group in self.candidates]
-        return environment.from_string(source).render(
+        return render(
+            "page.html",
             page=self,
-            figures=[(Markup(figure.svg), figure.caption) for figure in self.figures],
-            policy=list(zip(shown, column_texts([p.margin for p in shown], 4), strict=True)),
             candidates=list(
                 zip(
                     self.candidates,
@@ -99,3 +129,40 @@ class Page:
                 )
             ),
         )
+
+
+def breaks(text: object) -> bool:
+    """Tell whether a text has words so long that a narrow screen must break them.
+
+    Examples
+    --------
+    >>> breaks("worn out"), breaks("x" * 40)
+    (False, True)
+    """
+    return any(len(word) > LONG for word in str(text).split())
+
+
+def render(name: str, **values: Any) -> str:
+    """Return a page from its template, with the style and the script that all pages share.
+
+    The page forbids itself to load anything, and any script but this one.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["breaks"] = breaks
+    script = _source("page.js")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.from_string(_source(name)).render(
+        css=Markup(_source("page.css")),
+        js=Markup(script),
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        **values,
+    )
+
+
+def _source(name: str) -> str:
+    return files("surefoot.report").joinpath(name).read_text(encoding="utf-8")

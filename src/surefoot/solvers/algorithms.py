@@ -46,7 +46,7 @@ class Outcome:
 
 
 def sweep_and_judge(work: Workspace, stopping: Stopping) -> tuple[Change, Outcome | None]:
-    """Sweep once; return the outcome if this is where to stop."""
+    """Sweep once; return the outcome if the solver should stop."""
     change, bounds = work.sweep()
     if stopping.progress is not None:
         stopping.progress(work.sweeps, bounds.error_bound)

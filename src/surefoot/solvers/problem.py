@@ -148,7 +148,7 @@ def normalised(
     """Divide rows by their sum, unless all sums are 1 up to rounding (then nothing is copied)."""
     sums = np.add.reduceat(probability, row_start[:-1])
     lengths = np.diff(row_start)
-    if np.all(np.abs(sums - 1) <= 2 * EPSILON * (lengths + 1)):
+    if np.all(np.abs(sums - 1) <= EPSILON * (lengths + 1)):
         return probability
     return locked(probability / np.repeat(sums, lengths))
 
@@ -161,7 +161,7 @@ def present(array: NDArray[np.float64] | None) -> NDArray[np.float64]:
 
 
 def _clip_budget(ambiguity: AmbiguitySet) -> NDArray[np.float64]:
-    """Cut budgets at the largest distance there is (infinite ones would poison the arithmetic)."""
+    """Cap budgets at the largest possible distance (infinite ones would produce NaN)."""
     budget = present(ambiguity.budget)
     if ambiguity.weights is None:
         return np.minimum(budget, 2.0).astype(np.float64)
@@ -172,7 +172,7 @@ def _clip_budget(ambiguity: AmbiguitySet) -> NDArray[np.float64]:
 
 
 def _only_nominal(ambiguity: AmbiguitySet) -> NDArray[np.bool_]:
-    """Tell the rows whose ball is a point: no budget, and at most one weightless entry."""
+    """Find the rows whose ball is a point: no budget, and at most one weightless entry."""
     budget = present(ambiguity.budget)
     if ambiguity.weights is None:
         return np.asarray(budget == 0)

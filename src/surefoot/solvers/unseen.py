@@ -1,4 +1,4 @@
-"""Where the unseen leads: to the worst state of the log."""
+"""Where the unseen state leads: to the worst state of the log."""
 
 from dataclasses import replace
 
@@ -71,5 +71,5 @@ def known_states(counts: Counts) -> NDArray[np.int64]:
 
 
 def landing_of(mdp: MDP, unseen: int) -> int:
-    """Return the state that the unseen one leads to; itself where it is absorbing."""
+    """Return the successor of the unseen state; itself if it is absorbing."""
     return int(mdp.successor[mdp.row_start[mdp.state_start[unseen]]])

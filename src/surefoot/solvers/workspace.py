@@ -56,6 +56,7 @@ class Workspace:
         self.cap = np.full(0 if self.fixed else num_rows, np.inf)
         self.rise = 0.0  # discount times the sum of the largest rises of v so far
         self.drift = 0.0  # what rounding may have taken from that sum
+        self.noise = 0.0  # the largest rounding error of any row so far: caps are as old as that
         self.sweeps = 0
         self.largest_reward = float(np.abs(problem.reward).max())
         mixed = int(np.diff(policy.start).max()) if policy is not None else 1
@@ -101,13 +102,14 @@ class Workspace:
     def sweep(self) -> tuple[Change, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
         allowance = self.allowance()
+        self.noise = max(self.noise, allowance)
         if self.fixed:
             change = self.policy_change()
         else:
             change = self._collect(
                 lambda begin, end, scratch: sweeps_of(self.problem).bellman(
                     self.problem, begin, end, self.v, self.image, self.choice,
-                    self.cap, self.rise, 2 * (allowance + self.drift),
+                    self.cap, self.rise, 2 * (self.noise + self.drift),
                     self.accuracy, self.memory, scratch,
                 )
             )  # fmt: skip

@@ -19,6 +19,8 @@ from scipy.stats import beta
 
 from surefoot._atomic import replacing
 from surefoot._rounding import lower_text
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.model.mdp import MDP
 from surefoot.solvers.worst_case import worst_case
 from surefoot.studies.options import Draws, Seed
 from surefoot.studies.published import NORM_TITLES, NORMS
@@ -138,40 +140,27 @@ def draw_example(sets: Sequence[ExampleSet], draws: int, rng: np.random.Generato
     """Return a figure: the simplex, posterior draws, and the uniform and the stated set."""
     from matplotlib.figure import Figure
 
+    from surefoot.report.simplex_plot import plot_simplex
+
     points = rng.dirichlet(SHAPE, size=draws)
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     for axes, norm in zip(figure.subplots(1, 2), NORMS, strict=True):
-        axes.plot(*_flat(np.eye(3)[[0, 1, 2, 0]]), color="0.4", linewidth=1)
-        axes.scatter(*_flat(points), s=4, color="tab:blue", alpha=0.4, linewidths=0)
-        for name, colour in (("uniform", "tab:green"), ("stated", "tab:red")):
-            chosen = next(s for s in sets if (s.name, s.norm) == (name, norm))
-            x, y, distance = _distances(chosen)
-            axes.contour(x, y, distance, levels=[chosen.budget], colors=colour, linewidths=2)
-            label = f"{name} weights: {chosen.guarantee:.3f}"
-            axes.plot([], [], color=colour, linewidth=2, label=label)
-        axes.set(aspect="equal", ylim=(-0.02, 0.36), xlim=(0.1, 0.9), xticks=[], yticks=[])
+        shown = [
+            s for name in ("uniform", "stated") for s in sets if (s.name, s.norm) == (name, norm)
+        ]
+        named = {f"{one.name} weights: {one.guarantee:.3f}": _as_set(one) for one in shown}
+        plot_simplex(points, named, labels=("", "", ""), axes=axes)
+        axes.set(ylim=(-0.02, 0.36), xlim=(0.1, 0.9))
         axes.set_title(NORM_TITLES[norm])
-        axes.legend(loc="upper center", fontsize="small", frameon=False)
-        axes.spines[:].set_visible(False)
     figure.suptitle(f"Guaranteed return at 80% (best possible: {best_guarantee():.4f})")
     return figure
 
 
-def _flat(p: Floats) -> tuple[Floats, Floats]:
-    """Return the place of distributions in a triangle with corners (0,0), (1,0), (1/2, √3/2)."""
-    return p[..., 1] + p[..., 2] / 2, p[..., 2] * np.sqrt(3) / 2
-
-
-def _distances(
-    chosen: ExampleSet,
-) -> tuple[Floats, Floats, Floats]:
-    x, y = np.meshgrid(np.linspace(0.1, 0.9, 500), np.linspace(0.0, 0.36, 300))
-    last = 2 * y / np.sqrt(3)
-    p = np.stack([1 - last - (x - last / 2), x - last / 2, last], axis=-1)
-    deviation = np.array(chosen.weights) * np.abs(p - MEAN)
-    distance = deviation.sum(axis=-1) if chosen.norm == "l1" else deviation.max(axis=-1)
-    distance[(p < 0).any(axis=-1)] = np.nan
-    return x, y, distance
+def _as_set(chosen: ExampleSet) -> AmbiguitySet:
+    """Return the set as one of a model whose every state leads to all three."""
+    mdp = MDP.from_arrays(np.tile(MEAN, (3, 1, 1)), np.zeros((3, 1)), discount=0.5)
+    weights = np.tile(chosen.weights, (3, 1, 1))
+    return AmbiguitySet.from_arrays(mdp, norm=chosen.norm, budget=chosen.budget, weights=weights)
 
 
 def example_table(sets: Sequence[ExampleSet]) -> Table:

@@ -1,7 +1,7 @@
 """The paper's tables again: every cell over several data sets, beside the published numbers."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from surefoot.model.mdp import MDP
+from surefoot.pipeline.journal import Told
 from surefoot.solvers.solver import solve
 from surefoot.studies.cells import Cell, Outcome, load, store
 from surefoot.studies.data_set import run_data_set
@@ -19,8 +20,6 @@ from surefoot.studies.published import (
     published_guarantee,
 )
 from surefoot.studies.request import Request
-
-Progress = Callable[[int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +143,7 @@ class Reproduction:
 
 
 def reproduce(
-    request: Request, cache: Path | None = None, progress: Progress | None = None
+    request: Request, cache: Path | None = None, progress: Told | None = None
 ) -> Reproduction:
     """Compute every cell asked for, and compare with the published tables.
 

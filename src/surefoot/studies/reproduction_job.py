@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.domains.catalogue import make_domain
+from surefoot.pipeline.journal import Told
 from surefoot.studies.cells import SETTINGS
 from surefoot.studies.example_one import example_one, example_table
 from surefoot.studies.mismatch_tables import mismatch_tables
 from surefoot.studies.posteriors import DIRICHLET
 from surefoot.studies.published import BASES, DELTAS, NOMINAL
-from surefoot.studies.reproduction import Progress, Reproduction, reproduce
+from surefoot.studies.reproduction import Reproduction, reproduce
 from surefoot.studies.reproduction_page import write_page
 from surefoot.studies.reproduction_tables import CSV_COLUMNS, csv_rows, tables, write_tables
 from surefoot.studies.request import Request
@@ -103,7 +104,7 @@ def _choice(option: str, given: str, words: dict[str, tuple[str, ...]]) -> tuple
     return words[given]
 
 
-def reproduce_to(folder: Path, request: Request, progress: Progress | None = None) -> Job:
+def reproduce_to(folder: Path, request: Request, progress: Told | None = None) -> Job:
     """Compute what is asked for and write CSV, Markdown and the page; cells go to ``cells/``."""
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ from surefoot.solvers.evaluation.dense import solve_dense
 from surefoot.solvers.evaluation.return_kernels import write_systems
 from surefoot.studies.chance import refutes
 from surefoot.studies.options import Delta, Domains, Draws, Only, Replications, Seed
-from surefoot.studies.support_choices import CHOICES, TRUE_SUPPORT, Choice
+from surefoot.studies.support_choices import CHOICES, TRUE_SUPPORT, SupportChoice
 from surefoot.studies.table import markdown_table, number_text
 from surefoot.studies.truth import as_logged, from_prior
 
@@ -58,7 +58,7 @@ class Cell:
 
     domain: str
     samples: int
-    choice: Choice
+    choice: SupportChoice
     delta: float
     replications: int
     failures: int
@@ -89,7 +89,7 @@ def coverage(
     *,
     delta: float,
     rng: np.random.Generator,
-    choices: Sequence[Choice] = CHOICES,
+    choices: Sequence[SupportChoice] = CHOICES,
     draws: int = 399,
 ) -> list[Cell]:
     """Return one cell per choice for logs with ``samples`` transitions per state-action pair.
@@ -133,7 +133,12 @@ def coverage(
 
 
 def claim(
-    counts: Counts, choice: Choice, truth: MDP, rank: int, draws: int, rng: np.random.Generator
+    counts: Counts,
+    choice: SupportChoice,
+    truth: MDP,
+    rank: int,
+    draws: int,
+    rng: np.random.Generator,
 ) -> tuple[float, Ints]:
     """Return the claimed bound and the action of each true state."""
     posterior = DirichletPosterior(counts, prior=choice.parameters(counts))
@@ -195,7 +200,7 @@ def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
     return returns
 
 
-def tightest(cells: Sequence[Cell]) -> Choice | None:
+def tightest(cells: Sequence[Cell]) -> SupportChoice | None:
     """Return the choice with the smallest mean loss among those that hold in every cell.
 
     The reference that knows the true successors does not take part. None when nothing holds.

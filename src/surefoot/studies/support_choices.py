@@ -16,7 +16,7 @@ TRUE_SUPPORT = "true"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class SupportChoice:
     """A pair of support and prior.
 
     Attributes
@@ -37,7 +37,7 @@ class Choice:
     unseen: str = ABSORBING
 
 
-def per_entry(support: str, value: float = 1.0) -> Choice:
+def per_entry(support: str, value: float = 1.0) -> SupportChoice:
     """Return the choice of one parameter for every successor.
 
     Examples
@@ -45,14 +45,14 @@ def per_entry(support: str, value: float = 1.0) -> Choice:
     >>> per_entry("action").prior
     '1 each'
     """
-    return Choice(
+    return SupportChoice(
         support=support,
         prior=f"{value:g} each",
         parameters=lambda counts: prior_entries(counts, value, value),
     )
 
 
-def per_row(support: str, total: float = 1.0) -> Choice:
+def per_row(support: str, total: float = 1.0) -> SupportChoice:
     """Return the choice of one total per row, spread evenly over its successors.
 
     Examples
@@ -64,10 +64,10 @@ def per_row(support: str, total: float = 1.0) -> Choice:
     def parameters(counts: Counts) -> Floats:
         return (total / np.diff(counts.row_start))[counts.entry_row]
 
-    return Choice(support=support, prior=f"{total:g} in all", parameters=parameters)
+    return SupportChoice(support=support, prior=f"{total:g} in all", parameters=parameters)
 
 
-def with_unseen(mass: float, unseen: str = ABSORBING) -> Choice:
+def with_unseen(mass: float, unseen: str = ABSORBING) -> SupportChoice:
     """Return the choice of observed successors at 1 each and one unseen successor.
 
     Examples
@@ -75,7 +75,7 @@ def with_unseen(mass: float, unseen: str = ABSORBING) -> Choice:
     >>> with_unseen(0.5, "worst").prior
     '1 each, 0.5 unseen, worst'
     """
-    return Choice(
+    return SupportChoice(
         support="unseen",
         prior=f"1 each, {mass:g} unseen, {unseen}",
         parameters=lambda counts: prior_entries(counts, 1.0, mass),

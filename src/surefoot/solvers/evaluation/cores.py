@@ -141,7 +141,7 @@ def _played(mdp: MDP, policy: RowPolicy) -> tuple[Played, Ints]:
 def _mean_value(
     draws: Draws, evaluator: Evaluator, model: Played, entries: Ints, near: float
 ) -> Floats:
-    """Return about the value of a policy in the mean model: where sweeps start from."""
+    """Return an approximate value of a policy in the mean model, as a start for sweeps."""
     size = len(model.initial)
     if evaluator.full:
         return np.zeros(size)

@@ -48,7 +48,7 @@ class Draws:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of draws."""
         return self.batch.draws
 
     def part(self, first: int, last: int) -> "Draws":

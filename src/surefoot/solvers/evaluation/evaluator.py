@@ -76,7 +76,7 @@ class Evaluator:
         return place
 
     def system(self, entries: int) -> System:
-        """Return room for the equations of a policy with so many entries."""
+        """Allocate the equations of a policy with the given number of entries."""
         size, fill = len(self.order), self.fill
 
         def ints(length: int) -> Ints:

@@ -12,7 +12,7 @@ Order = tuple[Ints, int, int]
 
 
 def band_order(size: int, source: Ints, target: Ints, widest: float) -> Order | None:
-    """Return an order in which linked states stand near each other: at most ``widest`` places away.
+    """Return an order that puts linked states close together, at most ``widest`` places apart.
 
     The given order is kept where it is good already (chains); else reverse Cuthill-McKee. None
     where a state has more links than such a band has room for.

@@ -16,14 +16,18 @@ from surefoot.solvers.evaluation.dense_kernels import factorise, substitute
 from surefoot.solvers.evaluation.system_kernels import fill, find_places, find_value
 
 EPSILON = float(np.finfo(np.float64).eps)
+UNDERFLOW = 1e-300
+"""Below this, errors are no longer relative to the size of the numbers."""
 ROUND_SHARE = 0.02
 """How exactly a policy is evaluated on the way to the best one, as a share of the bracket."""
 
 
 @kernel(lean=True, forceinline=True)
 def rounding(longest, largest):
-    """Bound the rounding error of one residual: a few epsilons per term of the largest row."""
-    return 8 * (longest + 8) * EPSILON * largest
+    """Bound the rounding error of one residual (docs/rounding.md derives it)."""
+    if largest == 0.0:
+        return 0.0
+    return 8 * (longest + 8) * max(EPSILON * largest, UNDERFLOW)
 
 
 @kernel(lean=True)

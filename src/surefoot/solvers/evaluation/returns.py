@@ -116,6 +116,6 @@ def usual_tolerance(mdp: MDP) -> float:
 
 
 def _near(mdp: MDP, rewards: Rewards, tolerance: float | None) -> float:
-    """Return how near to its value a policy is evaluated: no nearer than arithmetic allows."""
+    """Return the tolerance of a policy evaluation: no tighter than rounding allows."""
     least = max(1e-9 * float(np.abs(rewards.fixed).max()) / (1 - mdp.discount), 1e-300)
     return least if tolerance is None else max(tolerance, least)

@@ -19,21 +19,21 @@ from surefoot.solvers.workspace import Workspace
 
 MAX_NATURE_STEPS = 50
 DIRECT_WORK = 4e9
-"""Most operations of an elimination (two seconds); dearer policies are swept."""
+"""Most operations of an elimination (two seconds); more expensive policies are swept."""
 PATIENCE = 0.05
 """What the search for an order of elimination may cost, as a share of one evaluation."""
 INNER_SWEEPS = 30
 
 
 def choose_for(problem: Problem, *, direct: bool = True) -> Evaluator:
-    """Return how the policies of a problem are evaluated: by elimination where that can be done."""
+    """Return how the policies of a problem are evaluated: by elimination if it is affordable."""
     links = _links(problem)
     ways = direct_ways(links, DIRECT_WORK, PATIENCE) if direct else []
     return cheapest(ways) if ways else products(links)
 
 
 def is_direct(evaluator: Evaluator) -> bool:
-    """Tell whether one evaluation gives the value, not a step towards it."""
+    """Tell whether one evaluation gives the exact value rather than an approximation."""
     return evaluator.kind != "products"
 
 
@@ -47,7 +47,7 @@ def _links(problem: Problem) -> Links:
 
 
 def room_for(work: Workspace, evaluator: Evaluator) -> System:
-    """Return room for the equations of any policy that a solve may come to."""
+    """Allocate the equations of any policy that a solve may evaluate."""
     problem = work.problem
     lengths = np.diff(problem.row_start)
     if work.fixed:

@@ -29,9 +29,9 @@ def shared(
     operations
         About how many operations all of them cost: too few are done on one thread.
     least
-        A part has at least so many things.
+        The least number of items in a part.
     cuts
-        And there are at most so many parts.
+        The largest number of parts.
 
     Examples
     --------

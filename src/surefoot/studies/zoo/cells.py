@@ -34,7 +34,7 @@ class Cell:
     world
         Its name; those in the catalogue are made from it.
     behaviour, size, epsilon
-        ``"tries"``: ``size`` per pair; else so many episodes of ``"random"``, ``"greedy"`` (any
+        ``"tries"``: ``size`` per pair; else that many episodes of ``"random"``, ``"greedy"`` (any
         action with probability epsilon, else an optimal one) or ``"learning"`` behaviour.
     declared
         What the owner of the log knows besides: ``"range"`` of rewards, ``"support"``.

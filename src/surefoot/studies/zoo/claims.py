@@ -61,7 +61,7 @@ class Claim:
     level
         How often the sentence may be false; None: delta.
     steps
-        Count the rewards of so many steps; None: without end.
+        Number of steps whose rewards count; None: no limit.
     exempt
         Whether the sentence restricts itself to what the log cannot refute ("within the range
         seen"): it is shown and not judged.
@@ -78,7 +78,7 @@ class Claim:
     exempt: bool = False
 
 
-class Method(Protocol):
+class ClaimMaker(Protocol):
     """Anything that turns a log into claims."""
 
     def __call__(

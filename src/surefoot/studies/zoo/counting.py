@@ -29,7 +29,8 @@ from surefoot.studies.zoo.worlds import World
 
 FILES = "records-*.jsonl"
 
-Told = Callable[["Record"], None]
+Heard = Callable[["Record"], None]
+"""Gets each record when it is made."""
 
 
 class Job(NamedTuple):
@@ -165,7 +166,7 @@ def _check_code(record: Record, place: str) -> None:
 
 
 def count(
-    jobs: Sequence[Job], folder: Path, *, processes: int = 1, told: Told | None = None
+    jobs: Sequence[Job], folder: Path, *, processes: int = 1, told: Heard | None = None
 ) -> list[Record]:
     """Do the jobs that are not done, and return the records of all of them.
 

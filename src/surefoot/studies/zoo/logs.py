@@ -14,7 +14,7 @@ Columns = dict[str, NDArray[Any]]
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "terminal")
 STINTS = 10
-"""A learner changes its behaviour so many times in a log, at most."""
+"""How often a learner changes its behaviour in a log, at most."""
 FIRST_CHANCE, LAST_CHANCE = 1.0, 0.1
 """How often a learner tries any action, at first and at last."""
 
@@ -48,7 +48,7 @@ class Log:
         return "episode" in self.columns
 
     def earned(self, world: World, steps: int | None = None) -> float:
-        """Return what behaviour earns per episode: without end, or in so many steps.
+        """Return what behaviour earns per episode: forever, or within a number of steps.
 
         A learner is judged by the average over its episodes.
         """

@@ -27,13 +27,13 @@ from surefoot.pipeline.promising import difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
-from surefoot.studies.zoo.claims import Claim, Facts, Method
+from surefoot.studies.zoo.claims import Claim, ClaimMaker, Facts
 from surefoot.studies.zoo.logs import Columns
 from surefoot.studies.zoo.truth import Choice
 
 DRAWS, LARGE_DRAWS, LARGE = 1000, 500, 100
-"""Posterior draws of a replication, and fewer above so many states: enough for strict ranks at
-delta .05, and quick."""
+"""Posterior draws of a replication, and fewer for models with more than `LARGE` states: enough for
+strict ranks at delta .05, and quick."""
 PRIOR = 1.0
 
 
@@ -186,14 +186,14 @@ def _claims(model: Model, certificate: Certificate) -> list[Claim]:
     ]  # fmt: skip
 
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, ClaimMaker] = {
     "default": default,
     "0.1": version_0_1,
     "frequentist": frequentist,
 }
 
 
-def find_method(name: str) -> Method:
+def find_method(name: str) -> ClaimMaker:
     """Return the method of that name.
 
     Examples

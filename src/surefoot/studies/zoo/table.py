@@ -72,7 +72,7 @@ class Line:
 
     @property
     def p_value(self) -> float:
-        """How likely so many broken sentences are at the claimed level."""
+        """The probability of at least this many broken sentences at the claimed level."""
         return float(binom.sf(self.broken - 1, self.trials, self.level))
 
     @property

@@ -1,0 +1,135 @@
+"""What each assumption of a promise means for a reader, and what would change without it.
+
+`_finding_texts` has the words that stand within the exact sentence; these here are two short
+sentences for a list: the assumption, and what happens where it does not hold.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from surefoot._finding_codes import worst_words
+
+Told = tuple[str, str]
+PLAIN: dict[str, Callable[..., Told]] = {}
+"""Each code of an assumption: from its values to what is assumed, and what if not."""
+
+
+def plain(code: str, values: Mapping[str, Any]) -> Told | None:
+    """Return an assumption and what would change without it; None for codes without such words.
+
+    Examples
+    --------
+    >>> plain("rewards_within_seen", {})[0]
+    'No step ever brings more or less than was seen in the log.'
+    """
+    words = PLAIN.get(code)
+    return None if words is None else words(**values)
+
+
+def _tells(words: Callable[..., Told]) -> Callable[..., Told]:
+    PLAIN[words.__name__.removeprefix("_")] = words
+    return words
+
+
+def _too(objective: str) -> str:
+    return "too high" if objective == "max" else "too low"
+
+
+@_tells
+def _support_observed() -> Told:
+    return (
+        "Nothing ever happens that the log has not seen in the same state under the same action.",
+        "If something else can happen, the promise knows nothing of it. Let the support be "
+        "learned, or list what is possible.",
+    )
+
+
+@_tells
+def _support_action() -> Told:
+    return (
+        "Nothing ever happens that the log has not seen somewhere under the same action.",
+        "If something else can happen, the promise knows nothing of it. Let the support be "
+        "learned, or list what is possible.",
+    )
+
+
+@_tells
+def _support_listed() -> Told:
+    return (
+        "The list of what can happen is complete.",
+        "If something is missing from it, the promise knows nothing of that: add it to the list.",
+    )
+
+
+@_tells
+def _unseen_no_worse(state: str | None = None, objective: str = "max") -> Told:
+    return (
+        f"What never happened in the log is no worse than {_worst(state, objective)}.",
+        f"If something worse can happen, the promise is {_too(objective)}.",
+    )
+
+
+@_tells
+def _unseen_learned(state: str | None = None, objective: str = "max") -> Told:
+    return (
+        "What never happened in the log follows its patterns, or is at least no worse than "
+        f"{_worst(state, objective)}.",
+        f"If something worse can happen, the promise is {_too(objective)}.",
+    )
+
+
+def _worst(state: str | None, objective: str) -> str:
+    then = "" if state is None else f", followed by {state}"
+    return f"the {worst_words(objective)} seen{then}"
+
+
+@_tells
+def _unseen_both_ways() -> Told:
+    return (
+        "What never happened in the log turns out badly for this rule and well for the other.",
+        "Nothing: this is the least favourable case.",
+    )
+
+
+@_tells
+def _unseen_taken(state: str | None = None, objective: str = "max") -> Told:
+    then = "" if state is None else f", and then in {state}"
+    return (
+        f"What never happened in the log ends at the {worst_words(objective)} seen{then}.",
+        f"If something worse can happen, the promise is {_too(objective)}.",
+    )
+
+
+@_tells
+def _returns_within_log() -> Told:
+    return (
+        "No episode of the past could have gone better than the best path through the log.",
+        "Only the gain over the past rests on this: if not, that gain is too high. A stated range "
+        "of rewards replaces it.",
+    )
+
+
+@_tells
+def _rewards_normal() -> Told:
+    return (
+        "What single steps bring scatters evenly around its mean (a normal distribution).",
+        "If rare, large losses occur, the mean is less sure than it looks. State the range of "
+        "rewards instead.",
+    )
+
+
+@_tells
+def _rewards_within_seen() -> Told:
+    return (
+        "No step ever brings more or less than was seen in the log.",
+        "If larger losses are possible, the promise may not hold. State the range of rewards.",
+    )
+
+
+@_tells
+def _posterior_without_counts(objective: str = "max") -> Told:
+    known = "rewards" if objective == "max" else "costs"
+    return (
+        f"The model lists all that can happen, and its {known} are exact.",
+        "If not, the promise is as wrong as the model.",
+    )

@@ -1,0 +1,138 @@
+"""The words for findings about doubt: where it comes from, and what else the log says of it."""
+
+from surefoot._finding_codes import says
+from surefoot._rounding import lower_text, upper_text
+
+CAUSES = {
+    "transitions": "how often the successors seen really follow",
+    "unseen": "what was never observed",
+    "rewards": "what single steps bring on average",
+    "first_state": "the first state",
+    "choosing": "luck in choosing",
+    "monte_carlo": "finitely many draws",
+}
+"""Causes of doubt, in words."""
+_WITHOUT = tuple(f"{name}_without" for name in CAUSES)
+SMALL_SHARE = 0.005
+"""Causes below this share of the doubt are not listed."""
+
+
+def _safe(promise: float, objective: str) -> str:
+    """Return a promise as text, rounded to the side on which it still holds."""
+    return lower_text(promise) if objective == "max" else upper_text(promise)
+
+
+def _about(promise: float, objective: str) -> str:
+    """Return an estimated promise in words."""
+    read = "return of at least" if objective == "max" else "cost of at most"
+    return f"{read} about {_safe(promise, objective)}"
+
+
+@says("note", amounts=("as_seen", "promise", *_WITHOUT))
+def _doubt_by_cause(
+    as_seen: float, promise: float, error: float, draws: int,
+    transitions: float | None = None, transitions_without: float | None = None,
+    unseen: float | None = None, unseen_without: float | None = None,
+    rewards: float | None = None, rewards_without: float | None = None,
+    first_state: float | None = None, first_state_without: float | None = None,
+    choosing: float | None = None, choosing_without: float | None = None,
+    monte_carlo: float | None = None, monte_carlo_without: float | None = None,
+    objective: str = "max",
+) -> str:  # fmt: skip
+    given = locals()
+    between = abs(as_seen - promise)
+    listed = sorted(
+        (name for name in CAUSES if abs(given[name] or 0.0) > SMALL_SHARE * between),
+        key=lambda name: -given[name],
+    )
+    said = [
+        f"{given[name]:.3g} for {CAUSES[name]} (without: {given[f'{name}_without']:.5g})"
+        for name in listed
+    ]
+    verb = "earn" if objective == "max" else "cost"
+    return (
+        f"By the averages of the log alone the policy would {verb} {as_seen:.5g}. Between that and "
+        f"the promise of {_safe(promise, objective)} lie {between:.4g}: "
+        f"{', '.join(said) or 'nothing'}. In brackets, what could be promised without that doubt "
+        f"alone; the split rests on {draws:,} draws (standard errors up to {error:.2g})."
+    )
+
+
+@says("note", amounts=("promise",))
+def _split_would_promise(promise: float, objective: str = "max") -> str:
+    return (
+        "A true split (honest=True), in which one part of the log chooses and the other certifies, "
+        f"would promise a {_about(promise, objective)}; no luck of choosing can reach that number."
+    )
+
+
+@says("note", amounts=("promise",))
+def _whole_would_promise(promise: float, objective: str = "max") -> str:
+    return (
+        "Without a split, the whole log for choosing and certifying and the measured luck taken "
+        f"off, the promise would be a {_about(promise, objective)}."
+    )
+
+
+@says("note", amounts=("low", "high", "seen_low", "seen_high", "promise"))
+def _range_costs(
+    low: float, high: float, seen_low: float, seen_high: float, less: float, promise: float,
+    error: float, objective: str = "max",
+) -> str:  # fmt: skip
+    what, read = ("rewards", "at least") if objective == "max" else ("costs", "at most")
+    declared, seen = sorted((low, high)), sorted((seen_low, seen_high))
+    return (
+        f"The declared range of {what}, {declared[0]:g} to {declared[1]:g}, is wider than what was "
+        f"seen, {seen[0]:g} to {seen[1]:g}. That takes {less:.4g} off the promise (standard error "
+        f"{error:.2g}): within the range seen it would be {read} {_safe(promise, objective)}."
+    )
+
+
+@says("warning", amounts=("log", "model"))
+def _tilted_differs(
+    share: str, log: float, error: float, model: float, objective: str = "max"
+) -> str:
+    verb = "earn" if objective == "max" else "cost"
+    return (
+        f"A policy {share} of the way from what was done to the chosen one would {verb} {log:.4g} "
+        f"by the episodes of the log (standard error {error:.2g}), but {model:.4g} by its model: "
+        "what the state lacks moves the promise by about that much, and by more further on."
+    )
+
+
+@says("note")
+def _tilted_agrees(share: str) -> str:
+    return (
+        "As far as the episodes of the log reach, what the state lacks hardly moves returns: "
+        f"episodes and model agree on policies up to {share} of the way to the chosen one."
+    )
+
+
+@says("note", amounts=("promise",))
+def _previous_state_helps(
+    states: int, promise: float, p_value: float | None = None, objective: str = "max"
+) -> str:
+    seen = "" if p_value is None else f" (p = {p_value:.2g})"
+    return (
+        f"With the previous state added to the state ({states:,} states) the checks find no "
+        f"further memory{seen}, and the promise would be a {_about(promise, objective)}. Add it to "
+        "the log as a column and name both columns as the state."
+    )
+
+
+@says("note", amounts=("promise",))
+def _previous_state_not_enough(states: int, promise: float, objective: str = "max") -> str:
+    return (
+        f"Adding the previous state to the state ({states:,} states; the promise would be a "
+        f"{_about(promise, objective)}) does not cure it: the past still matters then. Look for "
+        "what stays with a case (its type, its history) and add that as a column of the state."
+    )
+
+
+@says("note")
+def _previous_state_too_thin(pairs: int, tried: float) -> str:
+    return (
+        f"Adding the previous state to the state would make {pairs:,} state-action pairs, tried "
+        f"{tried:.2g} times each: too few to say what that promises. Collect more, group states, "
+        "or add one column that tells cases apart."
+    )

@@ -1,0 +1,144 @@
+"""The figures of a run's page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from surefoot._rounding import near_text
+from surefoot.certificates import planning
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.curve import GuaranteeCurve, curve_of
+from surefoot.certificates.headlines import with_commas
+from surefoot.model.policies import check_policy
+from surefoot.pipeline.budget import draws_within
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.promising import streams
+from surefoot.posterior.protocol import at_most
+from surefoot.report import policy_plots, promise_plots
+from surefoot.report.marks import amount_words, marks_of
+from surefoot.report.page import Figure
+from surefoot.report.svg import action_colours, drawing
+from surefoot.report.tables import PolicyLine
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import rewards_of
+
+DRAWN, LEAST = 20_000, 2000
+"""Draws behind the figures."""
+WORK = 5e9
+"""Fewer draws where they would take more operations than this (a few seconds)."""
+CELLS = 1600
+"""A grid of more states than this is a blur."""
+
+
+def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure]:
+    """Return the head's numbers on one axis, for wide and for narrow screens."""
+    marks = marks_of(certificate)
+    alt = f"On one axis, {amount_words(certificate)}: "
+    alt += ", ".join(mark.words for mark in marks)
+    worth = f"{100 * model.mdp.discount:.4g}%"
+    word = "cost" if model.settings.costs else "reward"
+    counted = f"Totals count a {word} one step later at {worth} of its amount."
+    limit = "less" if model.settings.costs else "more"
+    caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
+    if not np.isfinite(certificate.gap):
+        caption = counted
+
+    def figure(name: str, width: float, height: float) -> Figure:
+        with drawing(name, alt, width, height) as drawn:
+            promise_plots.plot_promise(certificate, axes=drawn.axes)
+        return Figure(svg=drawn.svg, caption=caption)
+
+    return figure("head", 9.2, 2.3), figure("small", 4.1, 2.5)
+
+
+def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
+    """Return the rule as a grid of two state columns; None where there is no such grid."""
+    if not policy_plots.is_grid(lines) or len(lines) > CELLS:
+        return None
+    sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
+    told = f"What to do, by {columns[0]} (down) and {columns[1]} (across)."
+    alt = f"{told} The table below says the same."
+    width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
+    with drawing("map", alt, width, height) as drawn:
+        policy_plots.plot_policy(lines, columns=columns, axes=drawn.axes)
+    return Figure(svg=drawn.svg, caption=told, width=7.5 * width)
+
+
+def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
+    """Return the figures below the fold."""
+    flow = _flow(model, certificate, lines)
+    figures = _posterior_figures(model, certificate) if model.bayesian else []
+    return figures if flow is None else [*figures, flow]
+
+
+def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
+    """Return where the rule leads, for models that are small enough to draw."""
+    labels = model.mdp.state_labels or tuple(range(model.mdp.num_states))
+    few = lines[: 2 * policy_plots.FLOWS]
+    states = list(dict.fromkeys(labels.index(line.state) for line in few))
+    if not 2 <= len(states) <= policy_plots.FLOWS:
+        return None
+    colours = action_colours(policy_plots.actions_of(lines))
+    alt = "States in a row, with arrows as wide as the traffic between them under the rule."
+    with drawing("flow", alt, 4.7, 3.1) as drawn:
+        policy_plots.plot_flow(
+            model.mdp, certificate.policy, states, colours=colours, axes=drawn.axes
+        )
+        low, high = drawn.axes.get_ylim()
+        drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
+    return Figure(
+        title="Where the rule leads",
+        svg=drawn.svg,
+        caption="How much of the time each state takes up under the rule (later steps count less), "
+        "by the model, coloured by action as in the table. Arrows above lead right, below left.",
+    )
+
+
+def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
+    settings = model.settings
+    sign = -1.0 if settings.costs else 1.0
+    rng = streams(settings.seed)[3]
+    rewards = rewards_of(model.mdp, model.posterior, objective="max")
+    rows = check_policy(model.mdp, certificate.policy)
+    work = planning.policy_work(model.mdp, rewards, rows)
+    usual = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
+    draws = usual
+    if settings.time_budget is not None:
+        draws = min(usual, draws_within(model, settings.time_budget) or usual)
+    returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
+    curve = curve_of(returns, eta=settings.eta)
+    shown = GuaranteeCurve(
+        confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
+        eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
+    )  # fmt: skip
+    return [_scatter(sign * returns.lower, certificate), _curve(shown, certificate)]
+
+
+def _scatter(values: Any, certificate: Certificate) -> Figure:
+    side = "below" if certificate.objective == "max" else "above"
+    low, high = np.quantile(values, [0.05, 0.95])
+    ends = f"{with_commas(near_text(low, 4))} and {with_commas(near_text(high, 4))}"
+    most = f"{100 * certificate.delta:g}%"
+    with drawing("returns", f"Totals scatter; nine in ten lie between {ends}.") as drawn:
+        promise_plots.plot_returns(values, certificate, axes=drawn.axes)
+    return Figure(
+        title="How well the total is known",
+        svg=drawn.svg,
+        caption=f"The rule's total in {len(values):,} processes that fit the log equally well. "
+        f"At most {most} of them lie {side} the promise.",
+    )
+
+
+def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
+    known = ~np.isnan(curve.bound)
+    points = zip(curve.confidence[known], curve.bound[known], strict=True)
+    told = [f"{100 * level:.4g}%: {with_commas(near_text(bound, 4))}" for level, bound in points]
+    with drawing("curve", f"What can be promised: {', '.join(told)}.") as drawn:
+        promise_plots.plot_guarantee_curve(curve, certificate.delta, axes=drawn.axes)
+    note = f" {curve.note[0].upper()}{curve.note[1:]}" if curve.note else ""
+    return Figure(
+        title="What could be promised at other levels",
+        svg=drawn.svg,
+        caption=f"The surer a promise must be, the less it says. All points hold together.{note}",
+    )

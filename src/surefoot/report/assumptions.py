@@ -1,0 +1,80 @@
+"""What a promise rests on, as a short list: each with what would change without it."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from surefoot._assumption_texts import plain
+from surefoot._findings import Finding
+
+
+class Assumption(NamedTuple):
+    """What is assumed, and what happens where it does not hold."""
+
+    text: str
+    otherwise: str
+
+
+def assumptions(
+    findings: Iterable[Finding], checks: Iterable[Finding], *, first_state: str, prior: str | None
+) -> list[Assumption]:
+    """Return what a reader must believe for the promise to mean something to them.
+
+    Parameters
+    ----------
+    findings
+        Of the certificate.
+    checks
+        What looking for memory and drift in the log found.
+    first_state, prior
+        Where episodes start, and what was believed before the data; None without a prior.
+
+    Examples
+    --------
+    >>> found = [Finding.of("support_listed")]
+    >>> [one.text for one in assumptions(found, [], first_state="40 episode starts", prior=None)][1]
+    'The list of what can happen is complete.'
+    """
+    own = [_told(found) for found in findings if found.level == "assumption"]
+    return [
+        Assumption(
+            "Things go on as in the log, and what happens next depends on the present state and "
+            "decision alone.",
+            "If the process changes, or something matters that is not part of the state, no number "
+            f"here holds. {_checked(checks)}",
+        ),
+        *own,
+        *([] if prior is None else [_prior(prior)]),
+        Assumption(
+            f"Runs start as in the log ({first_state}).",
+            "Other starting states have other totals.",
+        ),
+        Assumption(
+            "Many runs are averaged.",
+            "A single run may do better or worse than the promise, by chance.",
+        ),
+    ]
+
+
+def _told(found: Finding) -> Assumption:
+    known = plain(found.code, found.values)
+    if known is not None:
+        return Assumption(*known)
+    text = found.text  # a code of another version: its own words
+    return Assumption(f"{text[:1].upper()}{text[1:].rstrip('.')}.", "")
+
+
+def _prior(words: str) -> Assumption:
+    return Assumption(
+        f"Before looking at the data, every state and action is treated alike ({words}).",
+        "The less an action was tried, the more depends on this. A frequentist promise does "
+        "without it, and is more cautious.",
+    )
+
+
+def _checked(checks: Iterable[Finding]) -> str:
+    codes = {found.code for found in checks}
+    if {"no_memory_seen", "no_drift_seen"} <= codes:
+        return "The log was checked for both and shows neither."
+    if codes & {"memory_seen", "drift_seen"}:
+        return "The log was checked for both: see the warnings above."
+    return "The log could not be checked for all of this."

@@ -1,0 +1,203 @@
+"""The rule in words, and beside what was done so far."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
+
+from surefoot._display import number_of
+from surefoot.data.counts import Counts
+from surefoot.data.side_files import label_text
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
+from surefoot.report.tables import PolicyLine, _label, _qualities
+from surefoot.solvers.solver import evaluate
+
+LONGEST = 130
+"""A rule that takes more characters than this is a table."""
+LARGEST = 3000
+"""With more states than this the gain is not split into its parts: it would take long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The rule beside what was done so far, in one state.
+
+    Attributes
+    ----------
+    shares
+        How often the log took each action there, most often first; empty where it never was there.
+    each
+        What the rule gains each time, on average over what was done so far, by the model.
+    total
+        This state's part of the gain over what was done so far, by the model; the parts of all
+        states add up to the whole. None in large models.
+    """
+
+    shares: tuple[tuple[str, float], ...]
+    each: float
+    total: float | None
+
+    @property
+    def habit(self) -> str:
+        """What was done most often."""
+        return self.shares[0][0] if self.shares else ""
+
+
+def changes(
+    mdp: MDP, counts: Counts, policy: NDArray[Any], behaviour: NDArray[np.float64]
+) -> dict[Hashable, Change]:
+    """Return the rule beside what was done so far, by the label of the state.
+
+    With ``Q`` the value of taking an action once and following the rule afterwards, the rule gains
+    ``Q(s, rule) - Q(s, what was done)`` each time that state ``s`` is met; met as often as what was
+    done meets it, these gains add up to the difference of the two returns.
+
+    Examples
+    --------
+    >>> from surefoot import behaviour_policy, riverswim
+    >>> counts = riverswim().simulate(50, np.random.default_rng(0))
+    >>> mdp = counts.to_mdp(discount=0.99, prior=1.0)
+    >>> right, before = np.ones(6, dtype=int), behaviour_policy(counts, mdp)
+    >>> found = changes(mdp, counts, right, before)
+    >>> gain = evaluate(mdp, right).return_lower - evaluate(mdp, before).return_lower
+    >>> bool(abs(sum(change.total for change in found.values()) - gain) < 1e-3)
+    True
+    """
+    quality = _qualities(mdp, evaluate(mdp, policy).value)
+    each = _of_states(mdp, policy, quality) - _of_states(mdp, behaviour, quality)
+    met = discounted_visits(mdp, behaviour) if mdp.num_states <= LARGEST else None
+    found = {}
+    for state in range(mdp.num_states):
+        found[_label(mdp.state_labels, state)] = Change(
+            shares=_shares(mdp, counts, state),
+            each=float(each[state]),
+            total=None if met is None else float(met[state] * each[state]),
+        )
+    return found
+
+
+def _of_states(mdp: MDP, policy: NDArray[Any], quality: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows = check_policy(mdp, policy)
+    own = rows.rows.astype(np.int64)
+    worth = np.bincount(mdp.row_state[own], rows.share * quality[own], mdp.num_states)
+    return np.asarray(worth, dtype=np.float64)
+
+
+def _shares(mdp: MDP, counts: Counts, state: int) -> tuple[tuple[str, float], ...]:
+    rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
+    tried = counts.visits[rows].astype(np.float64)
+    if not tried.sum() > 0:
+        return ()
+    order = np.argsort(-tried, kind="stable")
+    names = [label_text(_label(mdp.action_labels, mdp.row_action[rows[i]])) for i in order]
+    shares = (tried / tried.sum())[order]
+    return tuple((name, float(share)) for name, share in zip(names, shares, strict=True) if share)
+
+
+def transition_matrix(mdp: MDP, policy: NDArray[Any]) -> Any:
+    """Return ``(S, S)``, sparse: where a policy leads from each state."""
+    played = check_policy(mdp, policy)
+    weight = np.zeros(mdp.num_rows)
+    weight[played.rows.astype(np.int64)] = played.share
+    entries = mdp.probability * weight[mdp.entry_row]
+    states = mdp.row_state[mdp.entry_row]
+    return sparse.csr_matrix((entries, (states, mdp.successor)), shape=(mdp.num_states,) * 2)
+
+
+def discounted_visits(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.float64]:
+    """Return ``(S,)``: how often a policy meets each state, later steps counting less."""
+    step = mdp.discount * transition_matrix(mdp, policy)
+    system = sparse.identity(mdp.num_states, format="csc") - step.T.tocsc()
+    return np.asarray(spsolve(system, np.asarray(mdp.initial, dtype=np.float64)))
+
+
+def rule_words(
+    lines: Sequence[PolicyLine], found: Mapping[Hashable, Change], columns: Sequence[str]
+) -> str:
+    """Return what to do in one sentence: the rule itself, or how much it changes.
+
+    Examples
+    --------
+    >>> def line(state, action):
+    ...     return PolicyLine(state=state, action=action, probability=1.0, visits=9, margin=None)
+    >>> lines = [*(line(f"wear {i}", "run") for i in range(4)), line("wear 4", "repair")]
+    >>> rule_words(lines, {}, ["condition"])
+    'Repair in wear 4; otherwise run.'
+    """
+    if all(line.probability == 1.0 for line in lines):
+        said = _in_words(lines, columns)
+        if 0 < len(said) <= LONGEST:
+            return said
+    states = {line.state for line in lines}
+    taken = {(line.state, label_text(line.action)) for line in lines if line.probability > 0.5}
+    other = [s for s in states if s in found and (s, found[s].habit) not in taken]
+    if not other:
+        return "Follow the table below; it is what was mostly done already."
+    return (
+        "Follow the table below; it departs from past practice in "
+        f"{len(other):,} of {number_of(len(states), 'state')}."
+    )
+
+
+def _in_words(lines: Sequence[PolicyLine], columns: Sequence[str]) -> str:
+    groups: dict[str, list[Hashable]] = {}
+    tried: dict[str, float] = {}
+    for line in lines:
+        action = label_text(line.action)
+        groups.setdefault(action, []).append(line.state)
+        tried[action] = tried.get(action, 0.0) + line.visits
+    if len(groups) == 1:
+        return f"Always {next(iter(groups))}."
+    usual = max(groups, key=lambda action: tried[action])
+    told = [
+        f"{action} in {_states(states, columns)}"
+        for action, states in groups.items()
+        if action != usual
+    ]
+    text = "; ".join([*told, f"otherwise {usual}"])
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _states(states: Sequence[Hashable], columns: Sequence[str]) -> str:
+    """Return states as a list in words; those in a row of numbers as "wear 2 to 5"."""
+    parts: list[str] = []
+    for names in _runs([_numbered(state, columns) for state in states]):
+        first, last = names[0], names[-1]
+        parts.append(first[2] if len(names) < 3 else f"{first[2]} to {last[2]}")
+        parts += [last[2]] if len(names) == 2 else []
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+Named = tuple[str, int | None, str]
+
+
+def _numbered(state: Hashable, columns: Sequence[str]) -> Named:
+    """Return what stands before the number a label ends in, the number, and its words."""
+    text = label_text(state)
+    if isinstance(state, tuple):
+        return text, None, f"({text})"
+    found = re.fullmatch(r"(.*?)(\d{1,9})", text)
+    words = f"{columns[0]} {text}" if found and not found[1] else text
+    return (found[1], int(found[2]), words) if found else (text, None, words)
+
+
+def _follows(name: Named, before: Named) -> bool:
+    (start, number, _), (other, last, _) = name, before
+    return start == other and number is not None and last is not None and number == last + 1
+
+
+def _runs(names: Sequence[Named]) -> list[list[Named]]:
+    runs: list[list[Named]] = []
+    for name in names:
+        before = runs[-1][-1] if runs else None
+        if before is not None and _follows(name, before):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return runs
