@@ -20,7 +20,10 @@ from surefoot.cli import main
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "docs" / "stories" / "notebook.md"
-STORIES = sorted({*(ROOT / "docs" / "stories").glob("*.md")} - {NOTEBOOK})
+STORIES = [
+    ROOT / "docs" / "first-hour.md",
+    *sorted({*(ROOT / "docs" / "stories").glob("*.md")} - {NOTEBOOK}),
+]
 EXPECTED = re.compile(r"#\s*exit code (\d+)\s*$")
 
 
