@@ -5,11 +5,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from surefoot.pipeline.wording import as_options
 
 from surefoot import Candidate, Finding
 from surefoot._display import Grid
 from surefoot._rounding import near_text
+from surefoot.pipeline.option_text import as_options
 from surefoot.report.assumptions import Assumption
 from surefoot.report.page import Cause, Figure, Page
 from surefoot.report.rows import rule_rows
