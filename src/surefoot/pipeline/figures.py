@@ -60,6 +60,10 @@ def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | 
     told = f"What to do, by {columns[0]} (down) and {columns[1]} (across)."
     alt = f"{told} The table below says the same."
     width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
+    across = list(dict.fromkeys(line.state[1] for line in lines))  # type: ignore[index]
+    below = policy_plots.side_texts(across, columns[1])
+    if policy_plots.are_turned(below):
+        height += 0.08 * max(map(len, below))
     with drawing("map", alt, width, height) as drawn:
         policy_plots.plot_policy(lines, columns=columns, axes=drawn.axes)
     return Figure(svg=drawn.svg, caption=told, width=7.5 * width)
