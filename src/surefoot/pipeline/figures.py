@@ -10,6 +10,7 @@ from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import with_commas
+from surefoot.data.side_files import label_text
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.model import Model
@@ -90,7 +91,8 @@ def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -
             model.mdp, certificate.policy, states, colours=colours, axes=drawn.axes
         )
         low, high = drawn.axes.get_ylim()
-        drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
+        names = 0.08 * max(0, max(len(label_text(labels[s])) for s in states) - 10)  # turned
+        drawn.resize(4.7, 0.8 + names + 4.4 * (high - low) / (len(states) + 0.2))
     return Figure(
         title="Where the rule leads",
         svg=drawn.svg,
