@@ -142,7 +142,8 @@ class Advice:
     names
         The states of the log.
     lines
-        The policy by the label of the state; the likeliest action where it is randomised.
+        The policy by the label of the state: one line, or one for every range of steps; the
+        likeliest action where it is randomised.
     counts
         The log, for its habits.
     certified
@@ -150,32 +151,33 @@ class Advice:
     """
 
     names: StateNames
-    lines: dict[Hashable, PolicyLine]
+    lines: dict[Hashable, list[PolicyLine]]
     counts: Counts
     certified: bool
 
     @classmethod
     def of(cls, model: Model, policy: Sequence[PolicyLine], *, certified: bool) -> "Advice":
         """Return the advice of a policy for the states of a model."""
-        likeliest = sorted(policy, key=lambda line: line.probability)
+        likeliest: dict[Hashable, dict[int | None, PolicyLine]] = {}
+        for line in sorted(policy, key=lambda line: line.probability):
+            likeliest.setdefault(line.state, {})[steps_of(line)[0]] = line
         return cls(
             names=StateNames.of(model.settings, model.counts, model.bins),
-            lines={line.state: line for line in likeliest},
+            lines={state: list(found.values()) for state, found in likeliest.items()},
             counts=model.counts,
             certified=certified,
         )
 
     def on(self, given: Any, step: int | None = None) -> Decision:
         """Return what to do in a state; ``step`` is for policies that depend on it."""
-        if step is not None:
-            raise ValueError(f"step={step}, but the policy of this run is the same at every step.")
+        self._check_step(step)
         names = self.names
         asked = names.asked(given)
         state = names.find(asked)
         if state is None:
             return self._without(asked, NEVER_SEEN, names.hint(asked))
         habit, share = self._habit(state)
-        line = self.lines.get(names.label(state))
+        line = _at(self.lines.get(names.label(state), []), step)
         if line is None:
             ends = bool(self.counts.is_terminal[state])
             return self._without(names.parts(state), ENDS if ends else NEVER_LEFT)
@@ -189,6 +191,16 @@ class Advice:
             share=share,
             certified=self.certified,
         )
+
+    def _check_step(self, step: int | None) -> None:
+        """Refuse a step that the policy does not know, or does not care about."""
+        if step is None:
+            return
+        last = max((steps_of(some[-1])[1] or 0 for some in self.lines.values()), default=0)
+        if all(steps_of(line)[0] is None for some in self.lines.values() for line in some):
+            raise ValueError(f"step={step}, but the policy of this run is the same at every step.")
+        if not 0 <= step <= last:
+            raise ValueError(f"step={step}; this run counts the steps 0 to {last}.")
 
     def _without(self, values: tuple[Hashable, ...], reason: str, hint: str = "") -> Decision:
         state = dict(zip(self.names.columns, values, strict=True))
@@ -205,3 +217,19 @@ class Advice:
         action = int(counts.row_action[first + most])
         label = action if counts.action_labels is None else counts.action_labels[action]
         return label, float(tried[most] / tried.sum())
+
+
+def steps_of(line: PolicyLine) -> tuple[int | None, int | None]:
+    """Return the first and the last step of a line; (None, None) where steps do not matter."""
+    return getattr(line, "first_step", None), getattr(line, "last_step", None)
+
+
+def _at(lines: Sequence[PolicyLine], step: int | None) -> PolicyLine | None:
+    """Return the line of a state for a step, or its only one; None where there is none."""
+    if step is None and len(lines) > 1:
+        raise ValueError("what to do in this state depends on the step: say which with step=.")
+    for line in lines:
+        first, last = steps_of(line)
+        if step is None or first is None or last is None or first <= step <= last:
+            return line
+    return None

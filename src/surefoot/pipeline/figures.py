@@ -10,6 +10,7 @@ from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import with_commas
+from surefoot.data.side_files import label_text
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.model import Model
@@ -59,6 +60,10 @@ def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | 
     told = f"What to do, by {columns[0]} (down) and {columns[1]} (across)."
     alt = f"{told} The table below says the same."
     width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
+    across = list(dict.fromkeys(line.state[1] for line in lines))  # type: ignore[index]
+    below = policy_plots.side_texts(across, columns[1])
+    if policy_plots.are_turned(below):
+        height += 0.08 * max(map(len, below))
     with drawing("map", alt, width, height) as drawn:
         policy_plots.plot_policy(lines, columns=columns, axes=drawn.axes)
     return Figure(svg=drawn.svg, caption=told, width=7.5 * width)
@@ -85,7 +90,8 @@ def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -
             model.mdp, certificate.policy, states, colours=colours, axes=drawn.axes
         )
         low, high = drawn.axes.get_ylim()
-        drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
+        names = 0.08 * max(0, max(len(label_text(labels[s])) for s in states) - 10)  # turned
+        drawn.resize(4.7, 0.8 + names + 4.4 * (high - low) / (len(states) + 0.2))
     return Figure(
         title="Where the rule leads",
         svg=drawn.svg,

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surefoot._atomic import replacing
+from surefoot.pipeline.decision import steps_of
 
 if TYPE_CHECKING:
     from surefoot.pipeline.running import Run
 
 OWN = ("probability", "visits", "margin", "share of the log")
+STEPS = ("first_step", "last_step")
 WIDEST = 60
 
 
@@ -35,10 +37,12 @@ def write_sheet(run: "Run", path: Path) -> None:
 
 def _rule(sheet: Any, run: "Run", bold: Any) -> None:
     states, actions = run.settings.columns.state, run.settings.columns.action
-    head = [*states, *actions, *OWN]
+    by_step = any(steps_of(line)[0] is not None for line in run.policy)
+    head = [*states, *(STEPS if by_step else ()), *actions, *OWN]
     rows = [
         [
             *_parts(line.state, len(states)),
+            *(steps_of(line) if by_step else ()),
             *_parts(line.action, len(actions)),
             line.probability,
             line.visits,

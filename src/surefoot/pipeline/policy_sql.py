@@ -39,6 +39,11 @@ def policy_sql(
     """
     if any(line.probability < 1 for line in lines):
         raise ValueError("the policy is randomised: SQL has no place for its probabilities.")
+    if len({line.state for line in lines}) < len(lines):
+        raise ValueError(
+            "the policy depends on the step, and a CASE over states does not know it: use "
+            "policy.csv, which has a line for every range of steps."
+        )
     said = [part for line in remark.splitlines() for part in textwrap.wrap(line, WIDTH)]
     comment = "".join(f"-- {line}\n" for line in said)
     test = _Test({one.column: one for one in bins})

@@ -16,12 +16,14 @@ from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
 from surefoot.pipeline import promising
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.decision import steps_of
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Nobody, Teller
 from surefoot.pipeline.loading import load_run, stored_parts
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.posteriors import Own, check_own
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
@@ -211,6 +213,7 @@ def what_if(
     forbidden: Sequence[Hashable] = (),
     prior: Sequence[float] = (),
     unseen: Sequence[str] = (),
+    posterior: Own | None = None,
     teller: Teller | None = None,
 ) -> WhatIf:
     """Solve a run again with one setting changed at a time; its log is not read.
@@ -228,6 +231,8 @@ def what_if(
         questions are.
     forbidden
         Actions that may no longer be used, one at a time; a state that has no other one keeps it.
+    posterior
+        What `run` was given, where it was given one: a folder cannot hold it, a `Run` does.
     teller
         Who tells how far it is; None is silent.
 
@@ -245,7 +250,8 @@ def what_if(
     given = {"discount": discount, "delta": delta, "forbidden": forbidden, "prior": prior,
              "unseen": unseen}  # fmt: skip
     asked = [Variation(setting=name, value=value) for name, some in given.items() for value in some]
-    made = load_run(run.folder if isinstance(run, Run) else run)
+    own = run.model.own if posterior is None and isinstance(run, Run) else posterior
+    made = load_run(run.folder if isinstance(run, Run) else run, posterior=own)
     asked = asked or usual_variations(made)
     counts = earlier_counts(made.folder)
     parts = stored_parts(made.settings, made.folder, counts)
@@ -272,7 +278,8 @@ def _line(
         settings = varied(made.model, variation, scratch)
         discount = settings.discounted
         settings.check_complete()
-        model = model_for(settings, counts, parts.buckets)
+        check_own(settings, made.model.own)
+        model = model_for(settings, counts, parts.buckets, made.model.own)
         hurried = Budget(seconds=settings.time_budget).applied(model)
         found = promising.find(hurried, parts, lambda _done, _remark: None, counts)
     except ValueError as problem:
@@ -292,12 +299,14 @@ def _line(
 def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[Change, ...]:
     """Return where a policy differs from the run's, in the order of the run's policy."""
     lines = policy_lines(model.mdp, model.placed, certificate.policy, model.passive)
-    other = {line.state: line.action for line in lines}
-    return tuple(
-        (line.state, line.action, other[line.state])
-        for line in made.policy
-        if line.state in other and other[line.state] != line.action
-    )
+    other = {(line.state, steps_of(line)): line.action for line in lines}
+    first = {line.state: line.action for line in reversed(lines)}
+    changes = []
+    for line in made.policy:
+        instead = other.get((line.state, steps_of(line)), first.get(line.state))
+        if instead is not None and instead != line.action:
+            changes.append((line.state, line.action, instead))
+    return tuple(dict.fromkeys(changes))
 
 
 def _per_step(line: WhatIfLine) -> float | None:
