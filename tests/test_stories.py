@@ -12,12 +12,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 from surefoot.cli import main
 
 ROOT = Path(__file__).parents[1]
-STORIES = sorted((ROOT / "docs" / "stories").glob("*.md"))
+NOTEBOOK = ROOT / "docs" / "stories" / "notebook.md"
+STORIES = [
+    ROOT / "docs" / "first-hour.md",
+    *sorted({*(ROOT / "docs" / "stories").glob("*.md")} - {NOTEBOOK}),
+]
 EXPECTED = re.compile(r"#\s*exit code (\d+)\s*$")
 
 
@@ -68,3 +74,21 @@ def test_the_story_goes_as_it_is_told(path, tmp_path, monkeypatch, capfd):
             written = "".join(file.read_text("utf-8") for file in tmp_path.glob("*/policy.csv"))
             assert text in said + written
     assert said
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_notebook_runs_in_a_kernel(tmp_path):
+    found = blocks(NOTEBOOK)
+    cells = [nbformat.v4.new_code_cell(text) for language, text in found if language == "python"]
+    shown = [text for language, text in found if language == "text"]
+    cells[1].source += "\nfirst"  # a card
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
+    printed = [
+        "".join(out["text"] for out in cell.outputs if out["output_type"] == "stream")
+        for cell in notebook.cells
+    ]
+    assert printed == shown
+    assert "<table" in notebook.cells[1].outputs[-1]["data"]["text/html"]

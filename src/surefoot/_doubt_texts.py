@@ -115,8 +115,9 @@ def _previous_state_helps(
     seen = "" if p_value is None else f" (p = {p_value:.2g})"
     return (
         f"With the previous state added to the state ({states:,} states) the checks find no "
-        f"further memory{seen}, and the promise would be a {_about(promise, objective)}. Add it to "
-        "the log as a column and name both columns as the state."
+        f"further memory{seen}, though thinner rows may hide it, and the promise would be a "
+        f"{_about(promise, objective)}. Add it to the log as a column and name both columns as the "
+        "state."
     )
 
 

@@ -130,6 +130,12 @@ def _practice_seen(
 ) -> str:  # fmt: skip
     verb = "earned" if objective == "max" else "cost"
     ends = sorted((low, high))
+    if not ends[0] <= log <= ends[1]:  # the ends are those of whole episodes
+        return (
+            f"What the log shows of an episode, which may be cut off, {verb} {log:.4g} on average "
+            f"({number_of(episodes, 'episode')}); whole ones {verb} {ends[0]:.4g} to {ends[1]:.4g} "
+            f"with {share} confidence each way; by the model it would be {model:.4g}."
+        )
     return (
         f"What was done in the log {verb} {log:.4g} an episode ({number_of(episodes, 'episode')}; "
         f"{ends[0]:.4g} to {ends[1]:.4g} with {share} confidence each way); by the model it would "

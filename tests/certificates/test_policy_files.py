@@ -36,7 +36,7 @@ def test_files_that_people_write_are_read(tmp_path):
     [
         (HEADER + "0\n", "line 2: the line does not have 2 fields"),
         (HEADER + "0,right,1\n", "line 2: the line does not have 2 fields"),
-        (HEADER.encode() + b"\xe9,right\n", "the text is not UTF-8"),
+        (HEADER.encode() + b"\x81,right\n", "the text is not UTF-8"),
         ("", "no column 'state'; the columns are none"),
         ("stat,action\n", "Did you mean 'stat'?"),
         (HEADER + "0,rigt\n", "line 2: unknown action 'rigt'. Did you mean 'right'?"),

@@ -176,6 +176,20 @@ def test_columns_are_asked_for_and_foreign_logs_refused() -> None:
         read_episodes(few, counts, discount=0.9, **ROLES)
 
 
+def test_dealt_rewards_are_as_lucky_as_those_of_real_parts():
+    """Means of parts scatter by the variance over their size, and add up to the whole."""
+    rng = np.random.default_rng(0)
+    reward = rng.normal(5.0, 2.0, size=1600)
+    table = {"state": ["s"] * 1600, "action": ["a"] * 1600, "next_state": ["t"] * 1600}
+    counts = read_transitions({**table, "reward": reward})
+    dealt = [deal(counts, seed) for seed in range(40)]
+    for parts in dealt:
+        whole = (parts.count * parts.reward_mean).sum() / parts.count.sum()
+        assert whole == pytest.approx(reward.mean(), abs=1e-9)
+    spread = np.std([parts.reward_mean - reward.mean() for parts in dealt])
+    assert spread == pytest.approx(2.0 / 10 * np.sqrt(15 / 16), rel=0.15)
+
+
 def test_dealing_is_keyed_even_and_exact() -> None:
     counts = Counts.from_arrays([[[31, 7], [4, 0]], [[0, 22], [1, 1]]], rewards=np.ones((2, 2)))
     parts = deal(counts, seed=3)

@@ -84,7 +84,7 @@ def test_a_named_encoding_must_fit(tmp_path, plain):
 def test_rows_are_counted_when_a_file_is_recoded(tmp_path, monkeypatch):
     path = tmp_path / "log.csv"
     path.write_bytes(text().encode("cp1252"))
-    monkeypatch.setattr("surefoot.data.sources.count_records", lambda *_: 12)
+    monkeypatch.setattr("surefoot.data.found_sources.count_records", lambda *_: 12)
     with pytest.raises(ValueError, match="12 rows were written in UTF-8 and 90 read"):
         read_transitions(path, **ROLES)
 

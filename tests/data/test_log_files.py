@@ -9,7 +9,8 @@ import pytest
 from surefoot.data.csv_bytes import LONGEST
 from surefoot.data.log_files import log_files
 from surefoot.data.transitions import read_transitions
-from surefoot.pipeline.settings import Settings, read_twice
+from surefoot.pipeline.log_stamps import read_twice
+from surefoot.pipeline.settings import Settings
 
 HEADER = "state,action,reward,next_state\n"
 ROWS = "0,0,1,1\n1,0,0,0\n"

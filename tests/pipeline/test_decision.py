@@ -6,6 +6,7 @@ import pytest
 
 from surefoot import Settings, run
 from surefoot.pipeline.answers import answer_file
+from surefoot.report.tables import PolicyLine
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +181,20 @@ def test_bins_are_ranges_in_sql(measured):
             row = f"(SELECT {level} AS pressure, 'A' AS ward)"
             (decided,) = connection.execute(f"SELECT {run_sql(measured)} FROM {row}").fetchone()
             assert decided == measured.action(pressure=level, ward="A").action
+
+
+def test_a_policy_that_depends_on_the_step_is_asked_with_one(finished):
+    from surefoot.pipeline.decision import Advice
+
+    about = {"probability": 1.0, "visits": 5, "margin": 1.0}
+    lines = [
+        PolicyLine(state="wear 4", action="repair", first_step=0, last_step=3, **about),
+        PolicyLine(state="wear 4", action="run", first_step=4, last_step=9, **about),
+    ]
+    advice = Advice.of(finished.model, lines, certified=True)
+    assert advice.on("wear 4", 3).action == "repair"
+    assert advice.on("wear 4", 4).action == "run"
+    with pytest.raises(ValueError, match="depends on the step"):
+        advice.on("wear 4")
+    with pytest.raises(ValueError, match="counts the steps 0 to 9"):
+        advice.on("wear 4", 10)

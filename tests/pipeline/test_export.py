@@ -67,6 +67,12 @@ def test_randomised_policies_have_no_sql():
         policy_sql([line], LabelColumns(state=("s",), action=("a",)))
 
 
+def test_policies_by_step_have_no_sql():
+    rule = [*lines_of({"a": "b"}), *lines_of({"a": "c"})]
+    with pytest.raises(ValueError, match="depends on the step"):
+        policy_sql(rule, LabelColumns(state=("s",), action=("a",)))
+
+
 def test_a_sheet_holds_rule_and_promise(finished, tmp_path):
     path = tmp_path / "policy.xlsx"
     export_policy(finished, path)

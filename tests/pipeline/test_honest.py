@@ -58,7 +58,7 @@ def test_checks_of_the_whole_log_take_an_honest_promise_back(tmp_path):
     assert made.certificate.has("memory_seen")
     # The state before last decides: adding the previous state cures it.
     assert made.certificate.has("previous_state_helps")
-    assert [one.share for one in made.certificate.tilted][:2] == [0.0, 0.1]
+    assert [one.share for one in made.certificate.tilted][:2] == [0.0, 0.02]
     assert "by the episodes" in made.certificate.summary()
     assert made.certificate.sentence.startswith("NOT CERTIFIED")
 

@@ -10,9 +10,12 @@ import pytest
 
 from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run, verify_run
 from surefoot.model.policies import action_at
+from surefoot.pipeline.agreeing import agreement_with
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import divide_log, steps_alike
-from surefoot.pipeline.practice import return_limits
+from surefoot.pipeline.practice import least_return, return_limits
+from surefoot.pipeline.variations import usual_variations
+from surefoot.pipeline.what_if import what_if
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.logs import random_shares, trajectories
 
@@ -62,8 +65,9 @@ def test_the_policy_is_written_by_step(finished) -> None:
     stored = json.loads((finished.folder / "certificate.json").read_text(encoding="utf-8"))
     assert stored["horizon"] == 12
     page = (finished.folder / "report.html").read_text(encoding="utf-8")
-    assert "At most 12 steps count, and what the last state is worth. No discount." in page
-    assert "<th>steps</th>" in page
+    assert "At most 12 steps count, and what the last state is worth." in page
+    assert "All steps count the same (no discount)." in page
+    assert '<th scope="col">steps</th>' in page
 
 
 def test_a_run_is_read_back_and_verified(finished) -> None:
@@ -199,3 +203,34 @@ def test_runs_until_the_end(visits, tmp_path) -> None:
     settings = Settings(log=str(path), terminal="terminal", discount=1.0, support="observed")
     with pytest.raises(ValueError, match=r"from state 'up' nothing needs ever end"):
         run(settings, tmp_path / "none")
+
+
+def test_decisions_know_the_step(finished) -> None:
+    again = load_run(finished.folder)
+    for line in finished.policy:
+        assert again.action(line.state, step=line.last_step).action == line.action
+    several = next(line.state for line in finished.policy if line.first_step)
+    with pytest.raises(ValueError, match="depends on the step"):
+        again.action(several)
+    with pytest.raises(ValueError, match="counts the steps 0 to 11"):
+        again.action(several, step=12)
+
+
+def test_nothing_that_is_earned_falls_below_the_least(finished) -> None:
+    low = least_return(finished.model)
+    mdp = finished.model.mdp
+    assert low == pytest.approx(12 * mdp.reward.min() + mdp.final_reward.min())
+    assert low <= finished.certificate.lower_bound
+
+
+def test_what_if_leaves_out_the_discount_and_says_so(finished) -> None:
+    found = what_if(finished.folder, delta=[0.2])
+    assert found.lines[0].per_step == pytest.approx(finished.certificate.promise / 12)
+    assert "no discount to vary" in found.to_mapping()["note"]
+    assert all(one.setting != "discount" for one in usual_variations(load_run(finished.folder)))
+    assert "return per step" in found.page().to_html()
+
+
+def test_new_data_are_refused_over_a_horizon(finished) -> None:
+    with pytest.raises(ValueError, match="discounted future only"):
+        agreement_with(finished.folder, finished.settings.log)

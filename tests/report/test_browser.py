@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from requirements import lacking
 from surefoot.pipeline.comparing import compare_report
 from surefoot.pipeline.running import run
 
@@ -13,6 +14,15 @@ BEYOND = """() => [...document.querySelectorAll('body *')].filter(e => {
   const r = e.getBoundingClientRect(); return r.width && r.height && r.right > innerWidth + 1;
 }).map(e => e.tagName + ' ' + e.className).slice(0, 5)"""
 """What lies beyond the right edge of the screen."""
+
+
+def test_what_is_required_is_not_skipped(monkeypatch):
+    monkeypatch.setenv("SUREFOOT_REQUIRE", "cluster,browser")
+    with pytest.raises(pytest.fail.Exception, match="there is none"):
+        lacking("browser", "there is none")
+    monkeypatch.setenv("SUREFOOT_REQUIRE", "cluster")
+    with pytest.raises(pytest.skip.Exception):
+        lacking("browser", "there is none")
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from surefoot.pipeline.wording import as_options
 
 from surefoot import Candidate, Finding
 from surefoot._display import Grid
 from surefoot._rounding import near_text
+from surefoot.pipeline.option_text import as_options
 from surefoot.report.assumptions import Assumption
 from surefoot.report.page import Cause, Figure, Page
 from surefoot.report.rows import rule_rows
@@ -143,6 +143,7 @@ def test_a_withheld_promise_is_the_first_thing_said(pages):
     assert "If that were not so, with 95% confidence" in head
     assert "With 95%" not in head
     assert "would be promised" in html  # in the picture too
+    assert "What could be promised at other levels" not in html
     assert "at least" not in head.split("What was done so far")[1]  # no gain
 
 

@@ -1,9 +1,11 @@
 """The rule in words, and beside what was done."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from surefoot import evaluate, garnet
+from surefoot import StepPolicy, evaluate, garnet
 from surefoot.certificates.headlines import steady
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change, changes, rule_words
@@ -42,10 +44,10 @@ def test_states_in_a_row_are_a_range():
 
 def test_a_long_rule_is_a_table_and_says_what_changes():
     lines = [line(f"state {2 * i}", "ab"[i % 2]) for i in range(60)]
-    found = {one.state: Change(shares=(("a", 1.0),), each=0.0, total=0.0) for one in lines}
+    found = {one.key: Change(shares=(("a", 1.0),), each=0.0, total=0.0) for one in lines}
     said = rule_words(lines, found, ["state"])
     assert said == "Follow the table below; it departs from past practice in 30 of 60 states."
-    same = {one.state: Change(shares=((one.action, 1.0),), each=0.0, total=0.0) for one in lines}
+    same = {one.key: Change(shares=((one.action, 1.0),), each=0.0, total=0.0) for one in lines}
     assert "mostly done already" in rule_words(lines, same, ["state"])
 
 
@@ -67,6 +69,22 @@ def test_gains_of_states_add_up_to_the_difference_of_returns(seed):
     whole = evaluate(mdp, policy).return_lower - evaluate(mdp, mixed).return_lower
     assert sum(change.total for change in found.values()) == pytest.approx(whole, abs=1e-4)
     assert all(abs(sum(s for _, s in c.shares) - 1) < 1e-12 for c in found.values())
+
+
+@pytest.mark.parametrize("by_steps", [False, True])
+@pytest.mark.parametrize("discount", [0.9, 1.0])
+def test_gains_of_lines_add_up_over_a_horizon(discount, by_steps):
+    rng = np.random.default_rng(4)
+    domain = garnet(6, 3, 4, discount=0.9, rng=rng)
+    mdp = replace(domain.mdp, discount=discount).over(9, rng.normal(size=6))
+    policy = (
+        StepPolicy.from_array(rng.integers(0, 3, size=(9, 6))) if by_steps else np.zeros(6, int)
+    )
+    mixed = rng.dirichlet(np.ones(3), size=6)
+    found = changes(mdp, domain.simulate(20, rng), policy, mixed)
+    whole = evaluate(mdp, policy).return_lower - evaluate(mdp, mixed).return_lower
+    assert sum(change.total for change in found.values()) == pytest.approx(whole, abs=1e-9)
+    assert len(found) == (len(policy.action) if by_steps else 6)
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.999])

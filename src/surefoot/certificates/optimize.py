@@ -94,6 +94,8 @@ class Result(Shown):
         turned = tuple(candidate.mirrored() for candidate in self.candidates)
         return replace(self, certificate=self.certificate.mirrored(), candidates=turned)
 
+    _pictured = True
+
     def _headline(self) -> str:
         return self.certificate.sentence
 

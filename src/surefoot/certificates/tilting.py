@@ -21,7 +21,7 @@ from surefoot.certificates.evidence import Tilted
 from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import evaluate
 
-TILTS = (0.0, 0.1, 0.25, 0.5, 1.0)
+TILTS = (0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 """How far towards the chosen policy: with this probability it decides, else behaviour does."""
 FEWEST = 30.0
 """Effective episodes below which nothing is said."""

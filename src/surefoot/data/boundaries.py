@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
-from surefoot.data.columns import Columns, Layout, choose, lay_out
+from surefoot.data.columns import Columns, Layout, choose
 from surefoot.data.counts import Counts
 from surefoot.data.episode_ends import EpisodeEnds
 from surefoot.data.episodes import hashed_label
+from surefoot.data.found_sources import find
 from surefoot.data.groups import names
+from surefoot.data.layouts import lay_out
 from surefoot.data.log import Log
 from surefoot.data.open_log import open_log
 from surefoot.data.reading import Reading
 from surefoot.data.side_files import parts_of
-from surefoot.data.sources import Connection, find, session
+from surefoot.data.sources import Connection, session
 from surefoot.data.transitions import assemble
 
 

@@ -88,8 +88,9 @@ def gather(entry: Ints, bucket: Ints, reward: Floats) -> BucketCounts:
 def deal(counts: Counts, seed: int) -> BucketCounts:
     """Deal the transitions of a log without episodes into equal buckets, at random.
 
-    A draw keyed by the seed: hypergeometric, like dealing shuffled cards. Rewards are known by
-    their means only, so every bucket keeps mean and variance of the entry.
+    A draw keyed by the seed: hypergeometric, like dealing shuffled cards. Of rewards only mean and
+    variance of an entry are known: the means of its buckets are drawn around that, as means of
+    normal rewards with this sum and this variance are, so that parts are as lucky as real ones.
 
     Examples
     --------
@@ -110,13 +111,28 @@ def deal(counts: Counts, seed: int) -> BucketCounts:
     nothing = np.full(len(whole), np.nan)
     mean = nothing if counts.reward_mean is None else counts.reward_mean
     variance = nothing if counts.reward_var is None else counts.reward_var
+    number = dealt[entry, bucket_of]
+    scattered = mean[entry] + _scatter(entry, number, np.nan_to_num(variance), rng)
+    if counts.reward_low is not None and counts.reward_high is not None:
+        action = counts.entry_action[entry]
+        scattered = np.clip(scattered, counts.reward_low[action], counts.reward_high[action])
     return BucketCounts(
         entry=entry,
         bucket=bucket_of,
-        count=dealt[entry, bucket_of],
-        reward_mean=mean[entry],
+        count=number,
+        reward_mean=scattered,
         reward_var=variance[entry],
     )
+
+
+def _scatter(entry: Ints, number: Ints, variance: Floats, rng: np.random.Generator) -> Floats:
+    """Return how far means of parts lie from the mean of their entry; their sum is none."""
+    size = len(variance)
+    apart = rng.standard_normal(len(entry)) / np.sqrt(number)
+    total = np.bincount(entry, number, size)
+    middle = np.bincount(entry, number * apart, size) / np.maximum(total, 1)
+    spread = np.sqrt(variance[entry])
+    return np.where(spread > 0, spread * (apart - middle[entry]), 0.0)
 
 
 def _hand(left: Ints, players: int, rng: np.random.Generator) -> Ints:

@@ -1,23 +1,17 @@
 """Which columns of a log mean what, and how each is spelled in SQL."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 
-import duckdb
-import numpy as np
-
-from surefoot.data.bins import Binning, at_quantiles
-from surefoot.data.dates import Rhythm, StepKind, learn_rhythm, step_kind
-from surefoot.data.numerals import PLAIN, Numerals, Shown, decide
-from surefoot.data.reading import Reading
-from surefoot.data.sources import Connection, Source, list_names, quote_name, quote_text, scan
+from surefoot.data.bins import Binning
+from surefoot.data.dates import Rhythm
+from surefoot.data.numerals import PLAIN, Numerals
+from surefoot.data.sources import Source, list_names, quote_name, quote_text, scan
 from surefoot.data.tables import family
 
 TRUE = ("true", "t", "1", "yes", "y", "1.0")
 FALSE = ("false", "f", "0", "no", "n", "0.0")
-FIRST_ROWS = 1000
-"""Rows of a comma-separated file that tell how its numbers are written."""
 DEFAULT_NEXT_STATE = "next_state"
 
 
@@ -270,204 +264,6 @@ def _check_sense(columns: Columns) -> None:
     if twice is not None:
         named = " and ".join(f"{name}=" for name, column in roles.items() if column == twice)
         raise ValueError(f"the column {twice!r} is named for {named}; copy it under another name.")
-
-
-def lay_out(
-    connection: Connection, source: Source, columns: Columns, how: Reading | None = None
-) -> Layout:
-    """Check the types of the columns and return the layout for queries."""
-    how = how or Reading()
-    _check_bins(columns, how.bins)
-    types = {name: source.types[name] for name in columns.used}
-    steps = StepKind(type="" if columns.step is None else types[columns.step])
-    numerals = PLAIN
-    if source.kind == "csv":
-        # A column that is part of a label too stays text, and is converted where it is a number.
-        labels = (*columns.state, *columns.action, *(columns.next_state or ()))
-        numbers = {n: "DOUBLE" for n in (columns.reward, columns.count) if n is not None}
-        if columns.step is not None:
-            steps = step_kind(connection, source, columns.step, how.date_format)
-            if steps.format is None:
-                numbers[columns.step] = steps.type
-        numerals = _numerals(connection, source, [*_decimal(numbers), *_binned(columns, how)], how)
-        types |= {
-            name: kind
-            for name, kind in numbers.items()
-            if name not in labels and (numerals.plain or kind != "DOUBLE")
-        }
-    else:
-        if columns.step is not None and how.date_format is not None:
-            steps = _typed_dates(source, columns.step, how.date_format)
-        _check_numbers(source, columns, text_steps=steps.format is not None)
-    layout = Layout(
-        source=source,
-        columns=columns,
-        types=types,
-        step_type=steps.type,
-        state_kinds=_state_kinds(source, columns, how),
-        action_kinds=_key_kinds(source, columns.action, how),
-        numerals=numerals,
-        step_format=steps.format,
-    )
-    layout = replace(layout, bins=tuple(_resolved(connection, layout, one) for one in how.bins))
-    if layout.derived and not layout.steps_are_numbers:
-        return replace(layout, rhythm=learn_rhythm(connection, layout.select()))
-    return layout
-
-
-def _typed_dates(source: Source, step: str, asked: str) -> StepKind:
-    """Return what steps of a typed table are: dates spelled as text or as whole numbers."""
-    kind = source.types[step]
-    if family(kind) in ("text", "integer"):
-        return StepKind(type="TIMESTAMP", format=asked)
-    return StepKind(type=kind)
-
-
-def _decimal(numbers: Mapping[str, str]) -> list[str]:
-    return [name for name, kind in numbers.items() if kind == "DOUBLE"]
-
-
-def _binned(columns: Columns, how: Reading) -> list[str]:
-    """Return the columns that are cut into bins, and the next states of such columns."""
-    asked = {one.column for one in how.bins}
-    after = zip(columns.next_state or (), columns.state, strict=False)
-    return [*asked, *(name for name, column in after if column in asked)]
-
-
-def _check_bins(columns: Columns, bins: tuple[Binning, ...]) -> None:
-    names = [one.column for one in bins]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"bins: the column {name!r} is named twice. Name it once.")
-        if name not in (*columns.state, *columns.action):
-            known = list_names((*columns.state, *columns.action))
-            raise ValueError(
-                f"bins: {name!r} is not a column of states or actions; these are {known}."
-            )
-
-
-def _numerals(
-    connection: Connection, source: Source, names: Sequence[str], how: Reading
-) -> Numerals:
-    """Find out how the numbers of a text file are written."""
-    if not names:
-        return PLAIN
-    commas = all(part.delimiter == "," for part in source.parts)
-    listed = dict.fromkeys(dict.fromkeys(names), "VARCHAR")
-    shown = _shown(connection, source, listed, FIRST_ROWS if commas else None)
-    if commas and (shown.comma or shown.unclear_comma or shown.grouped):
-        shown = _shown(connection, source, listed, None)
-    # A semicolon between fields leaves the comma to the numbers: so Excel writes there.
-    likely = any(part.delimiter == ";" for part in source.parts)
-    found = decide(shown, asked=how.decimal, comma_likely=likely)
-    if isinstance(found, str):
-        raise ValueError(f"{source.name}: {' or '.join(listed)}: {found}.")
-    return found
-
-
-def _shown(
-    connection: Connection, source: Source, names: Mapping[str, str], limit: int | None
-) -> Shown:
-    some = "" if limit is None else f" LIMIT {limit}"
-    measures = ", ".join(Shown.measures(f"trim({quote_name(name)})") for name in names)
-    query = f"SELECT {measures} FROM (SELECT * FROM ({scan(source, names)}){some})"
-    try:
-        found = connection.execute(query).fetchall()[0]
-    except duckdb.Error:  # the count itself will say where the file cannot be read
-        return Shown()
-    shown = Shown()
-    size = len(Shown._fields)
-    for i in range(0, len(found), size):
-        shown = shown.joined(Shown(*found[i : i + size]))
-    return shown
-
-
-def _resolved(connection: Connection, layout: Layout, asked: Binning) -> Binning:
-    """Return bins with their edges: as given, or at quantiles of the column."""
-    if asked.edges:
-        return asked
-    number = layout._number(asked.column)
-    rows = scan(layout.source, {asked.column: layout.types[asked.column]})
-    number = f"TRY_CAST(({number}) AS DOUBLE)" if layout.source.kind != "csv" else number
-    try:
-        found = connection.execute(
-            f"SELECT v, count(*) AS n FROM (SELECT {number} AS v FROM ({rows})) "
-            "WHERE isfinite(v) GROUP BY v ORDER BY v"
-        ).fetchnumpy()
-    except duckdb.ConversionException as problem:
-        reason = str(problem).splitlines()[0]
-        raise ValueError(
-            f"{layout.source.name}: {asked.column!r} is to be cut into bins and is no column of "
-            f"numbers ({reason})."
-        ) from None
-    values, often = np.asarray(found["v"], dtype=np.float64), np.asarray(found["n"])
-    return at_quantiles(asked.column, asked.number, values, often)
-
-
-def _state_kinds(source: Source, columns: Columns, how: Reading) -> tuple[str, ...]:
-    kinds = _key_kinds(source, columns.state, how)
-    for i, name in enumerate(columns.next_state or ()):
-        if columns.state[i] in {one.column for one in how.bins}:
-            continue
-        kind = _key_kinds(source, (name,), how)[0]
-        if kind != kinds[i] and {kind, kinds[i]} != {"integer", "float"}:
-            raise ValueError(
-                f"{source.name}: column {columns.state[i]!r} holds {_plural(kinds[i])} and "
-                f"column {name!r} holds {_plural(kind)}; the same label must have one type. "
-                "Convert one of them."
-            )
-        if kind == "float":  # whole numbers with a missing value among them arrive as decimals
-            kinds = (*kinds[:i], kind, *kinds[i + 1 :])
-    return kinds
-
-
-def _plural(kind: str) -> str:
-    names = {"integer": "whole numbers", "float": "decimals", "boolean": "true/false"}
-    return names.get(kind, "text")
-
-
-def _key_kinds(source: Source, names: tuple[str, ...], how: Reading) -> tuple[str, ...]:
-    kinds = tuple(family(source.types[name]) for name in names)
-    binned = {one.column for one in how.bins}
-    for name, kind in zip(names, kinds, strict=True):
-        if name in binned and source.kind != "csv" and kind not in ("integer", "float"):
-            raise ValueError(
-                f"{source.name}: column {name!r} has type {_short(source.types[name])}; only "
-                "numbers are cut into bins."
-            )
-        if kind == "other" and source.types[name] != '"NULL"':
-            raise ValueError(
-                f"{source.name}: column {name!r} has type {source.types[name]}; states and actions "
-                "are whole numbers or text. Convert it first."
-            )
-    return tuple(
-        "text" if kind == "other" or name in binned else kind
-        for name, kind in zip(names, kinds, strict=True)
-    )
-
-
-def _check_numbers(source: Source, columns: Columns, *, text_steps: bool) -> None:
-    for name in (columns.reward, columns.count):
-        if name is not None and family(source.types[name]) in ("text", "other"):
-            raise ValueError(
-                f"{source.name}: column {name!r} has type {_short(source.types[name])}; it must be "
-                "numbers. Convert it first."
-            )
-    is_text = columns.step is not None and family(source.types[columns.step]) == "text"
-    if is_text and not text_steps:
-        raise ValueError(
-            f"{source.name}: column {columns.step!r} is text; steps are numbers or times, so that "
-            "10 comes after 9. Convert it first, or say how dates are written with date_format=."
-        )
-    if columns.terminal is not None and family(source.types[columns.terminal]) == "other":
-        raise ValueError(
-            f"{source.name}: column {columns.terminal!r} has type "
-            f"{source.types[columns.terminal]}; it must be true/false or 1/0."
-        )
-
-
-def _short(duckdb_type: str) -> str:
-    return "text" if family(duckdb_type) == "text" else duckdb_type
 
 
 def _key(name: str, duckdb_type: str) -> str:

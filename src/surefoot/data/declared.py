@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surefoot._rows import Ints, pack
-from surefoot.data.columns import choose, lay_out
+from surefoot.data.columns import choose
+from surefoot.data.found_sources import find
+from surefoot.data.layouts import lay_out
 from surefoot.data.packed_rows import label_of
 from surefoot.data.rewards import GivenRewards
-from surefoot.data.sources import Source, find, session
+from surefoot.data.sources import Source, session
 from surefoot.data.support import SUPPORTS, Entries
 from surefoot.data.tally import Tally, tally
 

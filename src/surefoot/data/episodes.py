@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 
 from surefoot._rows import Ints, freeze_fields
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, gather
-from surefoot.data.columns import Layout, as_names, choose, lay_out, next_names
+from surefoot.data.columns import Layout, as_names, choose, next_names
 from surefoot.data.counts import Counts
 from surefoot.data.episode_kernels import follow
+from surefoot.data.found_sources import find
 from surefoot.data.groups import names
+from surefoot.data.layouts import lay_out
 from surefoot.data.log_halves import counted_moves
 from surefoot.data.merge import TERMINAL_LABEL
 from surefoot.data.reading import Reading
-from surefoot.data.sources import Connection, find, session
+from surefoot.data.sources import Connection, session
 from surefoot.data.tables import StepColumns, family
 
 ROWS_AT_ONCE = 4_000_000
@@ -117,10 +119,8 @@ class Episodes:
             return self
         starts = np.zeros_like(self.parts.starts)
         np.add.at(starts, (self.bucket[fresh], self.first[fresh]), 1)
-        fields = {
-            name: getattr(self, name)[fresh]
-            for name in ("identity", "earned", "steps", "ended", "first", "reached")
-        }
+        names = ("identity", "earned", "steps", "ended", "first", "reached")
+        fields = {name: getattr(self, name)[fresh] for name in names}
         return replace(self, **fields, parts=self.parts.with_starts(starts))
 
     @property

@@ -41,12 +41,12 @@ def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) 
 
     Groups are few, so looking at them costs nothing; only a fault makes a second scan.
     """
-    if not _value(connection, "SELECT count(*) FROM groups"):
+    if not one_value(connection, "SELECT count(*) FROM groups"):
         what = "no complete row" if drop_missing else "no rows"
         raise ValueError(f"{layout.source.name}: the log has {what}, so there is nothing to count.")
     if not drop_missing:
         _check_missing(connection, layout)
-    if not _value(connection, f"SELECT count(*) FROM groups WHERE flag <> {CUT}"):
+    if not one_value(connection, f"SELECT count(*) FROM groups WHERE flag <> {CUT}"):
         raise NoTransitionError(
             f"{layout.source.name}: no row has a following row in its episode, so there is no "
             "transition. Check the episode and step columns."
@@ -67,7 +67,7 @@ def _check_missing(connection: Connection, layout: Layout) -> None:
             query = f"SELECT sum(lines - {measured[column]}) FROM groups"
         else:
             query = f"SELECT sum(lines) FROM groups WHERE ({condition}) AND flag <> {CUT}"
-        if lines := _value(connection, query):
+        if lines := one_value(connection, query):
             _raise_missing(connection, layout, column, condition, int(lines))
 
 
@@ -110,15 +110,17 @@ def _check_counts(connection: Connection, layout: Layout) -> None:
     column = layout.columns.count
     if column is None:
         return
-    if _value(connection, f"SELECT count(*) FROM groups WHERE counted < lines AND flag <> {CUT}"):
-        lines = _value(connection, "SELECT sum(lines - counted) FROM groups")
+    if one_value(
+        connection, f"SELECT count(*) FROM groups WHERE counted < lines AND flag <> {CUT}"
+    ):
+        lines = one_value(connection, "SELECT sum(lines - counted) FROM groups")
         _raise_missing(connection, layout, column, "n IS NULL", int(lines))
     for found, condition, rule in (
         ("fewest < 0", "n < 0", "counts cannot be negative"),
         ("NOT whole", "n <> floor(n)", "counts are whole numbers"),
         (f"NOT n < {LARGEST}", f"NOT n < {LARGEST}", "counts must stay below 9e15"),
     ):
-        if _value(connection, f"SELECT count(*) FROM groups WHERE {found}"):
+        if one_value(connection, f"SELECT count(*) FROM groups WHERE {found}"):
             place, value = first_row(connection, layout, condition, "n")
             shown = "too large in total" if value is None else f"{value:g}"
             raise ValueError(f"{place}: {printable(column)} is {shown}; {rule}. Correct the row.")
@@ -154,7 +156,7 @@ def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) 
             f"{place}: the step occurs twice{_many(flags[REPEATED])}, so the order of rows is "
             f"unknown. Number the steps of each episode{_beyond_exact(layout, step)}."
         )
-    unit_steps = _value(connection, f"SELECT count(*) FROM groups WHERE flag = {MOVE} AND NOT z")
+    unit_steps = one_value(connection, f"SELECT count(*) FROM groups WHERE flag = {MOVE} AND NOT z")
     if GAP not in flags or not unit_steps:
         return
     if drop_missing:
@@ -183,7 +185,7 @@ def count_dropped(connection: Connection, layout: Layout) -> dict[str, int]:
         for column, name in ((layout.columns.episode, "e"), (layout.columns.step, "k")):
             before = "" if name == "e" else " AND e IS NOT NULL"
             query = f"SELECT count(*) FROM ({layout.select()}) WHERE {name} IS NULL{before}"
-            dropped[str(column)] = int(_value(connection, query))
+            dropped[str(column)] = int(one_value(connection, query))
     cases = " ".join(f"WHEN {test} THEN {i}" for i, test in enumerate(lacks.values()))
     rows = flagged(layout, placed_only=True)
     found = connection.execute(
@@ -196,33 +198,8 @@ def count_dropped(connection: Connection, layout: Layout) -> dict[str, int]:
     return {column: lines for column, lines in dropped.items() if lines}
 
 
-def check_whole(connection: Connection, layout: Layout, what: str, key: str) -> None:
-    """Raise where a label is a decimal number: continuous observations are not states."""
-    found = connection.execute(
-        f"SELECT {key} FROM {what}_labels WHERE {key} <> floor({key}) OR abs({key}) > {LARGEST} "
-        f"ORDER BY {key} LIMIT 1"
-    ).fetchall()
-    if found:
-        columns = layout.columns.state if what == "state" else layout.columns.action
-        column = columns[int(key[1:])]
-        raise ValueError(
-            f"{layout.source.name}: column {column!r} (or its next state) holds {found[0][0]}; "
-            f"{what}s are whole numbers or text. Cut measurements into bins with "
-            f"bins='{column}=4'; observations of several numbers need discretize first."
-        )
-
-
-def check_range(connection: Connection, layout: Layout, what: str, key: str) -> None:
-    """Raise where a label does not fit into 64 bits."""
-    if _value(
-        connection, f"SELECT count(*) FROM {what}_labels WHERE TRY_CAST({key} AS BIGINT) IS NULL"
-    ):
-        raise ValueError(
-            f"{layout.source.name}: {what}s are whole numbers beyond 64 bits. Make them text."
-        )
-
-
-def _value(connection: Connection, query: str) -> Any:
+def one_value(connection: Connection, query: str) -> Any:
+    """Return the one value of a query."""
     return connection.execute(query).fetchall()[0][0]
 
 

@@ -54,10 +54,10 @@ def _label_sql(
 ) -> str:
     """Return the SQL of one component of a label: a whole number, or the exact text."""
     if kind == "float":
-        faults.check_whole(connection, layout, what, key)
+        check_whole(connection, layout, what, key)
         return f"{key}::BIGINT"
     if kind == "integer":
-        faults.check_range(connection, layout, what, key)
+        check_range(connection, layout, what, key)
         return f"{key}::BIGINT"
     if text_labels:
         return key
@@ -149,3 +149,30 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
         name: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else np.asarray(column)
         for name, column in found.items()
     }
+
+
+def check_whole(connection: Connection, layout: Layout, what: str, key: str) -> None:
+    """Raise where a label is a decimal number: continuous observations are not states."""
+    found = connection.execute(
+        f"SELECT {key} FROM {what}_labels WHERE {key} <> floor({key}) "
+        f"OR abs({key}) > {faults.LARGEST} "
+        f"ORDER BY {key} LIMIT 1"
+    ).fetchall()
+    if found:
+        columns = layout.columns.state if what == "state" else layout.columns.action
+        column = columns[int(key[1:])]
+        raise ValueError(
+            f"{layout.source.name}: column {column!r} (or its next state) holds {found[0][0]}; "
+            f"{what}s are whole numbers or text. Cut measurements into bins with "
+            f"bins='{column}=4'; observations of several numbers need discretize first."
+        )
+
+
+def check_range(connection: Connection, layout: Layout, what: str, key: str) -> None:
+    """Raise where a label does not fit into 64 bits."""
+    if faults.one_value(
+        connection, f"SELECT count(*) FROM {what}_labels WHERE TRY_CAST({key} AS BIGINT) IS NULL"
+    ):
+        raise ValueError(
+            f"{layout.source.name}: {what}s are whole numbers beyond 64 bits. Make them text."
+        )

@@ -32,11 +32,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surefoot.data.columns import Columns, Layout, choose, lay_out
+from surefoot.data.columns import Columns, Layout, choose
+from surefoot.data.found_sources import find
 from surefoot.data.groups import names
+from surefoot.data.layouts import lay_out
 from surefoot.data.log_halves import counted_moves
 from surefoot.data.reading import Reading
-from surefoot.data.sources import Connection, find, session
+from surefoot.data.sources import Connection, session
 from surefoot.data.tally import Tally, tally
 
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.columns import as_names, choose, lay_out, next_names
+from surefoot.data.columns import as_names, choose, next_names
+from surefoot.data.found_sources import find
+from surefoot.data.layouts import lay_out
 from surefoot.data.reading import Reading
-from surefoot.data.sources import find, session
+from surefoot.data.sources import session
 
 STEP, NEXT_STEP, OVER = "step of the episode", "next step of the episode", "last step counted"
 """Names of the columns that are added; steps count from 0."""

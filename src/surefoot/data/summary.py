@@ -28,6 +28,8 @@ def describe(counts: "Counts", *, costs: bool = False) -> list[str]:
     lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts, costs)]
     lines.append(f"first state: {initial_distribution(counts).origin}")
     lines += _support(counts, costs)
+    if counts.log is not None:
+        lines += [f"note: {text}" for text in texts_of(counts.log.findings, "note")]
     return lines + [f"check: {check.sentence}" for check in counts.checks if not check.warns]
 
 

@@ -26,9 +26,9 @@ SIGNS = ("not_markov", "past_matters", "memory_seen")
 """Findings after which a closer look is taken."""
 SURPRISING = 3.0
 """Standard errors between episodes and model that are said."""
-ENOUGH_TRIES = 5.0
+ENOUGH_TRIES = 20.0
 """Mean tries of a pair from which the previous state is added to the state."""
-MOST_STATES = 5000
+MOST_STATES = 2000
 """More pairs of states than this are not tried."""
 MOST_EPISODES = 50_000
 """Episodes that are looked at."""

@@ -59,7 +59,8 @@ def _ends(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
 
 def known_episodes(settings: Settings) -> NDArray[np.uint64]:
     """Return the hashed labels of the earlier run's episodes, if the seed is the same."""
-    log = None if settings.add is None else Counts.load(Path(settings.add) / COUNTS).log
+    stored = None if settings.add is None else Path(settings.add) / COUNTS
+    log = None if stored is None or not stored.is_file() else Counts.load(stored).log
     before = None if log is None else log.ends
     if before is None or before.seed != settings.seed:
         return np.zeros(0, dtype=np.uint64)

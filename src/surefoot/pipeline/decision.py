@@ -149,12 +149,14 @@ def _places(model: Model) -> list[NDArray[np.int64]]:
 
 
 def _at(lines: Sequence[PolicyLine], step: int | None) -> PolicyLine | None:
-    """Return the line of a state that holds at a step."""
-    now = step or 0
-    held = [line for line in lines if (line.first_step or 0) <= now]
-    if not held or (held[-1].last_step is not None and held[-1].last_step < now):
-        return None
-    return held[-1]
+    """Return the line of a state for a step, or its only one; None where there is none."""
+    if step is None and len(lines) > 1:
+        raise ValueError("what to do in this state depends on the step: say which with step=.")
+    for line in lines:
+        first, last = line.first_step, line.last_step
+        if step is None or first is None or last is None or first <= step <= last:
+            return line
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,10 +168,8 @@ class Advice:
     names
         The states of the log.
     lines
-        The policy by the label of the state: the likeliest action where it is randomised, all
-        ranges of steps where it depends on the step.
-    horizon
-        The number of steps, which count from 0; None without a last one.
+        The policy by the label of the state: one line, or one for every range of steps; the
+        likeliest action where it is randomised.
     counts
         The log, for its habits.
     places
@@ -183,21 +183,19 @@ class Advice:
     counts: Counts
     certified: bool
     places: list[NDArray[np.int64]]
-    horizon: int | None = None
 
     @classmethod
     def of(cls, model: Model, policy: Sequence[PolicyLine], *, certified: bool) -> "Advice":
         """Return the advice of a policy for the states of a model."""
-        lines: dict[Hashable, dict[int, PolicyLine]] = {}
+        likeliest: dict[Hashable, dict[int, PolicyLine]] = {}
         for line in sorted(policy, key=lambda line: line.probability):
-            lines.setdefault(line.state, {})[line.first_step or 0] = line
+            likeliest.setdefault(line.state, {})[line.first_step or 0] = line
         return cls(
             names=StateNames.of(model.settings, model.counts, model.bins),
-            lines={state: [own[first] for first in sorted(own)] for state, own in lines.items()},
+            lines={s: [own[first] for first in sorted(own)] for s, own in likeliest.items()},
             counts=model.counts,
             places=_places(model),
             certified=certified,
-            horizon=model.mdp.horizon,
         )
 
     @property
@@ -234,15 +232,15 @@ class Advice:
         )
 
     def _check_step(self, step: int | None) -> None:
-        if self.horizon is None and step is not None:
+        """Refuse a step that the policy does not know, or does not care about."""
+        if step is None:
+            return
+        lines = [line for some in self.lines.values() for line in some]
+        if all(line.first_step is None for line in lines):
             raise ValueError(f"step={step}, but the policy of this run is the same at every step.")
-        if step is None and self.by_steps:
-            raise ValueError(
-                "the policy of this run depends on the step: say which, from step=0 to "
-                f"step={(self.horizon or 1) - 1}."
-            )
-        if step is not None and not 0 <= step < (self.horizon or 1):
-            raise ValueError(f"step={step}; steps go from 0 to {(self.horizon or 1) - 1}.")
+        last = max(line.last_step or 0 for line in lines)
+        if not 0 <= step <= last:
+            raise ValueError(f"step={step}; this run counts the steps 0 to {last}.")
 
     def _without(self, values: tuple[Hashable, ...], reason: str, hint: str = "") -> Decision:
         state = dict(zip(self.names.columns, values, strict=True))
@@ -251,7 +249,7 @@ class Advice:
     def _places(self, state: int, step: int | None) -> NDArray[np.int64]:
         """Return the states of the log that a name stands for at a step."""
         places, labels = self.places[state], self.counts.state_labels
-        if len(places) == 1 or labels is None:
+        if len(places) == 1 or step is None or labels is None:
             return places
         return np.array([s for s in places if step_of(labels[s]) == step], dtype=np.int64)
 

@@ -91,7 +91,7 @@ class Declarations:
         words=("auto", "text"),
     )  # fmt: skip
     decimal: str | None = setting(
-        None, READING, "What stands before the decimals of numbers in text: point or comma.",
+        None, READING, "What stands before the decimals of numbers in text: . or , (a comma).",
         metavar="MARK", words=(".", ","), otherwise="found out",
     )  # fmt: skip
     date_format: str | None = setting(

@@ -34,6 +34,4 @@ def export_policy(run: Run, path: str | Path) -> None:
 def run_sql(run: Run) -> str:
     """Return the policy of a run as SQL, with its promise as a comment."""
     remark = f"{run.certificate.sentence}\nStates that the log never shows give NULL."
-    if any(line.first_step for line in run.policy):
-        remark += "\nThe policy depends on the step: the column step counts from 0."
     return policy_sql(run.policy, run.settings.columns, run.model.bins, remark)

@@ -11,6 +11,7 @@ from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import with_commas
+from surefoot.data.side_files import label_text
 from surefoot.model.policies import check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.budget import draws_within
@@ -18,6 +19,7 @@ from surefoot.pipeline.model import Model
 from surefoot.pipeline.promising import streams
 from surefoot.posterior.protocol import at_most
 from surefoot.report import policy_plots, promise_plots
+from surefoot.report.glossary import counted_words
 from surefoot.report.marks import amount_words, marks_of
 from surefoot.report.page import Figure
 from surefoot.report.svg import action_colours, drawing
@@ -54,17 +56,16 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
 
 def _counted(model: Model) -> str:
     """Return what totals are totals of."""
-    mdp, word = model.mdp, "cost" if model.settings.costs else "reward"
-    worth = f"a {word} one step later at {100 * mdp.discount:.4g}% of its amount"
-    told = f"Totals count {f'all {word}s alike' if mdp.discount == 1.0 else worth}"
+    mdp = model.mdp
+    told = counted_words(mdp.discount, costs=model.settings.costs)
     if mdp.horizon is None:
-        return f"{told}, until the end." if mdp.discount == 1.0 else f"{told}."
+        return told
     final = ", and what the last state is worth" if mdp.final_reward is not None else ""
-    return f"{told}, over at most {number_of(mdp.horizon, 'step')}{final}."
+    return f"{told} At most {number_of(mdp.horizon, 'step')} count{final}."
 
 
 def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
-    """Return the rule as a grid of two state columns; None where there is no such grid."""
+    """Return the rule as a grid; None where states have other than two columns, or are many."""
     if not policy_plots.is_grid(lines) or len({line.state for line in lines}) > CELLS:
         return None
     sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
@@ -72,13 +73,17 @@ def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | 
     told = f"What to do{first}, by {columns[0]} (down) and {columns[1]} (across)."
     alt = f"{told} The table below says the same."
     width, height = (min(8.4, max(4.2, 1.2 + 0.8 * sides[1])), min(7.0, 1.1 + 0.42 * sides[0]))
+    across = list(dict.fromkeys(line.state[1] for line in lines))  # type: ignore[index]
+    below = policy_plots.side_texts(across, columns[1])
+    if policy_plots.are_turned(below):
+        height += 0.08 * max(map(len, below))
     with drawing("map", alt, width, height) as drawn:
         policy_plots.plot_policy(lines, columns=columns, axes=drawn.axes)
     return Figure(svg=drawn.svg, caption=told, width=7.5 * width)
 
 
 def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
-    """Return the figures below the fold."""
+    """Return how sure the total is, and where the rule leads."""
     flow = _flow(model, certificate, lines)
     figures = _posterior_figures(model, certificate) if model.bayesian else []
     return figures if flow is None else [*figures, flow]
@@ -100,7 +105,8 @@ def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -
     with drawing("flow", alt, 4.7, 3.1) as drawn:
         policy_plots.plot_flow(model.mdp, policy, states, colours=colours, axes=drawn.axes)
         low, high = drawn.axes.get_ylim()
-        drawn.resize(4.7, 0.8 + 4.4 * (high - low) / (len(states) + 0.2))
+        names = 0.08 * max(0, max(len(label_text(labels[s])) for s in states) - 10)  # turned
+        drawn.resize(4.7, 0.8 + names + 4.4 * (high - low) / (len(states) + 0.2))
     return Figure(
         title="Where the rule leads",
         svg=drawn.svg,
@@ -126,7 +132,8 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
         confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
         eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
     )  # fmt: skip
-    return [_scatter(sign * returns.lower, certificate), _curve(shown, certificate)]
+    scatter = _scatter(sign * returns.lower, certificate)
+    return [scatter] if certificate.withheld else [scatter, _curve(shown, certificate)]
 
 
 def _scatter(values: Any, certificate: Certificate) -> Figure:

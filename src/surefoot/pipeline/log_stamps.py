@@ -1,10 +1,15 @@
-"""How the files of a log looked when a run read them."""
+"""The files of a run's log: which they are, how they looked, and whether they were read before."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot.pipeline.setting import toml_text
+
+if TYPE_CHECKING:
+    from surefoot.pipeline.settings import Settings
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
@@ -13,7 +18,7 @@ MADE = "made"
 def stamps(name: str) -> list[str]:
     """Return how the files of the log looked, to tell whether they are still the same."""
     lines: list[str] = []
-    for file in files_named(name):
+    for file in _files(name):
         about = file.stat()
         lines += [
             f"[[{MADE}.files]]",
@@ -24,17 +29,32 @@ def stamps(name: str) -> list[str]:
     return lines
 
 
-def files_named(name: str) -> list[Path]:
-    """Return the files that a name stands for; none where there are none."""
-    from surefoot.data.log_files import log_files  # --help has no use for it
+def _files(name: str) -> list[Path]:
+    from surefoot.data.log_files import log_files as files_of  # --help has no use for it
 
     try:
-        return [file.resolve() for file in log_files(name).files]
+        return [file.resolve() for file in files_of(name).files]
     except FileNotFoundError:
         return []
 
 
-def files_behind(folder: Path) -> set[str]:
+def log_files(settings: Settings) -> list[Path]:
+    """Return the files of the log, in the order in which they are read."""
+    return [file for name in settings.log for file in _files(name)]
+
+
+def read_twice(settings: Settings, *, together: bool = False) -> list[str]:
+    """Return files that would count twice: named twice, or read by the run that is added to.
+
+    Files that are read ``together`` are read once, however often they are named.
+    """
+    files = [str(file) for file in log_files(settings)]
+    files = list(dict.fromkeys(files)) if together else files
+    earlier = set() if settings.add is None else _read_by(Path(settings.add))
+    return sorted({file for file in files if file in earlier or files.count(file) > 1})
+
+
+def _read_by(folder: Path) -> set[str]:
     """Return the files behind a run that still look as they did, and those it was added to."""
     import tomllib  # --help has no use for it
 
@@ -48,7 +68,7 @@ def files_behind(folder: Path) -> set[str]:
         if _looks_like(Path(str(listed.get("name"))), listed)
     }
     before = content.get("add")
-    return found | (files_behind(Path(before)) if isinstance(before, str) else set())
+    return found | (_read_by(Path(before)) if isinstance(before, str) else set())
 
 
 def _looks_like(file: Path, listed: Mapping[str, Any]) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 
 from surefoot._atomic import replacing
 from surefoot._version import __version__
+from surefoot.pipeline.log_stamps import log_files
 from surefoot.pipeline.setting import declared
-from surefoot.pipeline.settings import Settings, log_files
+from surefoot.pipeline.settings import Settings
 
 FORMAT = 1
 """Version of the layout of manifest.json."""

@@ -21,8 +21,9 @@ from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.pipeline import side_files
+from surefoot.pipeline.log_stamps import log_files, read_twice
 from surefoot.pipeline.posteriors import Fitted, Own, check_own, fit
-from surefoot.pipeline.settings import Settings, log_files, read_twice
+from surefoot.pipeline.settings import Settings
 from surefoot.posterior.mean_model import mean_model
 from surefoot.posterior.protocol import Posterior
 

@@ -9,8 +9,6 @@ from surefoot.report.tables import PolicyLine
 
 UNKNOWN = "NULL"
 """What the expression gives for a state that the log never shows."""
-STEP = '"step"'
-"""The column that a policy by step looks at."""
 WIDTH = 96
 """Longest line of a comment."""
 
@@ -25,7 +23,7 @@ def policy_sql(
 
     Standard SQL: identifiers in double quotes, text in single ones. States with the same action are
     put together; a column that was cut into bins is compared with their edges. ``remark`` becomes a
-    comment. Where the policy depends on the step, a column ``step`` is looked at too, from 0 on.
+    comment.
 
     Examples
     --------
@@ -41,10 +39,14 @@ def policy_sql(
     """
     if any(line.probability < 1 for line in lines):
         raise ValueError("the policy is randomised: SQL has no place for its probabilities.")
+    if len({line.state for line in lines}) < len(lines):
+        raise ValueError(
+            "the policy depends on the step, and a CASE over states does not know it: use "
+            "policy.csv, which has a line for every range of steps."
+        )
     said = [part for line in remark.splitlines() for part in textwrap.wrap(line, WIDTH)]
     comment = "".join(f"-- {line}\n" for line in said)
-    by_steps = any(line.first_step for line in lines)
-    test = _Test({one.column: one for one in bins}, by_steps=by_steps)
+    test = _Test({one.column: one for one in bins})
     cases = [
         _case(lines, columns.state, name, i if len(columns.action) > 1 else None, test)
         for i, name in enumerate(columns.action)
@@ -56,11 +58,11 @@ def _case(
     lines: Sequence[PolicyLine], states: tuple[str, ...], name: str, part: int | None, test: "_Test"
 ) -> str:
     """Return the expression of one action column."""
-    groups: dict[Hashable, list[PolicyLine]] = {}
+    groups: dict[Hashable, list[Hashable]] = {}
     for line in lines:
         whole = part is None or not isinstance(line.action, tuple)
         action = line.action if whole else line.action[part]  # type: ignore[index]
-        groups.setdefault(action, []).append(line)
+        groups.setdefault(action, []).append(line.state)
     whens = [
         f"    WHEN {test.some(states, some)} THEN {_literal(action)}\n"
         for action, some in groups.items()
@@ -71,29 +73,19 @@ def _case(
 class _Test:
     """Writes the test whether a row is in a state."""
 
-    def __init__(self, bins: Mapping[str, Binning], *, by_steps: bool) -> None:
+    def __init__(self, bins: Mapping[str, Binning]) -> None:
         self.bins = bins
-        self.by_steps = by_steps
 
-    def some(self, columns: tuple[str, ...], lines: Sequence[PolicyLine]) -> str:
-        """Return the test for some states, and their steps where these matter."""
-        states = [line.state for line in lines]
-        if (
-            not self.by_steps
-            and len(columns) == 1
-            and len(states) > 1
-            and columns[0] not in self.bins
-        ):
+    def some(self, columns: tuple[str, ...], states: Sequence[Hashable]) -> str:
+        """Return the test for some states."""
+        if len(columns) == 1 and len(states) > 1 and columns[0] not in self.bins:
             values = ", ".join(_literal(state) for state in states)
             return f"{_identifier(columns[0])} IN ({values})"
         each = [
             " AND ".join(
-                [
-                    *map(self.one, columns, _parts(line.state)),
-                    *([f"{STEP} BETWEEN {line.first_step} AND {line.last_step}"] * self.by_steps),
-                ]
+                self.one(name, value) for name, value in zip(columns, _parts(state), strict=True)
             )
-            for line in lines
+            for state in states
         ]
         return each[0] if len(each) == 1 else "\n        OR ".join(f"({text})" for text in each)
 

@@ -68,11 +68,11 @@ def make_page(
         warnings=_warnings(certificate),
         notes=tuple(map(as_options, texts_of(_beside_tables(certificate), "note"))),
         about_rule=_about_rule(found, certificate, by_steps=by_steps),
-        columns=(*columns, "steps") if by_steps else columns,
+        columns=columns,
         rows=rule_rows(lines[:SHOWN], found, len(columns)),
         num_states=len(lines),
         no_advice=_without_advice(model),
-        gain_word="saves" if model.settings.costs else "gain",
+        gain_word=_gain_word(model, found),
         map=policy_map(lines, columns),
         assumptions=_assumptions(model, certificate),
         doubt=_doubt_words(certificate),
@@ -80,7 +80,7 @@ def make_page(
         tables=_tables(certificate),
         figures=figures_of(model, certificate, lines),
         glossary=glossary(
-            confidence=certificate.confidence, discount=model.mdp.discount,
+            basis=certificate.basis, delta=certificate.delta, discount=model.mdp.discount,
             horizon=certificate.horizon, costs=model.settings.costs,
         ),
         sentence=certificate.sentence,
@@ -95,6 +95,12 @@ def make_page(
 
 def _rule(certificate: Certificate, words: str) -> str:
     return f"Found, but not certified: {words}" if certificate.withheld else words
+
+
+def _gain_word(model: Model, found: dict[Any, Change]) -> str:
+    if all(change.each is None for change in found.values()):
+        return ""
+    return "saves" if model.settings.costs else "gain"
 
 
 def _title(model: Model) -> str:
@@ -122,14 +128,16 @@ def _about_rule(found: dict[Any, Change], certificate: Certificate, *, by_steps:
     reward = certificate.objective == "max"
     word, unit = ("Gain", certificate.unit) if reward else ("Saves", certificate.unit)
     measured = "" if unit is None else f", in {unit}"
-    totals = [change.total for change in found.values()]
-    known = [total for total in totals if total is not None]
     told = (
         "A filled action departs from what was mostly done so far; the bars show how often each "
         "action was taken."
     )
     if by_steps:
         told += " Steps count from 0."
+    if all(change.each is None for change in found.values()):
+        return told
+    totals = [change.total for change in found.values()]
+    known = [total for total in totals if total is not None]
     if len(known) < len(totals):
         return f"{told} {word}: by the model, each time{measured}."
     whole = amount_text(near_text(sum(known), 4), unit)
@@ -174,7 +182,7 @@ def _doubt_words(certificate: Certificate) -> str:
     seen = amount_text(near_text(certificate.doubt.as_seen), certificate.unit)
     return (
         f"By the averages of the log alone the rule would {verb} {seen}. This is what lies between "
-        "that and the promise."
+        "that and the promise, and what the promise would be without each doubt alone."
     )
 
 
@@ -191,8 +199,7 @@ def _causes(certificate: Certificate) -> list[Cause]:
             words=f"{CAUSES[name][:1].upper()}{CAUSES[name][1:]}",
             amount=amount_text(near_text(cause.amount, 3), unit),
             width=round(100 * max(cause.amount, 0.0) / largest, 1),
-            without="Without this doubt alone the promise would be "
-            f"{amount_text(near_text(cause.promise_without, 4), unit)}.",
+            without=f"Without it: {amount_text(near_text(cause.promise_without, 4), unit)}",
         )
         for name, cause in sorted(told.items(), key=lambda one: -one[1].amount)
     ]

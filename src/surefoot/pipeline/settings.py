@@ -13,7 +13,7 @@ from surefoot._display import Shown
 from surefoot._version import __version__
 from surefoot.pipeline.declarations import MOST_DRAWS, Declarations
 from surefoot.pipeline.horizon_rules import check_steps
-from surefoot.pipeline.log_stamps import MADE, files_behind, files_named, stamps
+from surefoot.pipeline.log_stamps import MADE, stamps
 from surefoot.pipeline.setting import (
     check_value,
     converted,
@@ -211,19 +211,3 @@ class Settings(Declarations, Shown):
         for name in self.log:
             lines += stamps(name)
         return "\n".join(lines) + "\n"
-
-
-def log_files(settings: Settings) -> list[Path]:
-    """Return the files of the log, in the order in which they are read."""
-    return [file for name in settings.log for file in files_named(name)]
-
-
-def read_twice(settings: Settings, *, together: bool = False) -> list[str]:
-    """Return files that would count twice: named twice, or read by the run that is added to.
-
-    Files that are read ``together`` are read once, however often they are named.
-    """
-    files = [str(file) for file in log_files(settings)]
-    files = list(dict.fromkeys(files)) if together else files
-    earlier = set() if settings.add is None else files_behind(Path(settings.add))
-    return sorted({file for file in files if file in earlier or files.count(file) > 1})

@@ -61,7 +61,8 @@ def usual_variations(run: Run) -> list[Variation]:
     if not settings.by_step:
         chosen += [Variation(setting="forbidden", value=action) for action in _used(run)]
     if settings.basis == "bayesian":
-        priors = [value for value in PRIORS if value != settings.prior]
+        brought = run.model.own is not None  # a posterior that has its own prior
+        priors = [value for value in PRIORS if value != settings.prior and not brought]
         chosen += [Variation(setting="prior", value=value) for value in priors]
         if run.model.placed.unseen is not None:
             other = "worst" if settings.unseen == "absorbing" else "absorbing"

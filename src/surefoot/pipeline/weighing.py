@@ -131,6 +131,7 @@ def for_first_state(model: Model, certificate: Certificate) -> Certificate:
     if amount == 0.0 or model.placed.starts is None:
         return certificate
     starts = int(model.placed.starts.sum())
+    amount = min(amount, max(0.0, certificate.lower_bound - least_return(model)))
     told = Finding.of("first_state_unsure", starts=starts, amount=amount)
     return _less(certificate, amount).adding(told)
 

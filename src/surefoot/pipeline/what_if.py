@@ -23,6 +23,7 @@ from surefoot.pipeline.loading import load_run, stored_parts
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.posteriors import Own, check_own
 from surefoot.pipeline.running import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
@@ -235,6 +236,7 @@ def what_if(
     forbidden: Sequence[Hashable] = (),
     prior: Sequence[float] = (),
     unseen: Sequence[str] = (),
+    posterior: Own | None = None,
     teller: Teller | None = None,
 ) -> WhatIf:
     """Solve a run again with one setting changed at a time; its log is not read.
@@ -252,6 +254,8 @@ def what_if(
         questions are.
     forbidden
         Actions that may no longer be used, one at a time; a state that has no other one keeps it.
+    posterior
+        What `run` was given, where it was given one: a folder cannot hold it, a `Run` does.
     teller
         Who tells how far it is; None is silent.
 
@@ -269,7 +273,8 @@ def what_if(
     given = {"discount": discount, "delta": delta, "forbidden": forbidden, "prior": prior,
              "unseen": unseen}  # fmt: skip
     asked = [Variation(setting=name, value=value) for name, some in given.items() for value in some]
-    made = load_run(run.folder if isinstance(run, Run) else run)
+    own = run.model.own if posterior is None and isinstance(run, Run) else posterior
+    made = load_run(run.folder if isinstance(run, Run) else run, posterior=own)
     asked = asked or usual_variations(made)
     counts = earlier_counts(made.folder)
     parts = stored_parts(made.settings, made.folder, counts)
@@ -301,7 +306,8 @@ def _line(
         settings = varied(made.model, variation, scratch)
         discount = settings.discounted
         settings.check_complete()
-        model = model_for(settings, counts, parts.buckets)
+        check_own(settings, made.model.own)
+        model = model_for(settings, counts, parts.buckets, made.model.own)
         hurried = Budget(seconds=settings.time_budget).applied(model)
         found = promising.find(hurried, parts, lambda _done, _remark: None, counts)
     except ValueError as problem:

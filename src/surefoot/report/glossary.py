@@ -2,31 +2,43 @@
 
 from collections.abc import Sequence
 
+from surefoot.certificates.sentences import percent
 from surefoot.model.checks import discount_text
 
 
+def counted_words(discount: float, *, costs: bool) -> str:
+    """Return how much later steps count.
+
+    Examples
+    --------
+    >>> counted_words(0.95, costs=False)
+    'Totals count a reward one step later at 95% of its amount (discount 0.95).'
+    """
+    if discount == 1.0:
+        return "All steps count the same (no discount)."
+    word = "cost" if costs else "reward"
+    return (
+        f"Totals count a {word} one step later at {100 * discount:.4g}% of its amount "
+        f"(discount {discount_text(discount)})."
+    )
+
+
 def glossary(
-    *, confidence: str, discount: float, horizon: int | None, costs: bool
+    *, basis: str, delta: float, discount: float, horizon: int | None, costs: bool
 ) -> Sequence[tuple[str, str]]:
     """Return words and what they mean, in the order in which a reader meets them.
 
     Examples
     --------
-    >>> glossary(confidence="95%", discount=0.9, horizon=None, costs=False)[0][0]
+    >>> glossary(basis="bayesian", delta=0.05, discount=0.9, horizon=None, costs=False)[0][0]
     'Promised'
     """
-    word, least, more = ("cost", "most", "less") if costs else ("reward", "least", "more")
+    least, more = ("most", "less") if costs else ("least", "more")
     total = "Everything from the first step on" if horizon is None else f"At most {horizon:,} steps"
-    worth = f"A {word} one step later counts {100 * discount:.4g}% of one now"
-    worth = (
-        "All steps count alike"
-        if discount == 1.0
-        else f"{worth} (discount {discount_text(discount)})"
-    )
     return (
         (
             "Promised",
-            f"The average total is at {least} this, with {confidence} confidence and on the "
+            f"The average total is at {least} this, with {percent(delta)} confidence and on the "
             "assumptions listed.",
         ),
         ("Expected", "The total if the most plausible model of the process is exactly right."),
@@ -39,19 +51,15 @@ def glossary(
             "Limit",
             f"No rule could be promised {more} than this from these data at this confidence.",
         ),
-        ("Total", f"{total}. {worth}."),
-        (
-            "Confidence",
-            f"{confidence}: what the log shows can mislead, but of all processes that fit it this "
-            "share keeps the promise.",
-        ),
+        ("Total", f"{total}. {counted_words(discount, costs=costs)}"),
+        ("Confidence", _confidence(basis, delta)),
         ("Step", "One row of the log: one state, one decision, what it brought."),
         (
             "Tried",
             "How often the log shows this action in this state. Little tried means little known.",
         ),
         (
-            "Gain",
+            "Saves" if costs else "Gain",
             "How much of the expected gain over what was done so far comes from this state. All "
             "gains together are the whole.",
         ),
@@ -60,4 +68,16 @@ def glossary(
             "How much better the action is than the best other one, once, by the model. A negative "
             "lead is the price of caution.",
         ),
+    )
+
+
+def _confidence(basis: str, delta: float) -> str:
+    if basis == "frequentist":
+        return (
+            f"Whatever the true process, at most {100 * delta:g}% of the logs it could have left "
+            "would lead to a promise that does not hold."
+        )
+    return (
+        "How probable it is at least, given the log and the assumptions, that the promise holds: "
+        f"{percent(delta)}."
     )

@@ -57,7 +57,7 @@ class Page:
         Reasons for doubt, and what else a reader should know.
     about_rule, columns, rows, num_states, no_advice, gain_word
         The rule state by state: how to read it, the state columns, the lines shown, how many there
-        are, how many states have none, and what the gain is called.
+        are, how many states have none, and what the gain is called ("" where it is not known).
     map
         The rule as a grid, where states have two columns.
     assumptions
@@ -113,6 +113,11 @@ class Page:
     facts: Sequence[tuple[str, str]]
     log: Sequence[str]
     config: str
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether what to do depends on the step."""
+        return any(row.steps for row in self.rows)
 
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""

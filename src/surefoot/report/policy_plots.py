@@ -96,6 +96,22 @@ def plot_policy(
     return drawn
 
 
+def side_texts(values: Sequence[Hashable], column: str) -> list[str]:
+    """Return what the side of a grid says; the name of a bin begins with that of the column.
+
+    Examples
+    --------
+    >>> side_texts(["age below 40", "age 40-55"], "age")
+    ['below 40', '40-55']
+    """
+    return [str(value).removeprefix(f"{column} ") for value in values]
+
+
+def are_turned(texts: Sequence[str]) -> bool:
+    """Tell whether texts below a grid are too long to stand side by side."""
+    return sum(map(len, texts)) > 48
+
+
 def _draw_grid(
     axes: "Axes", best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
 ) -> None:
@@ -108,11 +124,11 @@ def _draw_grid(
     for state, line in best.items():
         x, y = place[1][state[1]], place[0][state[0]]
         _cell(axes, x, y, label_text(line.action), shades, words=len(sides[1]) <= 8)
-    for axis, side in ((axes.yaxis, sides[0]), (axes.xaxis, sides[1])):
+    texts = [side_texts(side, columns[i] if columns else "") for i, side in enumerate(sides)]
+    for axis, side in ((axes.yaxis, texts[0]), (axes.xaxis, texts[1])):
         step = -(-len(side) // 25)
-        axis.set_ticks(range(0, len(side), step), [str(value) for value in side[::step]])
-    turned = sum(len(str(value)) for value in sides[1]) > 48
-    axes.tick_params(axis="x", rotation=60 if turned else 0)
+        axis.set_ticks(range(0, len(side), step), side[::step])
+    axes.tick_params(axis="x", rotation=60 if are_turned(texts[1]) else 0)
     axes.set_xlim(-0.5, len(sides[1]) - 0.5)
     axes.set_ylim(len(sides[0]) - 0.5, -0.5)
     if len(columns) == 2:

@@ -10,7 +10,7 @@ from surefoot.report.rule import Change
 from surefoot.report.svg import action_colours
 from surefoot.report.tables import LineKey, PolicyLine
 
-NOTHING = Change(shares=(), each=0.0, total=None)
+NOTHING = Change(shares=(), each=None, total=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,8 @@ class RuleRow:
     ----------
     state, order
         One text and one rank for each state column.
+    steps
+        At which steps, where that matters; "" otherwise.
     action, action_order, colour, chance
         What to do; how often, where the rule is randomised.
     shares, share, habit
@@ -35,6 +37,7 @@ class RuleRow:
 
     state: tuple[str, ...]
     order: tuple[int, ...]
+    steps: str
     action: str
     action_order: int
     colour: str
@@ -54,7 +57,7 @@ class RuleRow:
 def rule_rows(
     lines: Sequence[PolicyLine], found: Mapping[LineKey, Change], width: int
 ) -> list[RuleRow]:
-    """Return the lines of the table; states have ``width`` columns, then come steps if they matter.
+    """Return the lines of the table; states have ``width`` columns.
 
     Examples
     --------
@@ -72,23 +75,36 @@ def rule_rows(
     actions = actions_of(lines) + sorted(names - set(actions_of(lines)))
     colours = action_colours(actions)
     by_steps = any(line.first_step for line in lines)
-    states = [(*_parts(line.state, width), *((line.steps,) if by_steps else ())) for line in lines]
+    states = [_parts(line.state, width) for line in lines]
     ranks = [{text: i for i, text in enumerate(dict.fromkeys(one))} for one in zip(*states)]  # noqa: B905
     return [
-        _row(line, change, states[i], ranks, actions, colours, gain_texts[i], gains[i], leads[i])
+        _row(
+            line,
+            change,
+            states[i],
+            line.steps if by_steps else "",
+            ranks,
+            actions,
+            colours,
+            gain_texts[i],
+            gains[i],
+            leads[i],
+        )  # fmt: skip
         for i, (line, change) in enumerate(zip(lines, each, strict=True))
     ]
 
 
 def _row(
-    line: PolicyLine, change: Change, state: tuple[str, ...], ranks: Sequence[Mapping[str, int]],
-    actions: Sequence[str], colours: Mapping[str, str], gain: str, gained: float, lead: str,
+    line: PolicyLine, change: Change, state: tuple[str, ...], steps: str,
+    ranks: Sequence[Mapping[str, int]], actions: Sequence[str], colours: Mapping[str, str],
+    gain: str, gained: float | None, lead: str,
 ) -> RuleRow:  # fmt: skip
     action = label_text(line.action)
     sure = line.probability >= 1
     return RuleRow(
         state=state,
         order=tuple(rank[text] for rank, text in zip(ranks, state, strict=True)),
+        steps=steps,
         action=action,
         action_order=actions.index(action),
         colour=colours[action],
@@ -97,7 +113,7 @@ def _row(
         share=change.shares[0][1] if change.shares else 0.0,
         habit=f"{change.habit} {100 * change.shares[0][1]:.0f}%" if change.shares else "",
         gain=gain,
-        gain_order=gained,
+        gain_order=float("nan") if gained is None else gained,
         lead=lead,
         lead_order=float("nan") if line.margin is None else line.margin,
         visits=line.visits,

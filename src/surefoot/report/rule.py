@@ -27,6 +27,9 @@ LONGEST = 130
 LARGEST = 3000
 """With more states than this the gain is not split into its parts: it would take long."""
 
+MOST_VALUES = 2**24
+"""Values of all steps that are held at most; beyond, the gain over a horizon is not told."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
@@ -37,14 +40,15 @@ class Change:
     shares
         How often the log took each action there, most often first; empty where it never was there.
     each
-        What the rule gains each time, on average over what was done so far, by the model.
+        What the rule gains each time, on average over what was done so far, by the model. None
+        where there are too many steps and states to tell.
     total
         This state's part of the gain over what was done so far, by the model; the parts of all
         states add up to the whole. None in large models.
     """
 
     shares: tuple[tuple[str, float], ...]
-    each: float
+    each: float | None
     total: float | None
 
     @property
@@ -84,14 +88,14 @@ def changes(
     quality = qualities(mdp, evaluate(mdp, rule).value)
     each = _of_states(mdp, rule, quality) - _of_states(mdp, behaviour, quality)
     met = discounted_visits(mdp, behaviour) if mdp.num_states <= LARGEST else None
-    found = {}
-    for state in range(mdp.num_states):
-        found[_label(mdp.state_labels, state), 0] = Change(
+    return {
+        (_label(mdp.state_labels, state), 0): Change(
             shares=_shares(mdp, counts, state),
             each=float(each[state]),
             total=None if met is None else float(met[state] * each[state]),
         )
-    return found
+        for state in range(mdp.num_states)
+    }
 
 
 def _changes_by_step(
@@ -101,15 +105,16 @@ def _changes_by_step(
     ranges = policy if isinstance(policy, StepPolicy) else None
     size = mdp.num_states if ranges is None else len(ranges.action)
     total, met = np.zeros(size), np.zeros(size)
-    gains = _gains(mdp, policy, behaviour, horizon)
+    known = horizon * mdp.num_states <= MOST_VALUES
+    gains = _gains(mdp, policy, behaviour, horizon) if known else None
     visits = np.asarray(mdp.initial, dtype=np.float64)
     step_on = mdp.discount * transition_matrix(mdp, behaviour).T.tocsr()
     place = np.arange(mdp.num_states)
-    for step in range(horizon):
+    for step in range(0 if gains is None else horizon):
         if ranges is not None:
             here = (ranges.first_step <= step) & (step <= ranges.last_step)
             place = np.flatnonzero(here)
-        total[place] += visits * gains[step]
+        total[place] += visits * (0.0 if gains is None else gains[step])
         met[place] += visits
         visits = step_on @ visits
     state = np.arange(mdp.num_states) if ranges is None else ranges.range_state
@@ -118,7 +123,9 @@ def _changes_by_step(
     shares = [_shares(mdp, counts, s) for s in range(mdp.num_states)]
     return {
         (_label(mdp.state_labels, state[k]), int(first[k])): Change(
-            shares=shares[state[k]], each=float(each[k]), total=float(total[k])
+            shares=shares[state[k]],
+            each=float(each[k]) if known else None,
+            total=float(total[k]) if known else None,
         )
         for k in range(size)
     }
@@ -196,11 +203,11 @@ def rule_words(
     'Repair in wear 4; otherwise run.'
     """
     by_steps = any(line.first_step for line in lines)
-    if all(line.probability == 1.0 for line in lines) and not by_steps:
+    states = {line.state for line in lines}
+    if len(states) == len(lines) and not by_steps:  # one action in each, always
         said = _in_words(lines, columns)
         if 0 < len(said) <= LONGEST:
             return said
-    states = {line.state for line in lines}
     taken = [line for line in lines if line.probability > 0.5]
     other = {
         line.state

@@ -7,6 +7,10 @@ even than a prior believes (Dirichlet 10; Dirichlet 1 with 40 successors), spars
 accidents (short road; long road with rarer ones), patients (survival; clinic), hidden strata
 (two patient types; mixed clinic), scattered rewards (Bernoulli, normal; log-normal, catastrophes).
 Domains are shared out so that each half has one that is easy and one that is hard from a log.
+
+Bets, a queue, an epidemic and offers came later: promises broke on them, they were looked at, so
+they are development worlds. A fishery and rarer offers joined the test half with them, not looked
+at.
 """
 
 import difflib
@@ -17,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surefoot.domains.catalogue import make_domain
+from surefoot.studies.zoo import everyday
 from surefoot.studies.zoo.chains import accident_chain, survival
 from surefoot.studies.zoo.clinic import DIABETIC, clinic
 from surefoot.studies.zoo.garnets import dirichlet_garnet
@@ -92,6 +97,15 @@ WORLDS = {
     "accident-short": Listed(DEVELOPMENT, _accidents(12, 0.03, 0.003, 4.0)),
     "survival": Listed(DEVELOPMENT, _fixed(survival)),
     "survival-strata": Listed(DEVELOPMENT, _fixed(lambda name: survival(name, frailty=(0.4, 1.7)))),
+    "gambler": Listed(DEVELOPMENT, _fixed(everyday.gambler)),
+    "queue": Listed(DEVELOPMENT, _fixed(everyday.queue)),
+    "epidemic": Listed(DEVELOPMENT, _fixed(everyday.epidemic)),
+    "offers": Listed(
+        DEVELOPMENT,
+        _fixed(
+            lambda name: everyday.offers(name, people=30, choices=5, chances=(0.2, 0.8), seed=5)
+        ),
+    ),
     "clinic-0": Listed(DEVELOPMENT, _fixed(lambda name: clinic(name, share=0.0))),
     "machine": Listed(TEST, _domain("machine")),
     "machine-lognormal": Listed(
@@ -109,6 +123,15 @@ WORLDS = {
     "garnet-1-normal": _garnet(20, 3, 3, 1.0, RewardLaw(kind="normal", scale=0.5)),
     "garnet-1-catastrophe": _garnet(8, 3, 3, 1.0, _CATASTROPHE),
     "accident-long": Listed(TEST, _accidents(30, 0.01, 0.0005, 8.0)),
+    "fishery": Listed(TEST, _fixed(everyday.fishery)),
+    "offers-rare": Listed(
+        TEST,
+        _fixed(
+            lambda name: everyday.offers(
+                name, people=12, choices=8, chances=(0.0, 0.2), pays=(-1.0, 19.0), seed=6
+            )
+        ),
+    ),
     "clinic-1": Listed(TEST, _fixed(lambda name: clinic(name, share=1.0))),
     "clinic-mixed": Listed(TEST, _fixed(lambda name: clinic(name, share=DIABETIC))),
 }
