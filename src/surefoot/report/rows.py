@@ -89,7 +89,7 @@ def rule_rows(
             gain_texts[i],
             gains[i],
             leads[i],
-        )  # fmt: skip
+        )
         for i, (line, change) in enumerate(zip(lines, each, strict=True))
     ]
 
