@@ -85,7 +85,9 @@ def parquet_test(folder: Path) -> Callable[[bytes], None]:
             place = int.from_bytes(data[at : at + 2], "big") % len(damaged)
             damaged[place] = data[at + 2]
         path.write_bytes(damaged)
-        episodes = {"episode": "episode", "step": "step"} if rng.random() < 0.5 else {}
+        episodes: dict[str, Any] = (
+            {"episode": "episode", "step": "step"} if rng.random() < 0.5 else {}
+        )
         try:
             read_transitions(path, **episodes)
         except (ValueError, OSError):
