@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot._atomic import clear_leftovers
 from surefoot.domains.catalogue import make_domain
 from surefoot.studies.cells import SETTINGS
 from surefoot.studies.example_one import example_one, example_table
@@ -107,6 +108,8 @@ def reproduce_to(folder: Path, request: Request, progress: Progress | None = Non
     """Compute what is asked for and write CSV, Markdown and the page; cells go to ``cells/``."""
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(folder, "reproduction.*")
+    clear_leftovers(cache, "*.json")
     found = reproduce(request, cache, progress)
     variants = mismatches(request)
     others = other_tables(variants)
