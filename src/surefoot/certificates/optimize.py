@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot._compile import working_clock
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts, near_text
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
+from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import (
     Ints,
@@ -255,7 +255,7 @@ def optimize(
         raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    clock = _Clock(time_budget, steps)
+    clock = SearchClock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
     if holdout is not None:
         check_objective(holdout, objective)
@@ -317,30 +317,6 @@ def _only_policy(certificate: Certificate, progress: Progress | None, holdout: P
     )
 
 
-class _Clock:
-    """Tells when the time is over, or so many steps are done, and remembers having said so.
-
-    A search asks before each of its steps, always in the same order. So the number of times it was
-    told to go on is all that a repetition needs.
-    """
-
-    def __init__(self, budget: float | None, wanted: int | None) -> None:
-        self.end = None if budget is None else working_clock() + budget
-        self.wanted = wanted
-        self.steps = 0
-        self.stopped = False
-
-    def __call__(self) -> bool:
-        self.stopped = self.stopped or self._is_over()
-        self.steps += not self.stopped
-        return self.stopped
-
-    def _is_over(self) -> bool:
-        if self.wanted is not None:
-            return self.steps >= self.wanted
-        return self.end is not None and working_clock() >= self.end
-
-
 def _selection_draws(
     posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[Finding]]:
@@ -360,7 +336,7 @@ def _selection_draws(
 
 
 def _search(
-    batch: Models, delta: float, clock: _Clock, progress: Progress | None
+    batch: Models, delta: float, clock: SearchClock, progress: Progress | None
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the best one selected: the first of equals."""
     rank = batch.rank(delta)
