@@ -68,8 +68,8 @@ class Finds:
         os._exit(min(bugs, 1))
 
 
-def fuzz(name: str, seconds: float) -> None:
-    """Fuzz one target in this process, and end it."""
+def instrument() -> None:
+    """Import what is fuzzed so that its coverage is watched."""
     import atheris
 
     # Not the kernels: Numba compiles their bytecode as it is.
@@ -78,8 +78,17 @@ def fuzz(name: str, seconds: float) -> None:
         for path in SOURCE.rglob("*kernels.py")
     ]
     with atheris.instrument_imports(include=["surefoot"], exclude=kernels):
-        from benchmarks.fuzz_parquet import parquet_test
-        from benchmarks.fuzz_targets import TARGETS, refuses_or_reads
+        import benchmarks.fuzz_parquet
+        import benchmarks.fuzz_targets  # noqa: F401
+
+
+def fuzz(name: str, seconds: float) -> None:
+    """Fuzz one target in this process, and end it."""
+    import atheris
+
+    from benchmarks.fuzz_parquet import parquet_test
+    from benchmarks.fuzz_targets import TARGETS, refuses_or_reads
+
     place = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_memory()))
     new = place / "corpus"
     new.mkdir()
@@ -109,15 +118,16 @@ def _memory() -> str | None:
 
 
 def main() -> int:
-    """Fuzz every target in a process of its own."""
-    from benchmarks.fuzz_targets import TARGETS
-
+    """Fuzz every target in a process of its own, forked from one that has imported all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--seconds", type=float, default=100.0)
     options = parser.parse_args()
+    instrument()
+    from benchmarks.fuzz_targets import TARGETS
+
     failed = False
-    context: Any = multiprocessing.get_context("spawn")
+    context: Any = multiprocessing.get_context("fork")
     for name in options.targets or [*TARGETS, "parquet"]:
         process = context.Process(target=fuzz, args=(name, options.seconds))
         process.start()

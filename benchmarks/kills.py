@@ -28,8 +28,8 @@ from surefoot.pipeline.folder import kept, unfinished_name
 
 LATER = ("matplotlib.backends.backend_svg", "scipy.optimize", "scipy.stats")
 """Modules that are imported inside functions and take long."""
-TIMES = re.compile(rb"[\d.,]+ (?:s|min)\b")
-"""Durations in the pages of a reproduction."""
+TIMES = re.compile(rb"Seconds by stage.*?(?=\n## |<h2|\Z)", re.DOTALL)
+"""The table of durations in the pages of a reproduction."""
 
 
 def solve(place: Path, out: Path) -> list[str]:

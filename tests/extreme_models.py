@@ -3,6 +3,7 @@
 ``python -m benchmarks.extremes`` goes through 100,000 of them; the tests take a few.
 """
 
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,3 +144,84 @@ def wrong_side(case: Case) -> str:
         return "the policy's own value"
     truth = own if oracle.is_solution(own) else oracle.solve()
     return "" if bounds_hold(found, truth) else "bounds"
+
+
+def medium_case(seed: int) -> Case:
+    """Return a case of tens of states, for fifty digits."""
+    rng = np.random.default_rng([seed, 50])
+    states, actions, longest = int(rng.integers(8, 25)), int(rng.integers(1, 4)), 7
+    transitions = np.zeros((states, actions, states))
+    support = np.zeros(transitions.shape, dtype=np.bool_)
+    for row in np.ndindex(states, actions):
+        k = int(rng.integers(1, longest))
+        where = rng.choice(states, size=k, replace=False)
+        mass = np.where(rng.random(k) < 0.2, powers(rng, -300, -3, k), rng.exponential(size=k))
+        mass[0] = 1.0
+        support[(*row, where)] = True
+        transitions[(*row, where)] = mass / mass.sum()
+    rewards = rng.normal(size=transitions.shape) * powers(rng, -12, 12)
+    discount = float(rng.choice([0.5, 0.95, 0.999, 0.9999]))
+    mdp = MDP.from_arrays(transitions, rewards, discount=discount, support=support)
+    norm = ("l1", "linf", "box", None)[seed % 4]
+    size = float(rng.choice([1e-12, 0.01, 0.2, 1.0]))
+    ambiguity = None
+    if norm == "box":
+        below, above = size * rng.random((2, mdp.num_entries))
+        lower, upper = (
+            np.maximum(mdp.probability - below, 0),
+            np.minimum(mdp.probability + above, 1),
+        )
+        ambiguity = AmbiguitySet(mdp=mdp, norm="box", lower=lower, upper=upper)
+    elif norm is not None:
+        weights = rng.uniform(0.2, 3.0, mdp.num_entries)
+        budget = size * rng.random(mdp.num_rows)
+        ambiguity = AmbiguitySet(mdp=mdp, norm=norm, budget=budget, weights=weights)
+    algorithm = ALGORITHMS[rng.integers(len(ALGORITHMS))]
+    nature = NATURES[rng.integers(2)]
+    return Case(mdp, ambiguity, "max", nature, algorithm, int(rng.choice(STOPS)), None)
+
+
+def medium_wrong_side(case: Case) -> str:
+    """Return whether a bound of a medium case is on the wrong side of fifty digits; "" if not.
+
+    Fifty digits are so many more than a bound has that the last of them cannot matter.
+    """
+    from precise_models import PreciseModel
+
+    found = solved(case)
+    precise = PreciseModel(case.mdp, case.ambiguity, case.nature)
+    rows = np.array([case.mdp.row_of(s, int(a)) for s, a in enumerate(found.policy)])
+    own = precise.value_of(rows, [precise.discount * 0 + x for x in found.value.tolist()])
+    if any(x < low for x, low in zip(own, found.lower.tolist(), strict=True)):
+        return "the policy's own value"
+    truth = precise.solve(rows, own)
+    ends = zip(found.lower.tolist(), truth, found.upper.tolist(), strict=True)
+    return "" if all(low <= x <= high for low, x, high in ends) else "bounds"
+
+
+def long_row_wrong_side(seed: int, successors: int = 100_000) -> str:
+    """Return whether a bound is on the wrong side where a row has very many successors; "" if not.
+
+    All successors stay where they are, so that their values are known exactly.
+    """
+    rng = np.random.default_rng([seed, 100])
+    n = successors
+    mass = rng.exponential(size=n)
+    mass[rng.random(n) < 0.3] *= 1e-280
+    probability = np.concatenate((mass / mass.sum(), np.ones(n)))
+    reward = np.concatenate(([0.5], rng.normal(size=n) * powers(rng, -12, 12)))
+    mdp = MDP.from_rows(
+        state=np.concatenate((np.zeros(n, dtype=np.int64), np.arange(1, n + 1))),
+        action=np.zeros(2 * n, dtype=np.int64),
+        successor=np.concatenate((np.arange(1, n + 1), np.arange(1, n + 1))),
+        probability=probability,
+        reward=np.concatenate((np.full(n, reward[0]), reward[1:])),
+        discount=0.9999,
+    )
+    norm = ("l1", "linf")[seed % 2]
+    ball = AmbiguitySet.from_arrays(mdp, norm=norm, budget=0.3 if norm == "l1" else 0.3 / n)
+    found = solve(mdp, ball, tolerance=1e-300, max_iterations=int(rng.choice([1, 3, 10, 30])))
+    oracle = ExactModel(mdp, ball)
+    later = [Fraction(x) / (1 - oracle.discount) for x in reward.tolist()]
+    truth = [oracle.row(0, later).value, *later[1:]]
+    return "" if bounds_hold(found, truth) else "bounds of a long row"

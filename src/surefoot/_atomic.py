@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +28,9 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) ->
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist.")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
+    if not _is_free(handle):  # locked from now on, if it can be: nobody takes it for a leftover
+        os.close(handle)
+        handle = -1
     try:
         with open(temporary, mode, **options) as file:  # noqa: PTH123  (mode and options vary)
             yield file
@@ -38,7 +40,41 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) ->
         Path(temporary).replace(target)
         sync_folder(target.parent)
     finally:
+        if handle >= 0:
+            os.close(handle)
         Path(temporary).unlink(missing_ok=True)
+
+
+def clear_leftovers(folder: Path, names: str) -> None:
+    """Remove temporary files that a killed `replacing` left, of targets named like ``names``.
+
+    Those that another process is writing at the moment stay.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     Path(place, ".a.txt.abcd1234").touch()
+    ...     with replacing(Path(place, "b.txt")):
+    ...         clear_leftovers(Path(place), "*.txt")
+    ...     sorted(path.name for path in Path(place).iterdir())
+    ['b.txt']
+    """
+    for path in folder.glob(f".{names}.????????"):
+        with suppress(OSError), path.open("rb") as file:
+            if path.is_file() and not path.is_symlink() and _is_free(file.fileno()):
+                path.unlink()
+
+
+def _is_free(handle: int) -> bool:
+    """Lock a file, and tell whether nobody else had; False where the system has no such locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def move_safely(source: Path, target: Path) -> None:

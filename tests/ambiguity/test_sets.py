@@ -180,8 +180,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         ball(weights=one(NAN, 0, 0, 0)),
         "the weight of state 0, action 'left', successor 0 is nan",
     ),
-    "weights huge": (ball(weights=one(1e60, 1, 1, 2)), "successor 2 is 1e+60; weights must be 0"),
-    "weights tiny": (ball(weights=one(1e-60, 1, 1, 2)), "successor 2 is 1e-60; weights must be 0"),
+    "weights huge": (ball(weights=one(1e160, 1, 1, 2)), "successor 2 is 1e+160; weights must be 0"),
+    "weights tiny": (
+        ball(weights=one(1e-160, 1, 1, 2)),
+        "successor 2 is 1e-160; weights must be 0",
+    ),
     "weights shape": (ball(weights=np.ones((6, 2, 5))), "weights has shape (6, 2, 5); give"),
     "norm capital": (ball(norm="L1"), "norm='L1'; choose 'l1', 'linf'"),
     "norm box": (ball(norm="box"), "a box is made by AmbiguitySet.box"),

@@ -9,7 +9,7 @@ from surefoot import demo
 from surefoot.cli import main
 from surefoot.commands.command import ExitCode
 from surefoot.pipeline import folder
-from surefoot.pipeline.folder import EPISODES, FILES, PARTS
+from surefoot.pipeline.folder import FILES, PARTS
 
 COLUMNS = (
     "--state condition --action decision --reward profit --episode machine --step week".split()  # noqa: SIM905
@@ -37,9 +37,7 @@ def made(tmp_path_factory):
 def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     code, out, err = solve(capsys, tmp_path / "run")
     assert code == 0
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(
-        [*FILES, PARTS, EPISODES]
-    )
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted([*FILES, PARTS])
     assert "4,160 rows" in err
     assert "20 of 20 state-action pairs tried" in err
     assert "Time: Reading the log" in err
@@ -91,7 +89,7 @@ def test_verify_has_its_own_exit_code(capsys, tmp_path, made):
     code, out, _ = run(capsys, "verify", made)
     assert code == 0
     assert "The certificate stands" in out
-    for name in (*FILES, PARTS, EPISODES):
+    for name in (*FILES, PARTS):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     content = json.loads((tmp_path / "certificate.json").read_text())
     content["lower_bound"] += 20

@@ -72,7 +72,7 @@ def test_a_run_that_the_clock_ended_is_repeated_bit_for_bit(small_log, tmp_path,
 
     settings = Settings(log=small_log, reward="cost", discount=0.9, time_budget=5.0, draws=300)
     with monkeypatch.context() as patched:
-        patched.setattr("surefoot.certificates.search.working_clock", clock)
+        patched.setattr("surefoot.certificates.clock.working_clock", clock)
         first = run(settings, tmp_path / "first")
     assert first.stopped_early
     recorded = Settings.from_toml(first.folder / "config.toml")

@@ -84,7 +84,7 @@ def test_gains_of_lines_add_up_over_a_horizon(discount, by_steps):
     found = changes(mdp, domain.simulate(20, rng), policy, mixed)
     whole = evaluate(mdp, policy).return_lower - evaluate(mdp, mixed).return_lower
     assert sum(change.total for change in found.values()) == pytest.approx(whole, abs=1e-9)
-    assert len(found) == (len(by_step.action) if by_steps else 6)
+    assert len(found) == (len(policy.action) if by_steps else 6)
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.999])

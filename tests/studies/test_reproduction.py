@@ -15,6 +15,7 @@ from surefoot.solvers.solver import solve
 from surefoot.studies import cells, data_set, paper_setting, reproduction
 from surefoot.studies.published import METHODS, Method
 from surefoot.studies.reproduction import reproduce
+from surefoot.studies.reproduction_job import reproduce_to
 from surefoot.studies.reproduction_page import page
 from surefoot.studies.reproduction_tables import markdown_lines
 from surefoot.studies.request import Request
@@ -249,3 +250,17 @@ def test_command_writes_everything(capsys, tmp_path):
 def test_command_refuses_unknown_choices(capsys):
     assert main(["reproduce", "--table", "third"]) == 1
     assert "bayesian, frequentist, all" in capsys.readouterr().err
+
+
+def test_what_a_killed_reproduction_left_is_cleared(tmp_path):
+    small = Request(
+        domains=("machine",), settings=("paper",), bases=("bayesian",), deltas=(0.05,), seeds=1
+    )
+    (tmp_path / "cells").mkdir()
+    left = [tmp_path / ".reproduction.html.wvokq975", tmp_path / "cells" / ".one.json.abcdefgh"]
+    other = tmp_path / ".notes.html.wvokq975"
+    for path in (*left, other):
+        path.touch()
+    reproduce_to(tmp_path, small)
+    assert not any(path.exists() for path in left)
+    assert other.exists()

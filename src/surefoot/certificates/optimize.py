@@ -14,6 +14,7 @@ from surefoot._rounding import column_texts
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
+from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.models import (
     Ints,
     affordable,
@@ -25,7 +26,7 @@ from surefoot.certificates.models import (
     split_draws,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.search import Candidate, Clock, Progress, search
+from surefoot.certificates.search import Candidate, Progress, search
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
@@ -212,7 +213,7 @@ def optimize(
         raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    clock = Clock(time_budget, steps)
+    clock = SearchClock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
     if holdout is not None:
         check_objective(holdout, objective)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from surefoot._compile import working_clock
 from surefoot._display import Shown
 from surefoot._rounding import near_text
 from surefoot.certificates import by_step
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.candidates import proposals
+from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import Floats, Models, percentile, policy_values
 from surefoot.model.step_policy import StepPolicy
@@ -66,33 +66,8 @@ class Candidate(Shown):
         return f"Candidate({self.name!r}, {numbers} {near_text(self.nominal_return)}{chosen})"
 
 
-class Clock:
-    """Tells when the time is over, or so many steps are done, and remembers having said so.
-
-    A search asks before each of its steps, always in the same order. So the number of times it was
-    told to go on is all that a repetition needs.
-    """
-
-    def __init__(self, budget: float | None, wanted: int | None) -> None:
-        self.end = None if budget is None else working_clock() + budget
-        self.wanted = wanted
-        self.steps = 0
-        self.stopped = False
-
-    def __call__(self) -> bool:
-        """Tell whether to stop; counts the steps where not."""
-        self.stopped = self.stopped or self._is_over()
-        self.steps += not self.stopped
-        return self.stopped
-
-    def _is_over(self) -> bool:
-        if self.wanted is not None:
-            return self.steps >= self.wanted
-        return self.end is not None and working_clock() >= self.end
-
-
 def search(
-    batch: Models, delta: float, clock: Clock, progress: Progress | None, *, stationary: bool
+    batch: Models, delta: float, clock: SearchClock, progress: Progress | None, *, stationary: bool
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the best one selected: the first of equals.
 

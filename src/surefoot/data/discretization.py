@@ -120,7 +120,9 @@ class Discretization(Shown):
             raise ValueError(f"{place}: the format is {found!r}; this version reads {FORMAT!r}.")
         shapes = {"centre": 1, "scale": 1, "edges": 2, "prototypes": 2}
         fit = parts.keys() == shapes.keys() and all(
-            parts[name].ndim == dims and parts[name].dtype.kind in "fiu"
+            isinstance(parts[name], np.ndarray)
+            and parts[name].ndim == dims
+            and parts[name].dtype.kind in "fiu"
             for name, dims in shapes.items()
         )
         if not fit or method not in ("quantile", "kmeans"):

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot._atomic import clear_leftovers
 from surefoot.domains.catalogue import make_domain
 from surefoot.pipeline.journal import Told
 from surefoot.studies.cells import SETTINGS
@@ -108,6 +109,8 @@ def reproduce_to(folder: Path, request: Request, progress: Told | None = None) -
     """Compute what is asked for and write CSV, Markdown and the page; cells go to ``cells/``."""
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(folder, "reproduction.*")
+    clear_leftovers(cache, "*.json")
     found = reproduce(request, cache, progress)
     variants = mismatches(request)
     others = other_tables(variants)

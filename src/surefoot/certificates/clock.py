@@ -1,0 +1,34 @@
+"""When a search has to stop."""
+
+from surefoot._compile import working_clock
+
+
+class SearchClock:
+    """Tells when the time is over, or so many steps are done, and remembers having said so.
+
+    A search asks before each of its steps, always in the same order. So the number of times it was
+    told to go on is all that a repetition needs.
+
+    Examples
+    --------
+    >>> clock = SearchClock(None, 2)
+    >>> clock(), clock(), clock(), clock.steps
+    (False, False, True, 2)
+    """
+
+    def __init__(self, budget: float | None, wanted: int | None) -> None:
+        self.end = None if budget is None else working_clock() + budget
+        self.wanted = wanted
+        self.steps = 0
+        self.stopped = False
+
+    def __call__(self) -> bool:
+        """Tell whether the search has to stop."""
+        self.stopped = self.stopped or self._is_over()
+        self.steps += not self.stopped
+        return self.stopped
+
+    def _is_over(self) -> bool:
+        if self.wanted is not None:
+            return self.steps >= self.wanted
+        return self.end is not None and working_clock() >= self.end
