@@ -35,7 +35,8 @@ def export(
         raise FileExistsError(f"{path} exists already. Choose another name, or pass --force.")
     made = load_run(run)
     export_policy(made, path)
+    states = len({line.state for line in made.policy})
     output.result(
-        {"path": str(path), "states": len(made.policy)},
-        f"Policy: {path} ({len(made.policy)} states)",
+        {"path": str(path), "states": states},
+        f"Policy: {path} ({states} states)",
     )
