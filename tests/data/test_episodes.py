@@ -11,7 +11,8 @@ import pytest
 from surefoot.data import episodes as module
 from surefoot.data.buckets import NUM_BUCKETS, deal, part
 from surefoot.data.counts import Counts
-from surefoot.data.episodes import Episodes, identity_of, read_episodes
+from surefoot.data.episodes import identity_of, read_episodes
+from surefoot.data.followed import Episodes
 from surefoot.data.transitions import read_transitions
 
 ROLES = {"episode": "episode", "step": "step", "terminal": "terminal"}

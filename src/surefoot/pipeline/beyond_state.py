@@ -13,7 +13,7 @@ from surefoot.certificates.evidence import Tilted
 from surefoot.certificates.policies import behaviour_policy
 from surefoot.certificates.tilting import tilted_returns
 from surefoot.data.counts import Counts
-from surefoot.data.episodes import Paths
+from surefoot.data.followed import Paths
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
 from surefoot.model.step_policy import StepPolicy

@@ -11,7 +11,8 @@ from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.checks import ALARM, independence
 from surefoot.data.counts import Counts
-from surefoot.data.episodes import Episodes, read_episodes
+from surefoot.data.episodes import read_episodes
+from surefoot.data.followed import Episodes
 from surefoot.model.checks import name_of
 from surefoot.pipeline.continuing import known_episodes
 from surefoot.pipeline.model import Model, log_sources, source_of

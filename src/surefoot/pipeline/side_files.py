@@ -33,7 +33,8 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
     file.check_columns([chance])
     initial = np.zeros(placed.num_states)
     for place, line in file.lines:
-        state = _first(placed, which == states.find(place, line, states.given(file)), place)
+        named = which == states.find(place, line, states.given(file))
+        state = _first(settings, placed, named, place)
         try:
             initial[state] += parse_number(line[chance], settings.decimal)
         except ValueError:
@@ -62,14 +63,14 @@ def _states(
     return finder("state", settings.columns.state, labels, count), which
 
 
-def _first(placed: Counts, named: NDArray[np.bool_], place: str) -> int:
+def _first(settings: Settings, placed: Counts, named: NDArray[np.bool_], place: str) -> int:
     """Return the one of some states in which an episode can start."""
-    states = np.flatnonzero(named)
-    labels = placed.state_labels
-    first = [int(s) for s in states if labels is None or not step_of(labels[s])]
-    if len(states) > 1 and not (first and step_of((labels or ())[first[0]]) == 0):
-        raise ValueError(f"{place}: the log never shows this state at its first step.")
-    return first[0] if len(states) > 1 else int(states[0])
+    states, labels = np.flatnonzero(named), placed.state_labels
+    if settings.by_step and labels is not None:
+        states = np.array([s for s in states if step_of(labels[s]) in (0, None)], dtype=np.int64)
+        if len(states) == 0:
+            raise ValueError(f"{place}: the log never shows this state at its first step.")
+    return int(states[0])
 
 
 def final_of(settings: Settings, counts: Counts) -> Floats | None:
