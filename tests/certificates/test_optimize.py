@@ -219,7 +219,7 @@ def test_the_search_ends_soon_after_its_time_is_over(looks, monkeypatch):
             evaluations.append(None)
         return real(*given)
 
-    monkeypatch.setattr("surefoot.certificates.optimize._Clock.__call__", over)
+    monkeypatch.setattr("surefoot.certificates.clock.SearchClock.__call__", over)
     for place in ("optimize", "local_search"):
         monkeypatch.setattr(f"surefoot.certificates.{place}.policy_values", counted)
     result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=400)
