@@ -11,6 +11,7 @@ from surefoot.certificates.behaviour import (
     CUT_OFF,
     FEW_EPISODES,
     NO_EPISODES,
+    NO_LIMIT,
     Earned,
     earned,
     gain,
@@ -72,7 +73,14 @@ def test_limits_that_the_log_contradicts_are_refused() -> None:
     with pytest.raises(ValueError, match="declared range"):
         earned(chain(np.random.default_rng(0), 50), lowest=5.0, highest=10.0, delta=0.05)
     with pytest.raises(ValueError, match="finite"):
-        earned(chain(np.random.default_rng(0), 50), lowest=0.0, highest=np.inf, delta=0.05)
+        earned(chain(np.random.default_rng(0), 50), lowest=0.0, highest=np.nan, delta=0.05)
+
+
+def test_without_a_limit_of_returns_there_is_no_interval() -> None:
+    log = chain(np.random.default_rng(0), 50)
+    found = earned(log, lowest=0.0, highest=np.inf, delta=0.05)
+    assert (found.lower, found.upper, found.reason) == (None, None, NO_LIMIT)
+    assert gain(1.0, found, delta_policy=0.04).lower_bound is None
 
 
 def test_gain_is_lower_minus_upper_and_silent_where_cuts_decide() -> None:
