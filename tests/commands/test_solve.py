@@ -43,10 +43,14 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     assert "Time: Reading the log" in err
     assert "%)" in err
     assert "most memory used" in err
-    held_out, luck, done, promise, gain, where = [line for line in out.splitlines() if line]
+    held_out, luck, done, doubt, split, promise, gain, where = [
+        line for line in out.splitlines() if line
+    ]
     assert held_out.startswith("Note: A held-out half of the log does not contradict the model")
     assert luck.startswith("Note: Choosing the policy on the data that value it")
     assert done.startswith("Note: What was done in the log earned")
+    assert doubt.startswith("Note: By the averages of the log alone")
+    assert split.startswith("Note: A true split (--honest)")
     assert promise.startswith("With 95% confidence")
     assert "more than what was done in the log" in gain
     assert where == f"Report: {tmp_path / 'run' / 'report.html'} (all files are in {tmp_path}/run)"
@@ -244,7 +248,7 @@ LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
         (["log.csv", "--draws", "1000000000000"], "--draws 1000000000000; it must be from 1 to"),
         (["log.csv", "--delta", "1e-300"], "--delta 1e-300 needs about 6.9e+300 draws"),
         (["log.csv", "--support", ""], "--support ''; it must not be empty"),
-        (["log.csv", "--honest"], "--honest True divides the log, and one of the parts would be"),
+        (["log.csv", "--honest"], "--honest divides the log, and one of the parts would be"),
         (["log.csv", "--reward", "gain"], "Name it with --reward, or give a file"),
         (["log.csv", "--next-state", "after"], "Without one, --episode and --step say"),
         (["log.csv", "--reward-range", "2", "3"], "--reward-range 2.0 3.0, but the log holds"),

@@ -80,7 +80,7 @@ def test_a_posterior_without_counts_says_so_and_what_was_not_measured(unknowing)
     for finding in unknowing.model.placed.findings:  # what the log showed is not lost
         assert certificate.has(finding.code)
     page = (unknowing.folder / "report.html").read_text()
-    assert "own: TwoModels" in page
+    assert "your own posterior: TwoModels" in page
 
 
 def test_the_promise_is_that_of_the_posterior(unknowing):

@@ -157,8 +157,12 @@ def test_assumptions_say_what_they_change(pages):
 
 def test_every_warning_and_note_is_on_the_page(pages, demo):
     html = pages["demo"].to_html().replace("&#39;", "'")
-    for text in (*demo.certificate.notes, *demo.certificate.warnings, demo.certificate.sentence):
+    told = [found for found in demo.certificate.findings if found.level in ("note", "warning")]
+    beside = [found.text for found in told if found.code != "doubt_by_cause"]
+    for text in (*beside, demo.certificate.sentence):
         assert as_options(text) in html
+    for cause in pages["demo"].causes:  # the doubt by cause is a section of its own
+        assert cause.without in html
 
 
 def test_gains_by_state_add_up_to_the_whole(demo, pages):
