@@ -75,7 +75,7 @@ def curse_of_choosing(
     curse = summarize(np.array(found))
     if policy is None:
         return curse
-    gained, possible = np.sum(luck, axis=0)
+    gained, possible = map(float, np.sum(luck, axis=0))
     usual = max(0.0, gained / possible) if possible > 0 else 0.0
     return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
 

@@ -42,6 +42,7 @@ class Candidate(Shown):
 
     Examples
     --------
+    >>> import numpy as np
     >>> Candidate(
     ...     name="nominal", percentile=1.5, nominal_return=2.0, selected=True,
     ...     policy=np.array([0, 1]),

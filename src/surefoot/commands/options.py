@@ -51,7 +51,7 @@ def with_options(*sections: str) -> Callable[[Callable[..., Any]], Callable[...,
     >>> @with_options(SEARCH)
     ... def search(output, **given): ...
     >>> list(inspect.signature(search).parameters)
-    ['output', 'allowed', 'time_budget']
+    ['output', 'allowed', 'forbidden', 'time_budget', 'search_steps']
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,7 @@
 """A policy that depends on the step, kept as ranges of steps in which the action stays the same."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -74,7 +76,7 @@ class StepPolicy(Shown):
         )
 
     @classmethod
-    def from_array(cls, actions: ArrayLike) -> "StepPolicy":
+    def from_array(cls, actions: ArrayLike) -> StepPolicy:
         """Return the policy of an array ``(horizon, S)`` of action ids."""
         given = np.asarray(actions)
         if given.ndim != 2 or given.size == 0 or given.dtype.kind not in "iu":
@@ -90,7 +92,7 @@ class StepPolicy(Shown):
     @classmethod
     def from_ranges(
         cls, horizon: int, states: int, state: Ints, first_step: Ints, action: Ints
-    ) -> "StepPolicy":
+    ) -> StepPolicy:
         """Return the policy of ranges in any order: where each begins, and what is done in it."""
         order = np.lexsort((first_step, state))
         return cls(
@@ -101,7 +103,7 @@ class StepPolicy(Shown):
         )
 
     @classmethod
-    def constant(cls, horizon: int, actions: Ints) -> "StepPolicy":
+    def constant(cls, horizon: int, actions: Ints) -> StepPolicy:
         """Return the policy that does the same at every step."""
         size = len(actions)
         return cls(

@@ -1,5 +1,7 @@
 """What a run says to do in one state, and what stands behind it."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -185,7 +187,7 @@ class Advice:
     places: list[NDArray[np.int64]]
 
     @classmethod
-    def of(cls, model: Model, policy: Sequence[PolicyLine], *, certified: bool) -> "Advice":
+    def of(cls, model: Model, policy: Sequence[PolicyLine], *, certified: bool) -> Advice:
         """Return the advice of a policy for the states of a model."""
         likeliest: dict[Hashable, dict[int, PolicyLine]] = {}
         for line in sorted(policy, key=lambda line: line.probability):

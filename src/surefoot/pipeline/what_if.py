@@ -1,5 +1,7 @@
 """What a run would promise with one setting changed, without reading its log again."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Figures of policies: what to do in each state, and where that leads."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +44,8 @@ def plot_policy(
     *,
     columns: Sequence[str] = (),
     colours: Mapping[str, str] | None = None,
-    axes: "Axes | None" = None,
-) -> "Axes":
+    axes: Axes | None = None,
+) -> Axes:
     """Draw what to do in each state, one colour for each action.
 
     States of two columns are drawn as a grid, others as a list from top to bottom. Where a policy
@@ -113,7 +115,7 @@ def are_turned(texts: Sequence[str]) -> bool:
 
 
 def _draw_grid(
-    axes: "Axes", best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
+    axes: Axes, best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
 ) -> None:
     """Draw the first column of the states downwards, the second one across."""
     across: dict[Hashable, list[Hashable]] = {}
@@ -137,7 +139,7 @@ def _draw_grid(
 
 
 def _draw_list(
-    axes: "Axes", best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
+    axes: Axes, best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
 ) -> None:
     for i, line in enumerate(best.values()):
         _cell(axes, 0, i, label_text(line.action), shades, words=len(best) <= 40)
@@ -185,8 +187,8 @@ def plot_flow(
     states: Sequence[int],
     *,
     colours: Mapping[str, str],
-    axes: "Axes | None" = None,
-) -> "Axes":
+    axes: Axes | None = None,
+) -> Axes:
     """Draw where a policy leads: discs as large as the time spent, arrows as wide as the traffic.
 
     ``states`` are the ones to draw, from left to right. Arrows above go right, those below left.
@@ -220,7 +222,7 @@ def plot_flow(
     return drawn
 
 
-def _draw_arrows(axes: "Axes", flow: NDArray[np.float64]) -> None:
+def _draw_arrows(axes: Axes, flow: NDArray[np.float64]) -> None:
     """Draw arcs between places on a line: those to the right above it, those to the left below."""
     from matplotlib.patches import FancyArrowPatch
 
@@ -241,7 +243,7 @@ def _draw_arrows(axes: "Axes", flow: NDArray[np.float64]) -> None:
     axes.set_aspect("equal")
 
 
-def _name_below(axes: "Axes", names: Sequence[str]) -> None:
+def _name_below(axes: Axes, names: Sequence[str]) -> None:
     turned = sum(map(len, names)) > 40
     axes.set_xticks(range(len(names)), names, rotation=45 if turned else 0)
     if turned:

@@ -1,5 +1,7 @@
 """Figures of promises; each takes matplotlib axes, or makes some, and returns them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 """Confidences that an axis names."""
 
 
-def plot_promise(certificate: Certificate, *, axes: "Axes | None" = None) -> "Axes":
+def plot_promise(certificate: Certificate, *, axes: Axes | None = None) -> Axes:
     """Draw a promise on one axis: what was earned so far, promised, expected, and the limit.
 
     The thick bar goes from the promise to the limit, the most that could be promised about any
@@ -58,7 +60,7 @@ def plot_promise(certificate: Certificate, *, axes: "Axes | None" = None) -> "Ax
     return drawn
 
 
-def _whisker(axes: "Axes", lower: float, upper: float) -> None:
+def _whisker(axes: Axes, lower: float, upper: float) -> None:
     """Draw how well something is known; an arrow where it goes on beyond the axis."""
     left, right = axes.get_xlim()
     ends = max(lower, left), min(upper, right)
@@ -71,8 +73,8 @@ def plot_returns(
     returns: ReturnDraws | ArrayLike,
     certificate: Certificate | None = None,
     *,
-    axes: "Axes | None" = None,
-) -> "Axes":
+    axes: Axes | None = None,
+) -> Axes:
     """Draw how returns scatter over models that fit the data, and where the promise lies.
 
     Parameters
@@ -115,8 +117,8 @@ def _around(limits: tuple[float, float], places: Sequence[float]) -> tuple[float
 
 
 def plot_guarantee_curve(
-    curve: GuaranteeCurve, delta: float | None = None, *, axes: "Axes | None" = None
-) -> "Axes":
+    curve: GuaranteeCurve, delta: float | None = None, *, axes: Axes | None = None
+) -> Axes:
     """Draw what can be promised against how sure the promise is; ``delta`` marks one of them.
 
     Examples
@@ -151,8 +153,8 @@ def plot_guarantee_curve(
 
 
 def plot_comparison(
-    made: Comparison | Mapping[str, Certificate], *, axes: "Axes | None" = None
-) -> "Axes":
+    made: Comparison | Mapping[str, Certificate], *, axes: Axes | None = None
+) -> Axes:
     """Draw how much better one policy is than another, or several promises under each other.
 
     Each promise of several holds by itself; that one is higher does not mean that its policy is
@@ -193,7 +195,7 @@ def plot_comparison(
     return drawn
 
 
-def _draw_row(axes: "Axes", height: float, certificate: Certificate) -> None:
+def _draw_row(axes: Axes, height: float, certificate: Certificate) -> None:
     """Draw the numbers of one certificate on one line."""
     marks = marks_of(certificate)
     places = [mark.place for mark in marks]
@@ -209,7 +211,7 @@ def _draw_row(axes: "Axes", height: float, certificate: Certificate) -> None:
         )  # fmt: skip
 
 
-def _draw_difference(axes: "Axes", made: Comparison) -> "Axes":
+def _draw_difference(axes: Axes, made: Comparison) -> Axes:
     reward = made.objective == "max"
     sign = "at least" if made.difference_lower_bound >= 0 else "perhaps"
     surely = f"{sign} {near_text(made.difference_lower_bound, 4)}"

@@ -1,5 +1,7 @@
 """The triangle of all distributions over three successors, with draws and sets in it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,8 +28,8 @@ def plot_simplex(
     *,
     row: int = 0,
     labels: Sequence[str] | None = None,
-    axes: "Axes | None" = None,
-) -> "Axes":
+    axes: Axes | None = None,
+) -> Axes:
     """Draw distributions over three successors as points of a triangle, and sets as outlines.
 
     Every corner is certainty of one successor. The outline of a set shows which draws it holds, and
