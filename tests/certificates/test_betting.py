@@ -106,3 +106,4 @@ def test_bad_input_is_refused(values: list, delta: float, scale: float, match: s
 
 def test_nothing_is_known_from_nothing() -> None:
     assert mean_above([], delta=0.1, scale=1.0) == 0.0
+    assert mean_above([0.0, 0.0], delta=0.1, scale=5e-324) == 0.0

@@ -86,3 +86,9 @@ def test_the_error_counts_pairs_and_negative_means_are_no_bonus() -> None:
     curse = summarize(np.array([-1.0, -3.0, 0.0, -2.0, -2.0, 2.0]))
     assert curse.mean == 0.0
     assert curse.spread == pytest.approx(WHOLE * np.std([-2.0, -1.0, 0.0], ddof=1) / np.sqrt(3))
+
+
+def test_what_cannot_be_valued_is_not_taken_for_no_luck() -> None:
+    """A difference that is no number counts against the promise, as much as there is."""
+    for odd in (np.nan, np.inf, -np.inf):
+        assert summarize(np.array([0.1, odd, 0.2, 0.1])).mean == np.inf

@@ -205,6 +205,29 @@ def test_runs_until_the_end(visits, tmp_path) -> None:
         run(settings, tmp_path / "none")
 
 
+@pytest.mark.parametrize("reward", [-1.0, 0.0])
+def test_few_episodes_that_linger_are_no_endless_ones(tmp_path, reward) -> None:
+    """Rows that were only seen to stay where they are end by what was never seen, or not at all."""
+    rng = np.random.default_rng(5)
+    lines = ["episode,step,state,action,reward,next_state,terminal"]
+    for episode in range(12):
+        state, step = "first", 0
+        while state != "end":
+            act = "b" if rng.random() < 0.3 else "a"
+            leave = rng.random() < {"first": 1.0, "stay": 0.5 if act == "a" else 0.25}[state]
+            after = ("stay" if state == "first" else "end") if leave else state
+            lines.append(f"{episode},{step},{state},{act},{reward},{after},{after == 'end'}")
+            state, step = after, step + 1
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    columns = {name: name for name in ("episode", "step", "terminal")}
+    made = run(
+        Settings(log=str(path), discount=1.0, draws=300, eta=0.01, **columns), tmp_path / "r"
+    )
+    assert made.certificate.lower_bound <= made.certificate.nominal_return <= 0
+    assert np.isfinite(made.certificate.lower_bound)
+
+
 def test_decisions_know_the_step(finished) -> None:
     again = load_run(finished.folder)
     for line in finished.policy:

@@ -60,7 +60,7 @@ def mean_above(values: ArrayLike, *, delta: float, scale: float) -> float:
     numbers = np.asarray(values, dtype=np.float64)
     _check(numbers, delta, scale)
     size = len(numbers)
-    if size == 0:
+    if not numbers.any():  # nor is there a bet to be won where all is 0, whatever the scale
         return 0.0
     bets = np.sqrt(2 * np.log(1 / delta) / size) / (SPREADS * scale)
     wealth = sum(

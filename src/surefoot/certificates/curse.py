@@ -128,6 +128,8 @@ def summarize(differences: Floats) -> Curse:
     >>> round(curse.mean, 3), round(curse.spread, 3)
     (0.212, 0.071)
     """
+    if not np.isfinite(differences).all():  # never taken for no luck at all
+        return Curse(mean=np.inf, spread=0.0, differences=differences)
     pairs = differences.reshape(-1, 2).mean(axis=1)
     error = float(pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else 0.0
     mean = max(0.0, float(differences.mean()))

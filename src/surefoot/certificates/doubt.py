@@ -31,6 +31,7 @@ from surefoot.posterior.rows import OnRows, RowLayout
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import endless_states, until_the_end
 
 LEAST, MOST = 200, 2000
 """Draws behind the split."""
@@ -138,7 +139,7 @@ def doubt_of(
     """Return by cause what lies between the averages of the log and a promise about rewards.
 
     ``draws``: for the split; None takes as many as about a second pays for. None is returned for a
-    posterior that does not say what was seen.
+    posterior that does not say what was seen, and where only the unseen ever ends an episode.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def doubt_of(
     >>> round(doubt.as_seen - doubt.total, 6) == round(made.promise, 6)
     True
     """
-    if posterior.counts is None:
+    if posterior.counts is None or _unseen_ends(posterior, mdp):
         return None
     versions = _Versions.of(certificate, posterior, mdp, rng, draws)
     low, strict = versions.quantiles(), versions.quantiles(level=_strict_level(certificate))
@@ -179,6 +180,14 @@ def doubt_of(
         without = certificate.lower_bound + amount
         model[name] = Cause(amount=amount, error=0.0, promise_without=without)
     return Doubt(as_seen=versions.as_seen, draws=versions.draws, **model)
+
+
+def _unseen_ends(posterior: Posterior, mdp: MDP) -> bool:
+    """Tell whether without what was never seen nothing need end, so that it has no return."""
+    if not until_the_end(mdp):
+        return False
+    seen = Surer(posterior, _counted(posterior), frozenset({"unseen"})).mean() > 0
+    return bool(endless_states(mdp, seen).any())
 
 
 def _strict_level(certificate: Certificate) -> float:

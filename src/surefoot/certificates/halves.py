@@ -17,7 +17,7 @@ from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.backward import Ranges
 from surefoot.solvers.solver import evaluate, solve
-from surefoot.solvers.steps import counted_steps, largest_value
+from surefoot.solvers.steps import counted_steps, largest_value, until_the_end
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -199,6 +199,8 @@ def as_seen(other: Half, own: Half) -> MDP:
     mdp = own.mdp
     tried = (other.visits > 0)[mdp.entry_row]
     share = other.count / np.maximum(other.visits, 1)[mdp.entry_row]
+    if until_the_end(mdp):  # what was never left must still end: one try by the half's own belief
+        share = (other.count + other.mdp.probability) / (other.visits + 1.0)[mdp.entry_row]
     return replace(
         mdp,
         probability=np.where(tried, share, mdp.probability),

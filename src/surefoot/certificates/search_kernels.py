@@ -9,6 +9,8 @@ row that each state plays. With ``X = (I - discount P)^-1`` of a draw, ``v = X r
 (the Sherman-Morrison formula). These numbers select; they certify nothing.
 """
 
+import numpy as np
+
 from surefoot._compile import kernel
 from surefoot.solvers.evaluation.krylov_kernels import dot
 from surefoot.solvers.evaluation.system_kernels import (
@@ -17,6 +19,9 @@ from surefoot.solvers.evaluation.system_kernels import (
     find_value,
     find_visits,
 )
+
+NEVER_LEFT = 1e-13
+"""A change after which a state leaves itself with less than this probability has no return."""
 
 
 @kernel(lean=True)
@@ -123,7 +128,11 @@ def flip_returns(
                 for e in range(row_start[row], row_start[row + 1]):
                     worth += discount * draw[e] * value[successor[e]]
                     back += draw[e] * column[successor[e]]
-                out[row, i] = base + visits * (worth - value[s]) / (1.0 - discount * back)
+                left = 1.0 - discount * back
+                if left > NEVER_LEFT:
+                    out[row, i] = base + visits * (worth - value[s]) / left
+                else:  # without discount: a row that only leads back to itself
+                    out[row, i] = -np.inf
 
 
 @kernel(lean=True)

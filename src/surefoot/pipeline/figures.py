@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from surefoot._display import number_of
-from surefoot._rounding import near_text
+from surefoot._rounding import lower_text, near_text, upper_text
 from surefoot.certificates import planning
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
@@ -154,7 +154,8 @@ def _scatter(values: Any, certificate: Certificate) -> Figure:
 def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
     known = ~np.isnan(curve.bound)
     points = zip(curve.confidence[known], curve.bound[known], strict=True)
-    told = [f"{100 * level:.4g}%: {with_commas(near_text(bound, 4))}" for level, bound in points]
+    safe = lower_text if certificate.objective == "max" else upper_text
+    told = [f"{100 * level:.4g}%: {with_commas(safe(bound, 4))}" for level, bound in points]
     with drawing("curve", f"What can be promised: {', '.join(told)}.") as drawn:
         promise_plots.plot_guarantee_curve(curve, certificate.delta, axes=drawn.axes)
     note = f" {curve.note[0].upper()}{curve.note[1:]}" if curve.note else ""

@@ -55,7 +55,9 @@ def return_limits(model: Model) -> tuple[float, float]:
 def least_return(model: Model) -> float:
     """Return what earning the lowest reward of the model at every step would bring."""
     mdp = model.mdp
-    low = min(float(_reward_ends(model.placed)[0].min()), float(mdp.reward.min()))
+    low = min(float(np.nanmin(_reward_ends(model.placed)[0])), float(mdp.reward.min()))
+    if model.placed.reward_model == "normal":  # the mean of a step may lie below all that was seen
+        return -np.inf
     if until_the_end(mdp):  # a model may put off its end for as long as it likes
         return -np.inf if low < 0 else 0.0
     last = 0.0 if mdp.final_reward is None else float(mdp.final_reward.min())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surefoot._rounding import near_text
+from surefoot._rounding import lower_text, near_text
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.comparison import Comparison
 from surefoot.certificates.curve import GuaranteeCurve
@@ -214,7 +214,7 @@ def _draw_row(axes: Axes, height: float, certificate: Certificate) -> None:
 def _draw_difference(axes: Axes, made: Comparison) -> Axes:
     reward = made.objective == "max"
     sign = "at least" if made.difference_lower_bound >= 0 else "perhaps"
-    surely = f"{sign} {near_text(made.difference_lower_bound, 4)}"
+    surely = f"{sign} {lower_text(made.difference_lower_bound, 4)}"
     marks = [
         Mark("no difference", 0.0, "faint"),
         Mark(surely, made.difference_lower_bound, "promise"),

@@ -72,20 +72,29 @@ def ends_of(mdp: MDP) -> Flags:
 def check_ends(mdp: MDP, sure: Flags) -> Flags:
     """Return the ends, or refuse a model in which a policy can stay away from them for ever.
 
-    ``sure`` is ``(E,)``: successors that cannot be ruled out. States fall away as long as each of
-    their actions surely may leave those that are left; where some are left, nothing need end.
+    ``sure`` is ``(E,)``: successors that cannot be ruled out.
     """
     ends = ends_of(mdp)
-    left = ~ends
+    left = endless_states(mdp, sure)
+    if left.any():
+        _refuse(mdp, np.flatnonzero(left), ends)
+    return ends
+
+
+def endless_states(mdp: MDP, sure: Flags) -> Flags:
+    """Return ``(S,)``: states from which some policy never comes to an end.
+
+    States fall away as long as each of their actions surely may leave those that are left; where
+    some are left, nothing need end.
+    """
+    left = ~ends_of(mdp)
     while left.any():
         may_leave = np.add.reduceat((sure & ~left[mdp.successor]).astype(int), mdp.row_start[:-1])
         stays: Flags = np.logical_or.reduceat(may_leave == 0, mdp.state_start[:-1])
         if np.array_equal(left & stays, left):
             break
         left &= stays
-    if left.any():
-        _refuse(mdp, np.flatnonzero(left), ends)
-    return ends
+    return left
 
 
 def _refuse(mdp: MDP, states: NDArray[np.int64], ends: Flags) -> None:
