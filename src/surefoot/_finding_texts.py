@@ -321,6 +321,15 @@ def _fewer_draws(draws: int, wanted: int, reason: str) -> str:
 
 
 @says("note")
+def _hardly_tried(pairs: int, tries: int) -> str:
+    each = "1 action was" if pairs == 1 else f"{pairs:,} actions were"
+    return (
+        f"{each} not chosen from, being tried fewer than {tries} times in a state where another "
+        "was tried more often."
+    )
+
+
+@says("note")
 def _draws_split(draws: int, choosing: int, certifying: int) -> str:
     return (
         f"The posterior's {draws} draws were split once: {choosing} to choose the policy, "

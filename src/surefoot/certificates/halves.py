@@ -67,6 +67,8 @@ class Log:
         Deviations of a row's value that are taken off it when a half chooses.
     stationary
         With a horizon: whether one rule for all steps is chosen.
+    least
+        How often a half must have tried what it chooses, where it can.
     """
 
     posterior: Divisible
@@ -76,11 +78,12 @@ class Log:
     sign: float
     caution: float
     stationary: bool = False
+    least: int = 1
 
     @classmethod
     def of(
         cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
-        delta: float, stationary: bool = False,
+        delta: float, stationary: bool = False, least_tries: int = 1,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
@@ -104,6 +107,7 @@ class Log:
             sign=-1.0 if costs else 1.0,
             caution=CAUTION * float(norm.isf(delta)),
             stationary=stationary,
+            least=max(1, (least_tries + 1) // 2),
         )
 
     @cached_property
@@ -145,13 +149,14 @@ class Log:
     def choose(self, half: Half) -> Policy:
         """Return a cautious policy by a half: its mean, less a deviation of each row's value.
 
-        Only rows that the half has tried are chosen, in states where there are any.
+        Only rows that the half has tried `least` times are chosen, in states where there are any;
+        in others those tried most.
         """
         mdp = half.mdp
-        tried = np.maximum.reduceat(half.visits > 0, mdp.state_start[:-1])[mdp.row_state]
+        most = np.maximum.reduceat(half.visits, mdp.state_start[:-1])[mdp.row_state]
         low, high = float(mdp.reward.min()), float(mdp.reward.max())
         floor = (high - low + 1.0) * counted_steps(mdp) + 2 * _final_size(mdp)
-        missing = np.where(tried & (half.visits == 0), floor, 0.0)
+        missing = np.where(half.visits < np.minimum(self.least, most), floor, 0.0)
         if mdp.horizon is not None and not self.stationary:
             return self._choose_by_step(half, missing)
         tolerance = max(1e-6 * largest_value(mdp), 1e-300)

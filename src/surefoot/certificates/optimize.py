@@ -138,6 +138,7 @@ def optimize(
     time_budget: float | None = None,
     steps: int | None = None,
     allowed: ArrayLike | None = None,
+    considered: ArrayLike | None = None,
     eta: float = 0.001,
     draws: int | None = None,
     objective: str = "max",
@@ -175,6 +176,9 @@ def optimize(
     allowed
         ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
         upper bound then covers policies among those allowed.
+    considered
+        The same, for pairs that the search looks at among those allowed; the upper bound covers the
+        others too. None: all that are allowed.
     eta
         Failure probability of the Monte Carlo behind each end of the certificate.
     draws
@@ -212,6 +216,9 @@ def optimize(
     if steps is not None and not steps >= 0:
         raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
+    if considered is not None:
+        rows = np.intersect1d(rows, allowed_rows(mdp, considered))
+        _check_considered(mdp, rows)
     rewards = rewards_of(mdp, posterior, objective=objective)
     clock = SearchClock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
@@ -251,6 +258,15 @@ def optimize(
         holdout=certifying,
         search_steps=clock.steps,
     )
+
+
+def _check_considered(mdp: MDP, rows: Ints) -> None:
+    left = np.setdiff1d(np.arange(mdp.num_states), mdp.row_state[rows])
+    if len(left):
+        raise ValueError(
+            f"considered leaves no allowed action in state {mdp.state_name(int(left[0]))}. Name one "
+            "for every state."
+        )
 
 
 def _told(progress: Progress | None, objective: str) -> Progress | None:

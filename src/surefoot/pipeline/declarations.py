@@ -159,6 +159,10 @@ class Declarations:
         holds=lambda value: 0 < value < math.inf, rule="a finite number above 0",
         otherwise="learned from the log",
     )  # fmt: skip
+    least_tries: int = setting(
+        3, SEARCH, "In states where an action was tried so often, choose no action tried less.",
+        metavar=WHOLE, holds=lambda value: value >= 0, rule="0 or more",
+    )  # fmt: skip
     allowed: str | None = setting(
         None, SEARCH, "CSV of the pairs (state, action) the policy may use.", metavar=FILE,
         names="file", otherwise="all",

@@ -122,8 +122,8 @@ def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
     size = min(len(available), certifier.mdp.num_states)
     both = available.copy()
     both[:size] &= certifier.mdp.available[:size]
-    if chooser.allowed is not None:
-        both &= chooser.allowed
+    if chooser.considered is not None:
+        both &= chooser.considered
     none = ~both.any(axis=1)
     both[none] = available[none]
     return both

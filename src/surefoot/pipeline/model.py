@@ -206,6 +206,30 @@ class Model:
         return side_files.read_allowed(self.settings, self.mdp, self.passive)
 
     @cached_property
+    def considered(self) -> NDArray[np.bool_] | None:
+        """``(S, A)``: the pairs that the search looks at; None for all.
+
+        What an action tried once or twice does is the prior's word more than the log's, and a
+        search finds where the prior flatters. A state where nothing was tried often keeps what was
+        tried most. Whoever offers untried pairs wants them looked at.
+        """
+        if self.settings.unvisited == "prior" or self.settings.least_tries <= 1:
+            return self.allowed
+        mdp, visits = self.mdp, self.placed.visits
+        pairs = self.allowed
+        offered = (
+            np.ones(mdp.num_rows, bool) if pairs is None else pairs[mdp.row_state, mdp.row_action]
+        )
+        tried = np.where(offered, visits, -1)
+        most = np.maximum.reduceat(tried, mdp.state_start[:-1])[mdp.row_state]
+        often = tried >= np.minimum(self.settings.least_tries, most)
+        if (often == offered).all():
+            return pairs
+        chosen = np.zeros((mdp.num_states, mdp.num_actions), dtype=np.bool_)
+        chosen[mdp.row_state[often], mdp.row_action[often]] = True
+        return chosen
+
+    @cached_property
     def order(self) -> LabelOrder:
         """In which order states and actions are shown."""
         labels = {"state": self.mdp.state_labels or (), "action": self.mdp.action_labels or ()}

@@ -83,12 +83,22 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
         result = optimize(
             model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
             time_budget=settings.time_budget, steps=settings.search_steps,
-            allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
-            holdout=model.posterior, stationary=settings.one_rule,
+            allowed=model.allowed, considered=model.considered, eta=settings.eta,
+            draws=settings.draws, progress=progress, holdout=model.posterior,
+            stationary=settings.one_rule,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
-    weighed = weighed.adding(*model.findings)
+    weighed = weighed.adding(*model.findings, *_left_out(model))
     return _shown(model, replace(result, certificate=weighed))
+
+
+def _left_out(model: Model) -> list[Finding]:
+    """Return how many pairs were tried too seldom to be chosen."""
+    if model.considered is None or model.considered is model.allowed:
+        return []
+    offered = model.mdp.available if model.allowed is None else model.allowed
+    pairs = int((offered & model.mdp.available & ~model.considered).sum())
+    return [Finding.of("hardly_tried", pairs=pairs, tries=model.settings.least_tries)]
 
 
 def _progress(settings: Settings, told: Told) -> Callable[[str, float], None]:
