@@ -30,6 +30,7 @@ VALUES = {
     "column": "done",
     "data": "march.csv",
     "draws": 500,
+    "tries": 3,
     "encoding": "cp1252",
     "evidence": 0.3,
     "episodes": 40,

@@ -187,6 +187,25 @@ def test_allowed_restricts_every_candidate():
     np.testing.assert_array_equal(only.policy, one.argmax(axis=1))
 
 
+def test_what_is_not_considered_is_not_chosen_but_counts_for_the_limit():
+    domain = garnet(8, 4, 3, discount=0.9, rng=rng(3))
+    posterior, mdp = data(domain, 10)
+    some = rng(4).random((8, 4)) < 0.4
+    some[np.arange(8), rng(5).integers(0, 4, 8)] = True
+    options = {"delta": 0.1, "draws": 400}
+    result = optimize(posterior, mdp, rng=rng(1), considered=some, **options)
+    for candidate in result.candidates:
+        assert some[np.arange(8), candidate.policy].all()
+    assert "among those allowed" not in result.certificate.sentence
+    free = optimize(posterior, mdp, rng=rng(1), **options).certificate
+    among = optimize(posterior, mdp, rng=rng(1), allowed=some, **options).certificate
+    limit = result.certificate.upper_bound
+    assert limit == pytest.approx(free.upper_bound, rel=0.02)
+    assert limit > among.upper_bound
+    with pytest.raises(ValueError, match="considered leaves no allowed action in state 0"):
+        optimize(posterior, mdp, rng=rng(1), considered=~some, allowed=some, **options)
+
+
 def test_out_of_time_the_best_so_far_is_certified():
     posterior, mdp = data(machine_replacement(), 10)
     result = optimize(posterior, mdp, delta=0.1, rng=rng(1), draws=400, time_budget=0.0)

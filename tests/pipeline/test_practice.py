@@ -13,6 +13,8 @@ from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
+from surefoot.pipeline.promising import find
+from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate, solve
 
 FEW = {"draws": 300, "eta": 0.05}
@@ -141,3 +143,30 @@ def test_no_gain_without_episodes_or_from_other_first_states(machines):
     told = practice(uniform, parts, certificate, None, np.random.default_rng(1))
     assert told.gain is None
     assert told.behaviour.log.episodes == 40
+
+
+def test_actions_hardly_tried_are_not_chosen_where_others_were_tried(tmp_path):
+    """A lucky single try is no reason to prefer an action; nor is a ban where there is no other."""
+    steps = ["a,usual,1,b", "b,usual,1,a"] * 9 + ["a,once,5,a", "b,twice,5,b", "b,twice,5,b"]
+    steps += ["b,thrice,0,a"] * 3 + ["a,usual,1,c", "c,once,5,a"]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["state,action,reward,next_state", *steps]), encoding="utf-8")
+
+    def made(**options):
+        settings = Settings(log=(str(path),), discount=0.9, **FEW, **options).in_full()
+        counts = read_log(settings)
+        return build_model(settings, counts), divide_log(settings, counts)
+
+    model, parts = made()
+    labels = model.mdp.state_labels, model.mdp.action_labels
+    offered = {
+        (labels[0][s], labels[1][a])
+        for s, a in np.argwhere(model.considered)
+        if not model.passive[s]
+    }
+    assert offered == {("a", "usual"), ("b", "usual"), ("b", "thrice"), ("c", "once")}
+    found = find(model, parts, lambda *_: None).certificate
+    told = next(one for one in found.findings if one.code == "hardly_tried")
+    assert told.text.startswith("2 actions were not chosen from, being tried fewer than 3 times")
+    for other in ({"least_tries": 0}, {"unvisited": "prior"}):
+        assert made(**other)[0].considered is None

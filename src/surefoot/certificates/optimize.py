@@ -264,8 +264,8 @@ def _check_considered(mdp: MDP, rows: Ints) -> None:
     left = np.setdiff1d(np.arange(mdp.num_states), mdp.row_state[rows])
     if len(left):
         raise ValueError(
-            f"considered leaves no allowed action in state {mdp.state_name(int(left[0]))}. Name one "
-            "for every state."
+            f"considered leaves no allowed action in state {mdp.state_name(int(left[0]))}. Name "
+            "one for every state."
         )
 
 
