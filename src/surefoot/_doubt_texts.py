@@ -137,3 +137,16 @@ def _previous_state_too_thin(pairs: int, tried: float) -> str:
         f"{tried:.2g} times each: too few to say what that promises. Collect more, group states, "
         "or add one column that tells cases apart."
     )
+
+
+@says("warning")
+def _doubt_not_linear(
+    explained: float, linear: float, reach: float, draws: int, objective: str = "max"
+) -> str:
+    del objective
+    return (
+        f"The return is far from linear in what is not known: rows one by one explain "
+        f"{100 * explained:.0f}% of its variance ({draws:,} draws), and would put the promise "
+        f"{linear:.3g} from the expected return where it lies {reach:.3g} from it. Read shares by "
+        "row as a rough guide; what was simulated does not rest on them."
+    )
