@@ -150,3 +150,27 @@ def _doubt_not_linear(
         f"{linear:.3g} from the expected return where it lies {reach:.3g} from it. Read shares by "
         "row as a rough guide; what was simulated does not rest on them."
     )
+
+
+@says("note")
+def _plan_of_a_split() -> str:
+    return (
+        "The promise comes from one half of the log (honest=True), and so about half of the new "
+        "samples count for it; that is simulated. The policy is kept."
+    )
+
+
+@says("note")
+def _plan_of_a_horizon() -> str:
+    return (
+        "Over a horizon it is not computed what trying other actions than the policy's would be "
+        "worth. Shares, samples and forecasts are for the policy at all of its steps."
+    )
+
+
+@says("warning")
+def _plan_of_a_withheld_promise() -> str:
+    return (
+        "A check took the promise of this run back. More data of the same kind do not cure that: "
+        "see first to what failed."
+    )

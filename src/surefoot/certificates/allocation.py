@@ -56,9 +56,7 @@ class Distance:
     @classmethod
     def of(cls, doubt: RowDoubt) -> "Distance":
         """Return the distance of a policy's promise."""
-        return cls(
-            spread=doubt.spread, size=doubt.size, unlisted=doubt.unlisted, reach=doubt.reach
-        )
+        return cls(spread=doubt.spread, size=doubt.size, unlisted=doubt.unlisted, reach=doubt.reach)
 
     @cached_property
     def deviations(self) -> float:

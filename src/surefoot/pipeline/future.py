@@ -45,11 +45,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Truth:
-    """A model that may be the true one: ``(E,)`` probabilities and mean rewards."""
+    """A model that may be the true one: ``(E,)`` probabilities and mean rewards.
+
+    ``luck`` is what the run's policy owes to luck and not to this truth.
+    """
 
     mdp: MDP
     probability: Floats
     reward: Floats
+    luck: float = 0.0
 
     @cached_property
     def running(self) -> Floats:
@@ -163,7 +167,14 @@ class Future:
         share = share / np.add.reduceat(share, mdp.row_start[:-1])[mdp.entry_row]
         every = np.arange(mdp.num_entries)
         reward = self._rewards.block(stream_key(rng), 0, 1, every)[0]
-        return Truth(mdp=mdp, probability=share, reward=reward)
+        return Truth(mdp=mdp, probability=share, reward=reward, luck=self._luck(rng))
+
+    def _luck(self, rng: np.random.Generator) -> float:
+        """Draw what choosing owes to luck, as far as the log could measure it."""
+        curse = self.certificate.curse
+        if curse is None or not np.isfinite(curse.mean):
+            return 0.0
+        return max(0.0, curse.mean + curse.spread * float(rng.standard_normal()))
 
     def promise(self, data: NewData, truth: Truth, rng: np.random.Generator) -> float:
         """Return what would be promised with further data of a truth."""
@@ -190,7 +201,7 @@ class Future:
         model = replace(self.model, mdp=mdp, placed=replace(self.model.placed, starts=starts))
         log = None if self.log is None else self._longer(posterior, mdp, added)
         policy, low = self._better(posterior, mdp, rewards, log)
-        return self._lowered(model, policy, low, log)
+        return self._lowered(model, policy, low, log, truth.luck)
 
     def _measured(self, data: NewData, truth: Truth, rng: np.random.Generator) -> BucketCounts:
         """Return what was seen, with rewards: of each entry and part their number and mean."""
@@ -272,12 +283,18 @@ class Future:
         found = self._quantile(posterior, mdp, rewards, other)
         return (other, found) if found > own else (self.policy, own)
 
-    def _lowered(self, model: Model, policy: Policy, low: float, log: Log | None) -> float:
-        """Take off luck and the first state, as a run does, and add what the run has beyond us."""
+    def _lowered(
+        self, model: Model, policy: Policy, low: float, log: Log | None, luck: float
+    ) -> float:
+        """Take off luck and the first state, as a run does.
+
+        In a truth of this posterior the policy owes nothing to luck; in the real one it does, and
+        more data either show it or leave it to be charged. So it is never less than drawn.
+        """
         bound = self._before_taking_off + low - self.now
         if log is not None:
             curse = curse_of_choosing(log, policy, seed=model.settings.seed)
-            bound = max(bound - curse.mean - curse.spread, min(bound, self._least))
+            bound = max(bound - max(curse.mean + curse.spread, luck), min(bound, self._least))
         reach = evaluate(model.mdp, policy).return_lower - bound
         delta = self.certificate.delta
         return bound - first_state_doubt(model, policy, reach=reach, delta=delta)
@@ -294,12 +311,3 @@ class Future:
             if found.code == "curse_taken_off":
                 return float(found.values["promise"] or 0.0)
         return one.lower_bound + one.taken_off
-
-
-def tries_of(
-    truth: Truth, rows: Ints, tries: Ints, rng: np.random.Generator
-) -> NewData:  # fmt: skip
-    """Return what single tries of some rows show."""
-    played = np.repeat(rows, tries)
-    entry = truth.entries(played, rng)
-    return NewData(entry=entry, part=rng.integers(0, NUM_BUCKETS, len(entry)))
