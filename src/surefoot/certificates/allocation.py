@@ -40,7 +40,8 @@ class Distance:
     Examples
     --------
     >>> far = Distance(
-    ...     spread=np.array([4.0, 1.0]), size=np.array([10.0, 10.0]), unlisted=np.zeros(2), reach=1.0
+    ...     spread=np.array([4.0, 1.0]), size=np.array([10.0, 10.0]), unlisted=np.zeros(2),
+    ...     reach=1.0,
     ... )
     >>> far.allocate(9).tolist()
     [9, 0]

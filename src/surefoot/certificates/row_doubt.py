@@ -1,9 +1,9 @@
 """Which rows the doubt about a policy comes from.
 
-To first order the return moves by ``sum_r d_r (x_r - E x_r)``: ``x_r = p_r . z`` is what one play of
-row r is worth in a drawn model, ``z`` the reward and the value ahead in the mean model, ``d_r`` the
-expected discounted plays of the row (the delta method). Where rows are independent its variance is
-``sum_r d_r^2 z' Sigma_r z``, and the terms are the shares of the rows. The same draws give the
+To first order the return moves by ``sum_r d_r (x_r - E x_r)``: ``x_r = p_r . z`` is what one play
+of row r is worth in a drawn model, ``z`` the reward and the value ahead in the mean model, ``d_r``
+the expected discounted plays of the row (the delta method). Where rows are independent its variance
+is ``sum_r d_r^2 z' Sigma_r z``, and the terms are the shares of the rows. The same draws give the
 return itself, so that what is not linear, or common to all rows, shows.
 
 Besides the spread there is what the posterior takes off on average: mass for what was never seen

@@ -146,14 +146,27 @@ class Future:
     @cached_property
     def now(self) -> float:
         """The quantile of the run's policy on the shared draws."""
-        return self._quantile(self.posterior, self.model.mdp, self._rewards, self.policy)
+        one = self.certificate
+        level = self._rank / one.draws
+        return self._quantile(self.posterior, self.model.mdp, self._rewards, self.policy, level)
 
-    def _quantile(self, posterior: Divisible, mdp: MDP, rewards: Rewards, policy: Policy) -> float:
+    @cached_property
+    def _rank(self) -> int:
+        """Which of the sorted draws the promise is."""
+        one = self.certificate
+        return lower_rank(one.draws, one.delta, one.eta)
+
+    def _level(self, rng: np.random.Generator) -> float:
+        """Draw the level that the promise has on fresh draws: an order statistic varies."""
+        return float(rng.beta(self._rank, self.certificate.draws + 1 - self._rank))
+
+    def _quantile(
+        self, posterior: Divisible, mdp: MDP, rewards: Rewards, policy: Policy, level: float
+    ) -> float:
         rng = np.random.default_rng([self.seed, 1])
         rows = check_policy(mdp, policy)
         found = policy_returns(posterior, mdp, rows, self.draws, rng, rewards=rewards).lower
-        one = self.certificate
-        return float(np.quantile(found, lower_rank(one.draws, one.delta, one.eta) / one.draws))
+        return float(np.quantile(found, level))
 
     def truth(self, rng: np.random.Generator) -> Truth:
         """Draw what may be true; nothing leads to the state for all that is not listed."""
@@ -200,7 +213,7 @@ class Future:
             starts = starts + data.starts
         model = replace(self.model, mdp=mdp, placed=replace(self.model.placed, starts=starts))
         log = None if self.log is None else self._longer(posterior, mdp, added)
-        policy, low = self._better(posterior, mdp, rewards, log)
+        policy, low = self._better(posterior, mdp, rewards, log, self._level(rng))
         return self._lowered(model, policy, low, log, truth.luck)
 
     def _measured(self, data: NewData, truth: Truth, rng: np.random.Generator) -> BucketCounts:
@@ -271,16 +284,16 @@ class Future:
         return replace(log, posterior=posterior, mdp=mdp, entry=entry, parts=parts)
 
     def _better(
-        self, posterior: Divisible, mdp: MDP, rewards: Rewards, log: Log | None
+        self, posterior: Divisible, mdp: MDP, rewards: Rewards, log: Log | None, level: float
     ) -> tuple[Policy, float]:
         """Return the better of the run's policy and the cautious one, and its quantile."""
-        own = self._quantile(posterior, mdp, rewards, self.policy)
+        own = self._quantile(posterior, mdp, rewards, self.policy, level)
         if log is None or self.model.allowed is not None:
             return self.policy, own
         other = log.choose(log.half(np.arange(NUM_BUCKETS)))
         if same(other) == same(self.policy):
             return self.policy, own
-        found = self._quantile(posterior, mdp, rewards, other)
+        found = self._quantile(posterior, mdp, rewards, other, level)
         return (other, found) if found > own else (self.policy, own)
 
     def _lowered(

@@ -21,10 +21,10 @@ from surefoot.certificates.models import allowed_rows
 from surefoot.certificates.questions import expert_questions
 from surefoot.certificates.row_doubt import RowDoubt, row_doubt
 from surefoot.data.side_files import label_text, parts_of
-from surefoot.pipeline.outlook import Outlook, outlook_of
 from surefoot.pipeline.journal import Nobody, Teller
 from surefoot.pipeline.loading import load_run
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.outlook import Outlook, outlook_of
 from surefoot.pipeline.plan_lines import (
     EpisodeLine,
     Forecast,
@@ -207,7 +207,8 @@ class Plan(Shown):
                 f"{wanted} is out of reach: even {one.most:,} samples are expected to bring only "
                 f"{self._safe(one.reached)}; {sure}."
             )
-        return f"{wanted} takes about {one.samples:,} samples, if all goes as expected; {sure}."
+        number = f"{_rounded(one.samples):,}"
+        return f"{wanted} takes about {number} samples, if all goes as expected; {sure}."
 
     def _headline(self) -> str:
         read = "at most" if self.costs else "at least"
@@ -319,6 +320,17 @@ class Plan(Shown):
             unused=self.unused_grid,
             not_used=NOT_USED,
         )
+
+
+def _rounded(samples: int) -> int:
+    """Return a number of samples to two digits: it is an estimate.
+
+    Examples
+    --------
+    >>> _rounded(57_097), _rounded(8)
+    (57000, 8)
+    """
+    return int(float(f"{samples:.2g}"))
 
 
 def plan(

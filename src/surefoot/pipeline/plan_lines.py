@@ -205,7 +205,7 @@ def episode_lines(plan: EpisodePlan, doubt: RowDoubt, samples: int) -> tuple[Epi
 
 def unused_lines(model: Model, found: Exploration, most: int) -> tuple[UnusedLine, ...]:
     """Return the rows that are most worth exploring."""
-    lines = []
+    lines: list[UnusedLine] = []
     for row, chance, value in zip(found.rows.tolist(), found.chance, found.value, strict=True):
         if len(lines) == most or not value > 0:
             break
@@ -276,7 +276,10 @@ def _asked(model: Model, one: Question) -> tuple[str, str]:
     here = f"'{label_text(action)}' in '{label_text(state)}'{when}"
     if one.kind == "transition" and one.successor is not None:
         to = label_text(state_label(model, one.successor))
-        return f"Can {here} lead to '{to}' at all?", f"no (seen never, taken as {one.mass:.1%})"
+        return (
+            f"Can {here} lead to '{to}' at all?",
+            f"no (never seen; taken as {_percent(one.mass)})",
+        )
     if one.kind == "reward":
         return f"What is the {worst} of {here}?", "nothing worse than what was seen"
     mdp = model.mdp
@@ -286,5 +289,9 @@ def _asked(model: Model, one: Question) -> tuple[str, str]:
     more = f" and {len(seen) - SHOWN} more" if len(seen) > SHOWN else ""
     return (
         f"Can anything follow {here} but {', '.join(names)}{more}?",
-        f"nothing else (taken as {one.mass:.1%})",
+        f"nothing else (taken as {_percent(one.mass)})",
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"

@@ -127,7 +127,7 @@ class EpisodePlan:
         given = self.model.placed.starts
         if given is not None:
             found[: len(given)] = given
-        return found / found.sum()
+        return np.asarray(found / found.sum())
 
     @cached_property
     def mean_length(self) -> float:

@@ -1,4 +1,4 @@
-"""Does following a plan raise the promise faster than other data, and do its forecasts hold?
+"""Whether following a plan raises the promise faster than other data, and forecasts hold.
 
 A log of a known world is solved and planned for. Then data are collected in the world itself: as
 planned, evenly, and as the log's own behaviour would, equally many steps each. Each time the
@@ -13,7 +13,7 @@ import json
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -49,8 +49,8 @@ from surefoot.studies.zoo.logs import (
     Columns,
     greedy_shares,
     random_shares,
-    tries_of,
     trajectories,
+    tries_of,
 )
 from surefoot.studies.zoo.truth import Choice, shares_of
 from surefoot.studies.zoo.worlds import Floats, Ints, World
@@ -253,12 +253,12 @@ def _joined(columns: Columns, more: Columns) -> Columns:
 
 def _solve(case: Case, world: World, columns: Columns, seed: int) -> _Solved:
     """Return model, log in parts and promise, as a run makes them."""
-    has = {"episode": "episode", "step": "step"} if case.whole else {}
     if not case.whole:
         columns = {k: v for k, v in columns.items() if k not in ("episode", "step")}
     settings = Settings(
-        discount=world.mdp.discount, seed=seed, terminal="terminal", draws=DRAWS, eta=ETA, **has
-    )
+        discount=world.mdp.discount, seed=seed, terminal="terminal", draws=DRAWS, eta=ETA,
+        episode="episode" if case.whole else None, step="step" if case.whole else None,
+    )  # fmt: skip
     counts = read_transitions(columns, **column_roles(settings))
     first = None
     if not case.whole:
@@ -273,7 +273,7 @@ def _solve(case: Case, world: World, columns: Columns, seed: int) -> _Solved:
         model.choosing, model.mdp, delta=settings.delta, eta=ETA, draws=DRAWS,
         steps=SEARCH_STEPS, rng=np.random.default_rng([seed, 3]), holdout=model.posterior,
     ).certificate  # fmt: skip
-    curse = curse_of_choosing(log, made.policy.astype(np.int64), seed=seed)
+    curse = curse_of_choosing(log, np.asarray(made.policy, dtype=np.int64), seed=seed)
     made = for_first_state(model, lowered(made, curse, least_return(model)))
     return _Solved(model=model, log=log, certificate=made)
 
@@ -359,7 +359,7 @@ def command(
     ),
     seed: Seed = 0,
 ) -> None:
-    """Does following a plan raise the promise faster than other data, and do forecasts hold?"""
+    """Count how often a plan raises the promise faster than other data, and its intervals hold."""
     cases = [case for case in CASES if world is None or case.world in world]
     found = study(cases, replications, seed, folder, seconds)
     for line in markdown_table(HEAD, rows_of(cases, found), words=3):
