@@ -71,3 +71,5 @@ from .pipeline.loading import load_run as load_run
 from .pipeline.loading import verify_run as verify_run
 from .pipeline.decision import Decision as Decision
 from .pipeline.what_if import what_if as what_if
+from .pipeline.plan import plan as plan
+from .pipeline.plan import Plan as Plan

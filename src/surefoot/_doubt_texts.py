@@ -137,3 +137,40 @@ def _previous_state_too_thin(pairs: int, tried: float) -> str:
         f"{tried:.2g} times each: too few to say what that promises. Collect more, group states, "
         "or add one column that tells cases apart."
     )
+
+
+@says("warning")
+def _doubt_not_linear(
+    explained: float, linear: float, reach: float, draws: int, objective: str = "max"
+) -> str:
+    del objective
+    return (
+        f"The return is far from linear in what is not known: rows one by one explain "
+        f"{100 * explained:.0f}% of its variance ({draws:,} draws), and would put the promise "
+        f"{linear:.3g} from the expected return where it lies {reach:.3g} from it. Read shares by "
+        "row as a rough guide; what was simulated does not rest on them."
+    )
+
+
+@says("note")
+def _plan_of_a_split() -> str:
+    return (
+        "The promise comes from one half of the log (honest=True), and so about half of the new "
+        "samples count for it; that is simulated. The policy is kept."
+    )
+
+
+@says("note")
+def _plan_of_a_horizon() -> str:
+    return (
+        "Over a horizon it is not computed what trying other actions than the policy's would be "
+        "worth. Shares, samples and forecasts are for the policy at all of its steps."
+    )
+
+
+@says("warning")
+def _plan_of_a_withheld_promise() -> str:
+    return (
+        "A check took the promise of this run back. More data of the same kind do not cure that: "
+        "see first to what failed."
+    )

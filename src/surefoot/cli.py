@@ -15,6 +15,7 @@ from surefoot.commands import (
     decide,
     doctor,
     export,
+    plan,
     reproducing,
     solving,
     studying,
@@ -64,6 +65,7 @@ solving.register(app)
 checking.register(app)
 decide.register(app)
 what_if.register(app)
+plan.register(app)
 export.register(app)
 studying.register(app)
 reproducing.register(app)

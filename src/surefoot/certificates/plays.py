@@ -19,6 +19,8 @@ from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 
 SETTLED = 1e-6
 """Visits are summed until the rest is this share of them."""
+DENSE = 200
+"""Models with at most so many states have one dense system of visits, solved at once."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,6 +83,9 @@ def visits_of(mdp: MDP, rows: Ints) -> Floats:
     visits = np.array(mdp.initial, dtype=np.float64)
     step = visits.copy()
     goes_on = ~ends_of(mdp) if until_the_end(mdp) else np.ones(mdp.num_states, dtype=np.bool_)
+    if mdp.num_states <= DENSE and mdp.discount < 1.0:
+        onward = mdp.discount * goes_on[:, None] * matrix.toarray()
+        return np.asarray(np.linalg.solve(np.eye(mdp.num_states) - onward, visits))
     most = counted_steps(mdp)
     while step.sum() * most > SETTLED * visits.sum():
         step = mdp.discount * (matrix @ step) * goes_on

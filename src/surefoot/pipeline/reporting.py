@@ -24,6 +24,7 @@ from surefoot.data.conversions import initial_distribution
 from surefoot.data.summary import describe
 from surefoot.pipeline.figures import figures_of, head_figures, policy_map
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.next_rows import measure_next
 from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.writing import lines_of
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -57,6 +58,7 @@ def make_page(
     columns = model.settings.columns.state
     by_steps = any(line.first_step for line in lines)
     broad, narrow = head_figures(model, certificate)
+    next_words, next_rows = measure_next(model, certificate)
     return Page(
         title=_title(model),
         failures=tuple(map(as_options, certificate.failures)),
@@ -77,6 +79,8 @@ def make_page(
         assumptions=_assumptions(model, certificate),
         doubt=_doubt_words(certificate),
         causes=_causes(certificate),
+        next_words=next_words,
+        next_rows=next_rows,
         tables=_tables(certificate),
         figures=figures_of(model, certificate, lines),
         glossary=glossary(

@@ -48,7 +48,7 @@ def weigh(
         made = made.adding(Finding.of("posterior_of_whole_logs"))
     elif certificate.split is None:
         made = made.adding(Finding.of("curse_not_measured"))
-    made = for_first_state(model, _lowered(made, curse, least_return(model)))
+    made = for_first_state(model, lowered(made, curse, least_return(model)))
     made = practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
     made = look_beyond(model, parts, explained(model, made, doubt_rng), beyond_rng)
     if curse is None or parts.buckets is None:
@@ -104,7 +104,7 @@ def _one_action(certificate: Certificate) -> Policy | None:
     return policy.astype(np.int64) if policy.ndim == 1 else None
 
 
-def _lowered(certificate: Certificate, curse: Curse | None, least: float) -> Certificate:
+def lowered(certificate: Certificate, curse: Curse | None, least: float) -> Certificate:
     """Take the curse of choosing off the promise, down to the least that can be earned."""
     if curse is None:
         return certificate

@@ -64,6 +64,9 @@ class Page:
         What the promise rests on.
     doubt, causes
         Where the doubt comes from; "" and empty where that is not known.
+    next_words, next_rows
+        What to measure next: how to read it, and states and actions by their share of the doubt;
+        "" and empty where that is not known.
     tables
         What else bears on the promise, with a caption each.
     figures
@@ -103,6 +106,8 @@ class Page:
     assumptions: Sequence[Assumption]
     doubt: str
     causes: Sequence[Cause]
+    next_words: str = ""
+    next_rows: Sequence[Cause] = ()
     tables: Sequence[tuple[str, Grid]]
     figures: Sequence[Figure]
     glossary: Sequence[tuple[str, str]]

@@ -8,6 +8,7 @@ import typer
 from surefoot.studies import (
     certificate_coverage,
     example_one,
+    planning,
     promises,
     scale_mismatch,
     set_coverage,
@@ -18,6 +19,7 @@ STUDIES: dict[str, Callable[..., Any]] = {
     "certificate-coverage": certificate_coverage.command,
     "example-one": example_one.command,
     "mismatch": scale_mismatch.command,
+    "planning": planning.command,
     "promises": promises.command,
     "set-coverage": set_coverage.command,
     "support": support.command,

@@ -97,12 +97,17 @@ def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> Log:
     (100, False)
     """
     rows = np.repeat(np.flatnonzero(~world.terminal[world.mdp.row_state]), tries)
+    return Log(columns=tries_of(world, rows, rng), behaviour=(Stint(random_shares(world), 1),))
+
+
+def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> Columns:
+    """Return what single tries of some rows show, without episodes and steps."""
     reward, following = _draw(world, rows, rng)
     nothing = np.zeros(len(rows), dtype=np.int64)
     steps = Steps(nothing, nothing, world.mdp.row_state[rows], rows, reward, following)
     columns = _columns(world, steps)
     del columns["episode"], columns["step"]
-    return Log(columns=columns, behaviour=(Stint(random_shares(world), 1),))
+    return columns
 
 
 def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> Log:

@@ -1,0 +1,326 @@
+"""What a run would promise after more data: the data are simulated, the promise is made again.
+
+A truth is drawn from the posterior, data are drawn from the truth, the posterior is given them, and
+the promise is computed as a run does, with three shortcuts. The number of draws is smaller: what
+counts is the change on the same draws, added to the promise of the run. Instead of a search there
+are two policies, the run's and the cautious choice on the new data (the one that the curse of
+choosing is measured with); the better one is taken. And what all rows are like is not learned anew.
+
+What the posterior keeps for successors that nothing in the log points to is charged as the worst
+state, but never met: a truth has that mass on the successors that are listed.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._order_statistics import lower_rank
+from surefoot.certificates import planning
+from surefoot.certificates.by_step import Policy, same
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.curse import curse_of_choosing
+from surefoot.certificates.halves import Log
+from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
+from surefoot.data.counts import Counts
+from surefoot.data.reward_uncertainty import bounded_law, pooled_variance, uncertain_rewards
+from surefoot.data.rewards import RewardStatistics, pool
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
+from surefoot.pipeline.first_state import first_state_doubt
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.practice import least_return
+from surefoot.posterior.protocol import Divisible, at_most, is_divisible, stream_key
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.solver import evaluate
+
+LEAST, MOST, WORK = 200, 500, 1e8
+"""Draws behind one simulated promise, and operations that they may cost."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Truth:
+    """A model that may be the true one: ``(E,)`` probabilities and mean rewards.
+
+    ``luck`` is what the run's policy owes to luck and not to this truth.
+    """
+
+    mdp: MDP
+    probability: Floats
+    reward: Floats
+    luck: float = 0.0
+
+    @cached_property
+    def running(self) -> Floats:
+        """``(E,)``: cumulative probabilities; those of row ``r`` end at ``r + 1``."""
+        mdp = self.mdp
+        total = np.cumsum(self.probability)
+        before = np.concatenate(([0.0], total))[mdp.row_start[:-1]]
+        return np.asarray(np.minimum(total - before[mdp.entry_row], 1.0) + mdp.entry_row)
+
+    def entries(self, rows: Ints, rng: np.random.Generator) -> Ints:
+        """Return an entry for each play of a row."""
+        start = self.mdp.row_start
+        found = np.searchsorted(self.running, rows + rng.random(len(rows)), side="right")
+        return np.asarray(np.clip(found, start[rows], start[rows + 1] - 1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewData:
+    """Transitions that were not seen yet, on the entries of a model.
+
+    Attributes
+    ----------
+    entry, part
+        ``(n,)``: what happened, and the part of the log that it goes to: an episode stays together.
+    starts
+        ``(S,)``: first states that tell where episodes begin; None for none.
+    """
+
+    entry: Ints
+    part: Ints
+    starts: Ints | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Future:
+    """The promise of a run as a function of further data, in rewards.
+
+    Attributes
+    ----------
+    model
+        What the promise rests on.
+    certificate
+        The promise, in rewards.
+    log
+        The log in parts, for the curse of choosing; None where it was not measured.
+    seed
+        Of the draws that all simulated promises share.
+    """
+
+    model: Model
+    certificate: Certificate
+    log: Log | None
+    seed: int
+
+    @cached_property
+    def posterior(self) -> Divisible:
+        """The certifying posterior."""
+        found = self.model.posterior
+        if not is_divisible(found):
+            raise ValueError(
+                "this posterior cannot say what it would be with more data: it has no counts, or "
+                "no given(count). A plan needs one that has (docs/posteriors.md)."
+            )
+        return found
+
+    @cached_property
+    def draws(self) -> int:
+        """How many draws a simulated promise rests on."""
+        mdp = self.model.mdp
+        work = planning.policy_work(mdp, self._rewards, check_policy(mdp, self.policy))
+        return at_most(self.posterior, planning.affordable_draws(work, LEAST, MOST, WORK))
+
+    @property
+    def policy(self) -> Policy:
+        """The run's policy."""
+        return self.certificate.policy
+
+    @cached_property
+    def _rewards(self) -> Rewards:
+        return rewards_of(self.model.mdp, self.posterior, objective="max")
+
+    @cached_property
+    def _from_counts(self) -> NDArray[np.bool_]:
+        """``(E,)``: rewards that the model takes from the counts."""
+        counts = self.posterior.counts
+        if counts.reward_mean is None:
+            return np.zeros(counts.num_entries, dtype=np.bool_)
+        return np.asarray(counts.reward_mean == self.model.mdp.entry_reward)
+
+    @cached_property
+    def now(self) -> float:
+        """The quantile of the run's policy on the shared draws."""
+        one = self.certificate
+        level = self._rank / one.draws
+        return self._quantile(self.posterior, self.model.mdp, self._rewards, self.policy, level)
+
+    @cached_property
+    def _rank(self) -> int:
+        """Which of the sorted draws the promise is."""
+        one = self.certificate
+        return lower_rank(one.draws, one.delta, one.eta)
+
+    def _level(self, rng: np.random.Generator) -> float:
+        """Draw the level that the promise has on fresh draws: an order statistic varies."""
+        return float(rng.beta(self._rank, self.certificate.draws + 1 - self._rank))
+
+    def _quantile(
+        self, posterior: Divisible, mdp: MDP, rewards: Rewards, policy: Policy, level: float
+    ) -> float:
+        rng = np.random.default_rng([self.seed, 1])
+        rows = check_policy(mdp, policy)
+        found = policy_returns(posterior, mdp, rows, self.draws, rng, rewards=rewards).lower
+        return float(np.quantile(found, level))
+
+    def truth(self, rng: np.random.Generator) -> Truth:
+        """Draw what may be true; nothing leads to the state for all that is not listed."""
+        mdp, counts = self.model.mdp, self.posterior.counts
+        share = self.posterior.sample(1, rng)[0]
+        if counts.unseen is not None:
+            away = (counts.successor == counts.unseen) & (counts.entry_state != counts.unseen)
+            kept = np.where(away, 0.0, share)
+            some = np.add.reduceat(kept, mdp.row_start[:-1])[mdp.entry_row] > 0
+            share = np.where(some, kept, share)
+        share = share / np.add.reduceat(share, mdp.row_start[:-1])[mdp.entry_row]
+        every = np.arange(mdp.num_entries)
+        reward = self._rewards.block(stream_key(rng), 0, 1, every)[0]
+        return Truth(mdp=mdp, probability=share, reward=reward, luck=self._luck(rng))
+
+    def _luck(self, rng: np.random.Generator) -> float:
+        """Draw what choosing owes to luck, as far as the log could measure it."""
+        curse = self.certificate.curse
+        if curse is None or not np.isfinite(curse.mean):
+            return 0.0
+        return max(0.0, curse.mean + curse.spread * float(rng.standard_normal()))
+
+    def promise(self, data: NewData, truth: Truth, rng: np.random.Generator) -> float:
+        """Return what would be promised with further data of a truth."""
+        if len(data.entry) == 0:
+            return self.certificate.lower_bound
+        added = self._measured(data, truth, rng)
+        placed = self.posterior.counts
+        count = placed.count + np.bincount(data.entry, minlength=placed.num_entries)
+        posterior = self.posterior.given(count)
+        if not is_divisible(posterior):  # what it was made from is
+            raise TypeError("given(count) must return a posterior of the same kind.")
+        counts = self._with_rewards(count, added)
+        mean = self.model.mdp.entry_reward
+        if counts.reward_mean is not None:
+            mean = np.where(self._from_counts, counts.reward_mean, mean)
+        mdp = replace(
+            self.model.mdp, probability=posterior.mean(), reward=mean, reward_per_entry=True
+        )
+        uncertain = uncertain_rewards(counts) & self._from_counts
+        rewards = replace(self._rewards, fixed=mdp.entry_reward, counts=counts, uncertain=uncertain)
+        starts = placed.starts
+        if starts is not None and data.starts is not None:
+            starts = starts + data.starts
+        model = replace(self.model, mdp=mdp, placed=replace(self.model.placed, starts=starts))
+        log = None if self.log is None else self._longer(posterior, mdp, added)
+        policy, low = self._better(posterior, mdp, rewards, log, self._level(rng))
+        return self._lowered(model, policy, low, log, truth.luck)
+
+    def _measured(self, data: NewData, truth: Truth, rng: np.random.Generator) -> BucketCounts:
+        """Return what was seen, with rewards: of each entry and part their number and mean."""
+        key, number = np.unique(data.entry * NUM_BUCKETS + data.part, return_counts=True)
+        entry = key // NUM_BUCKETS
+        mean = truth.reward[entry].copy()
+        variance = np.where(number > 1, 0.0, np.nan)
+        noisy = self._rewards.uncertain[entry]
+        if noisy.any():
+            mean[noisy], variance[noisy] = self._scattered(
+                entry[noisy], number[noisy], mean[noisy], rng
+            )
+        sign = 1.0 if self.log is None else self.log.sign
+        return BucketCounts(
+            entry=entry, bucket=key % NUM_BUCKETS, count=number, reward_mean=sign * mean,
+            reward_var=variance,
+        )  # fmt: skip
+
+    def _scattered(
+        self, entry: Ints, number: Ints, mean: Floats, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance of some rewards around their true mean.
+
+        Rewards in a range are the lowest or `BoundedLaw.width` above it, as their law has it.
+        """
+        counts = self.posterior.counts
+        if counts.reward_model == "normal":
+            spread = pooled_variance(counts)[0][counts.entry_action[entry]]
+            seen = mean + np.sqrt(spread / number) * rng.standard_normal(len(mean))
+            return seen, np.where(number > 1, spread, np.nan)
+        law = bounded_law(counts)
+        width = np.maximum(law.width[entry], mean - law.lowest)
+        share = np.divide(mean - law.lowest, width, out=np.zeros_like(mean), where=width > 0)
+        got = rng.binomial(number, np.clip(share, 0.0, 1.0)) / number
+        square = width**2 * got * (1.0 - got) * number / np.maximum(number - 1, 1)
+        return law.lowest + width * got, np.where(number > 1, square, np.nan)
+
+    def _with_rewards(self, count: Ints, added: BucketCounts) -> Counts:
+        """Return the counts with more of them, and their rewards."""
+        placed = self.posterior.counts
+        if placed.reward_mean is None or placed.reward_var is None:
+            return replace(placed, count=count)
+        sign = 1.0 if self.log is None else self.log.sign
+        size = placed.num_entries
+        found = pool(
+            np.concatenate((np.arange(size), added.entry)),
+            np.concatenate((placed.count, added.count)),
+            RewardStatistics(
+                np.concatenate((placed.reward_mean, sign * added.reward_mean)),
+                np.concatenate((placed.reward_var, added.reward_var)),
+            ),
+            size,
+        )
+        mean = np.where(np.isnan(found.mean), placed.reward_mean, found.mean)
+        return replace(placed, count=count, reward_mean=mean, reward_var=found.variance)
+
+    def _longer(self, posterior: Divisible, mdp: MDP, added: BucketCounts) -> Log:
+        log = self.log
+        if log is None:
+            raise ValueError("there is no log in parts.")
+        names = ("bucket", "count", "reward_mean", "reward_var")
+        joined = {
+            name: np.concatenate((getattr(log.parts, name), getattr(added, name))) for name in names
+        }
+        entry = np.concatenate((log.entry, added.entry))
+        parts = BucketCounts(entry=entry, **joined)
+        return replace(log, posterior=posterior, mdp=mdp, entry=entry, parts=parts)
+
+    def _better(
+        self, posterior: Divisible, mdp: MDP, rewards: Rewards, log: Log | None, level: float
+    ) -> tuple[Policy, float]:
+        """Return the better of the run's policy and the cautious one, and its quantile."""
+        own = self._quantile(posterior, mdp, rewards, self.policy, level)
+        if log is None or self.model.allowed is not None:
+            return self.policy, own
+        other = log.choose(log.half(np.arange(NUM_BUCKETS)))
+        if same(other) == same(self.policy):
+            return self.policy, own
+        found = self._quantile(posterior, mdp, rewards, other, level)
+        return (other, found) if found > own else (self.policy, own)
+
+    def _lowered(
+        self, model: Model, policy: Policy, low: float, log: Log | None, luck: float
+    ) -> float:
+        """Take off luck and the first state, as a run does.
+
+        In a truth of this posterior the policy owes nothing to luck; in the real one it does, and
+        more data either show it or leave it to be charged. So it is never less than drawn.
+        """
+        bound = self._before_taking_off + low - self.now
+        if log is not None:
+            curse = curse_of_choosing(log, policy, seed=model.settings.seed)
+            bound = max(bound - max(curse.mean + curse.spread, luck), min(bound, self._least))
+        reach = evaluate(model.mdp, policy).return_lower - bound
+        delta = self.certificate.delta
+        return bound - first_state_doubt(model, policy, reach=reach, delta=delta)
+
+    @cached_property
+    def _least(self) -> float:
+        return least_return(self.model)
+
+    @cached_property
+    def _before_taking_off(self) -> float:
+        """The order statistic of the run, before luck and first state were taken off."""
+        one = self.certificate
+        for found in one.findings:
+            if found.code == "curse_taken_off":
+                return float(found.values["promise"] or 0.0)
+        return one.lower_bound + one.taken_off

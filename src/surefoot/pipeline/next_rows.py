@@ -1,0 +1,53 @@
+"""The section of a report that says what to measure next: shares of the doubt, by row."""
+
+import numpy as np
+
+from surefoot._rounding import near_text
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.headlines import amount_text
+from surefoot.certificates.row_doubt import RowDoubt, row_doubt
+from surefoot.data.side_files import label_text
+from surefoot.pipeline.model import Model
+from surefoot.pipeline.plan_lines import PlanLine, plan_lines
+from surefoot.pipeline.roughly import MOST_ENTRIES
+from surefoot.report.page import Cause
+
+SAMPLES, SHOWN = 100, 6
+"""Samples that are shared out, and lines that are shown."""
+LEAST_SHARE = 0.01
+"""Rows with less of the doubt are not listed."""
+
+
+def measure_next(model: Model, certificate: Certificate) -> tuple[str, list[Cause]]:
+    """Return how to read the shares, and the rows with the largest ones; empty where unknown."""
+    if not model.bayesian or model.mdp.num_entries > MOST_ENTRIES:
+        return "", []
+    rng = np.random.default_rng([model.settings.seed, 14])
+    doubt = row_doubt(model.posterior, model.mdp, certificate.policy, rng, delta=certificate.delta)
+    lines = [one for one in plan_lines(model, doubt, SAMPLES) if one.share >= LEAST_SHARE]
+    lines = sorted(lines, key=lambda one: -one.share)[:SHOWN]
+    if not lines:
+        return "", []
+    largest = lines[0].share
+    return _words(doubt), [_row(one, largest, certificate.unit) for one in lines]
+
+
+def _words(doubt: RowDoubt) -> str:
+    told = (
+        "States and actions of the rule by their share of the doubt about its total, and how to "
+        f"share out {SAMPLES} further tries so that the promise gains most."
+    )
+    return " ".join((told, *(found.text for found in doubt.findings)))
+
+
+def _row(line: PlanLine, largest: float, unit: str | None) -> Cause:
+    when = "" if line.step is None else f" at step {line.step}"
+    off = amount_text(near_text(line.amount, 3), unit)
+    tries = f"try it {line.tries} more times" if line.tries != 1 else "try it once more"
+    return Cause(
+        words=f"{label_text(line.action)} in {label_text(line.state)}{when}",
+        amount=f"{line.share:.0%}",
+        width=round(100 * line.share / largest, 1),
+        without=f"tried {line.visits:,.6g} times, takes off {off}; "
+        f"{tries if line.tries else 'no further tries yet'}",
+    )

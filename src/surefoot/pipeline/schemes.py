@@ -1,0 +1,275 @@
+"""Ways to collect more data: single tries of rows, whole episodes, more of the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.certificates.allocation import Distance
+from surefoot.certificates.by_step import Policy
+from surefoot.certificates.row_doubt import RowDoubt
+from surefoot.data.buckets import NUM_BUCKETS
+from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
+from surefoot.pipeline.future import NewData, Truth
+from surefoot.pipeline.model import Model
+
+MOST_STARTS = 12
+"""First states that are told apart: those most episodes began in."""
+LONG = 10
+"""Episodes that end by themselves may last so many times as long as the log's do on average."""
+POLICY, HABITS = "policy", "habits"
+"""What is done in an episode: what the run found, or what the log did so far."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Shares = Callable[[int], Floats]
+"""From a step to ``(S, A)``: how often each action is taken."""
+
+
+class Scheme(Protocol):
+    """Makes so many samples of a truth."""
+
+    def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
+        """Return the data."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tries:
+    """Single tries, as the distance to the promise says."""
+
+    distance: Distance
+    rows: Ints
+
+    def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
+        """Return the data."""
+        return tries_of(truth, np.repeat(self.rows, self.distance.allocate(samples)), rng)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shared:
+    """Single tries of rows in fixed shares, ``(R,)``."""
+
+    share: Floats
+
+    def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
+        """Return the data: as even as whole numbers allow, the rest at random."""
+        whole = np.floor(samples * self.share).astype(np.int64)
+        left = samples - int(whole.sum())
+        rest = samples * self.share - whole
+        if left > 0:
+            picked = rng.choice(len(rest), size=left, p=rest / rest.sum())
+            whole = whole + np.bincount(picked, minlength=len(whole))
+        return tries_of(truth, np.repeat(np.arange(len(whole)), whole), rng)
+
+
+def tries_of(truth: Truth, played: Ints, rng: np.random.Generator) -> NewData:
+    """Return what single tries of rows show."""
+    entry = truth.entries(played, rng)
+    return NewData(entry=entry, part=rng.integers(0, NUM_BUCKETS, len(entry)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpisodeKind:
+    """Episodes from one start under one behaviour.
+
+    Attributes
+    ----------
+    start
+        The state they start in; None: wherever episodes of the log started.
+    behaviour
+        ``"policy"`` or ``"habits"``.
+    """
+
+    start: int | None
+    behaviour: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpisodePlan:
+    """Whole episodes of a model: which kinds there are, and what one of each shows.
+
+    Attributes
+    ----------
+    model, policy
+        Where they happen, and what was found.
+    kinds
+        What can be chosen from.
+    """
+
+    model: Model
+    policy: Policy
+    kinds: tuple[EpisodeKind, ...]
+
+    @classmethod
+    def of(cls, model: Model, policy: Policy) -> "EpisodePlan | None":
+        """Return the episodes that a run could have more of; None where its log tells of none."""
+        starts = model.placed.starts
+        if starts is None or not starts.any() or model.settings.episode is None:
+            return None
+        most = np.argsort(-starts, kind="stable")[:MOST_STARTS]
+        known = [int(state) for state in most if starts[state] > 0]
+        places: list[int | None] = [None, *(known if len(known) > 1 else ())]
+        kinds = [
+            EpisodeKind(start=start, behaviour=behaviour)
+            for behaviour in (POLICY, HABITS)
+            for start in places
+        ]
+        return cls(model=model, policy=policy, kinds=tuple(kinds))
+
+    @cached_property
+    def starts(self) -> Floats:
+        """``(S,)``: where episodes of the log started, as shares."""
+        found = np.zeros(self.model.mdp.num_states)
+        given = self.model.placed.starts
+        if given is not None:
+            found[: len(given)] = given
+        return np.asarray(found / found.sum())
+
+    @cached_property
+    def mean_length(self) -> float:
+        """How long episodes of the log were."""
+        starts = self.model.placed.starts
+        number = 1 if starts is None else max(1, int(starts.sum()))
+        return max(1.0, float(self.model.placed.count.sum()) / number)
+
+    @cached_property
+    def steps(self) -> int:
+        """After how many steps an episode is over at the latest."""
+        ends = bool(self.model.placed.is_terminal.any())
+        most = int(np.ceil(self.mean_length * (LONG if ends else 1)))
+        horizon = self.model.mdp.horizon
+        return most if horizon is None else min(most, horizon)
+
+    @property
+    def acting(self) -> NDArray[np.bool_]:
+        """``(S,)``: states in which something can be done."""
+        return ~self.model.passive
+
+    def shares(self, behaviour: str) -> Shares:
+        """Return what is done at each step."""
+        mdp, policy = self.model.mdp, self.policy
+        if behaviour == HABITS:
+            usual = np.where(mdp.available, self.model.behaviour, 0.0)
+            total = usual.sum(axis=1, keepdims=True)
+            even = mdp.available / mdp.available.sum(axis=1, keepdims=True)
+            habits = np.where(total > 0, usual / np.where(total > 0, total, 1.0), even)
+            return lambda _step: habits
+        each = np.eye(mdp.num_actions)
+        if isinstance(policy, StepPolicy):
+            return lambda step: each[policy.actions_at(min(step, policy.horizon - 1))]
+        return lambda _step: each[policy]
+
+    def start_of(self, kind: EpisodeKind) -> Floats:
+        """Return ``(S,)`` where episodes of a kind start."""
+        if kind.start is None:
+            return self.starts
+        first = np.zeros_like(self.starts)
+        first[kind.start] = 1.0
+        return first
+
+    @cached_property
+    def shown(self) -> Floats:
+        """``(J, R)``: how often an episode of each kind tries each row, by the mean model."""
+        found = np.zeros((len(self.kinds), self.model.mdp.num_rows))
+        for behaviour in (POLICY, HABITS):
+            which = [j for j, kind in enumerate(self.kinds) if kind.behaviour == behaviour]
+            state = np.array([self.start_of(self.kinds[j]) for j in which])
+            found[which] = _expected(self.model.mdp, state, self.shares(behaviour), self)
+        return found
+
+    def allocate(self, doubt: RowDoubt, samples: int) -> Ints:
+        """Return ``(J,)`` how many episodes of each kind, about ``samples`` steps in all."""
+        length = np.maximum(self.shown.sum(axis=1), 1e-9)
+        return Distance.of(doubt).allocate_bundles(self.shown[:, doubt.rows], length, samples)
+
+
+def _expected(mdp: MDP, state: Floats, shares: Shares, plan: EpisodePlan) -> Floats:
+    tries = np.zeros((len(state), mdp.num_rows))
+    for step in range(plan.steps):
+        here = np.where(plan.acting, state, 0.0)
+        if here.sum() < 1e-6:
+            break
+        played = here[:, mdp.row_state] * shares(step)[mdp.row_state, mdp.row_action]
+        tries += played
+        pushed = played[:, mdp.entry_row] * mdp.probability
+        state = np.zeros_like(state)
+        for j, line in enumerate(pushed):
+            state[j] = np.bincount(mdp.successor, line, mdp.num_states)
+    return tries
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlannedEpisodes:
+    """Whole episodes, as the distance to the promise says."""
+
+    plan: EpisodePlan
+    doubt: RowDoubt
+
+    def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
+        """Return the data."""
+        return episodes_of(self.plan, self.plan.allocate(self.doubt, samples), truth, rng)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SameEpisodes:
+    """More episodes of one kind."""
+
+    plan: EpisodePlan
+    kind: int
+
+    def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
+        """Return the data."""
+        number = np.zeros(len(self.plan.kinds), dtype=np.int64)
+        length = max(float(self.plan.shown[self.kind].sum()), 1e-9)
+        number[self.kind] = max(1, round(samples / length))
+        return episodes_of(self.plan, number, truth, rng)
+
+
+def episodes_of(
+    plan: EpisodePlan, number: Ints, truth: Truth, rng: np.random.Generator
+) -> NewData:  # fmt: skip
+    """Return what some episodes of each kind show."""
+    entry: list[Ints] = []
+    part: list[Ints] = []
+    starts = np.zeros(plan.model.mdp.num_states, dtype=np.int64)
+    for kind, size in zip(plan.kinds, number.tolist(), strict=True):
+        if size == 0:
+            continue
+        first = rng.choice(len(starts), size=size, p=plan.start_of(kind))
+        if kind.start is None:  # chosen starts say nothing of where episodes start
+            starts += np.bincount(first, minlength=len(starts))
+        bucket = rng.integers(0, NUM_BUCKETS, size)
+        for here, goes_on in _walk(plan, kind, first, truth, rng):
+            entry.append(here)
+            part.append(bucket[goes_on])
+    if not entry:
+        return NewData(entry=np.zeros(0, np.int64), part=np.zeros(0, np.int64))
+    known = plan.model.placed.num_states
+    return NewData(entry=np.concatenate(entry), part=np.concatenate(part), starts=starts[:known])
+
+
+def _walk(
+    plan: EpisodePlan, kind: EpisodeKind, state: Ints, truth: Truth, rng: np.random.Generator
+) -> list[tuple[Ints, Ints]]:
+    """Return, step by step, what happened and to which episodes; all go on at once."""
+    mdp, shares = plan.model.mdp, plan.shares(kind.behaviour)
+    alive = np.arange(len(state))
+    found = []
+    for step in range(plan.steps):
+        on = plan.acting[state]
+        alive, state = alive[on], state[on]
+        if len(alive) == 0:
+            break
+        running = np.cumsum(shares(step)[mdp.row_state, mdp.row_action])
+        before = np.concatenate(([0.0], running))[mdp.state_start]
+        aim = before[state] + rng.random(len(state)) * (before[state + 1] - before[state])
+        row = np.searchsorted(running, aim, side="right")
+        row = np.clip(row, mdp.state_start[state], mdp.state_start[state + 1] - 1)
+        entry = truth.entries(row, rng)
+        found.append((entry, alive))
+        state = mdp.successor[entry].astype(np.int64)
+    return found

@@ -1,0 +1,369 @@
+"""Whether following a plan raises the promise faster than other data, and forecasts hold.
+
+A log of a known world is solved and planned for. Then data are collected in the world itself: as
+planned, evenly, and as the log's own behaviour would, equally many steps each. Each time the
+promise is made anew from the log and these data. Paired by log, the plan should win; and the
+promise that it led to should lie in the 90% interval that was forecast.
+
+Promises are those of a run with few draws and a short search: the posterior, the curse of choosing
+and the first state as in `surefoot solve`, without the checks that cannot move them.
+"""
+
+import json
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from scipy.stats import wilcoxon
+
+from surefoot.certificates.allocation import Distance
+from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.curse import curse_of_choosing
+from surefoot.certificates.halves import Log as PartedLog
+from surefoot.certificates.optimize import optimize
+from surefoot.certificates.row_doubt import row_doubt
+from surefoot.data.transitions import read_transitions
+from surefoot.pipeline.future import Future
+from surefoot.pipeline.model import Model, build_model, column_roles
+from surefoot.pipeline.parts import divide_log, log_of
+from surefoot.pipeline.practice import least_return
+from surefoot.pipeline.schemes import (
+    HABITS,
+    EpisodePlan,
+    PlannedEpisodes,
+    Scheme,
+    Tries,
+)
+from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.weighing import for_first_state, lowered
+from surefoot.studies.options import Replications, Seed
+from surefoot.studies.table import markdown_table, number_text
+from surefoot.studies.zoo.catalogue import WORLDS, make_world
+from surefoot.studies.zoo.code_version import code_version
+from surefoot.studies.zoo.logs import (
+    Columns,
+    greedy_shares,
+    random_shares,
+    trajectories,
+    tries_of,
+)
+from surefoot.studies.zoo.truth import Choice, shares_of
+from surefoot.studies.zoo.worlds import Floats, Ints, World
+
+PLAN, UNIFORM, SAME = "plan", "uniform", "same"
+WAYS = (PLAN, UNIFORM, SAME)
+"""How data are collected: as planned, evenly, as the log's behaviour would."""
+DRAWS, ETA, SEARCH_STEPS = 400, 0.01, 16
+"""Of each promise."""
+SIMULATED = 19
+"""Futures behind an interval: with 19, the lowest and the highest hold 90%."""
+SURE = 0.01
+"""The plan is better where chance would make it look so with this probability or less."""
+HELD = 0.85
+"""The share of promises that must lie in their 90% intervals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A world, a log of it, and how many samples are added.
+
+    Attributes
+    ----------
+    world
+        In the zoo.
+    episodes, epsilon
+        The log: so many episodes of a behaviour that takes any action with probability epsilon,
+        an optimal one else.
+    whole
+        Whether only whole episodes can be had; else the log and the plan are single tries.
+    samples
+        Further transitions.
+    """
+
+    world: str
+    episodes: int
+    epsilon: float
+    whole: bool
+    samples: int
+
+    @property
+    def log_text(self) -> str:
+        """The log in a few words."""
+        return f"{self.episodes} episodes, any action in {self.epsilon:.0%} of steps"
+
+
+CASES = (
+    Case(world="riverswim", episodes=10, epsilon=0.5, whole=False, samples=100),
+    Case(world="machine", episodes=10, epsilon=0.5, whole=False, samples=100),
+    Case(world="garnet-.3", episodes=10, epsilon=1.0, whole=False, samples=200),
+    Case(world="epidemic", episodes=10, epsilon=0.5, whole=False, samples=200),
+    Case(world="survival", episodes=100, epsilon=0.5, whole=True, samples=400),
+    Case(world="frozen-lake-4x4", episodes=100, epsilon=0.5, whole=True, samples=1000),
+)
+"""Small worlds of both kinds, so that a replication takes seconds."""
+
+
+class Outcome(NamedTuple):
+    """One log: the promise before, after data of each way, and the forecast for the plan."""
+
+    world: str
+    replication: int
+    seed: int
+    before: float
+    plan: float
+    uniform: float
+    same: float
+    forecast: list[float]
+    seconds: float
+
+    @property
+    def held(self) -> bool:
+        """Whether the promise lay in its interval."""
+        return min(self.forecast) <= self.plan <= max(self.forecast)
+
+
+class _Solved(NamedTuple):
+    model: Model
+    log: PartedLog
+    certificate: Certificate
+
+
+def replicate(case: Case, replication: int, seed: int) -> Outcome:
+    """Draw a log, plan, collect data in three ways, and promise again.
+
+    Examples
+    --------
+    >>> case = Case(world="riverswim", episodes=5, epsilon=0.5, whole=False, samples=20)
+    >>> found = replicate(case, 0, 1)
+    >>> len(found.forecast), min(found.forecast) <= max(found.forecast)
+    (19, True)
+    """
+    began = time.perf_counter()
+    world = make_world(case.world, replication + 1 if WORLDS[case.world].random else 0)
+    entropy = [seed, zlib.crc32(case.world.encode()), replication]
+    log_rng, plan_rng, *way_rngs = np.random.default_rng(entropy).spawn(2 + len(WAYS))
+    habits = greedy_shares(world, case.epsilon)
+    columns = _episodes(world, habits, None, case.episodes, log_rng)
+    solved = _solve(case, world, columns, seed)
+    model, policy = solved.model, solved.certificate.policy
+    scheme, tries = _planned(case, solved, plan_rng)
+    future = Future(model=model, certificate=solved.certificate, log=solved.log, seed=replication)
+    forecast = []
+    for rng in plan_rng.spawn(SIMULATED):
+        truth = future.truth(rng)
+        forecast.append(future.promise(scheme.data(truth, case.samples, rng), truth, rng))
+    even = random_shares(world)
+    played = shares_of(world, _choice(model, policy))
+    planned = habits if _keeps_habits(case, scheme) else played
+    after = {}
+    for way, rng in zip(WAYS, way_rngs, strict=True):
+        if way == SAME or case.whole:
+            shares = {PLAN: planned, UNIFORM: even, SAME: habits}[way]
+            more = _episodes(world, shares, case.samples, None, rng)
+        else:
+            rows = _rows(world, model, tries) if way == PLAN else _evenly(world, case.samples, rng)
+            more = tries_of(world, rows, rng)
+        after[way] = _solve(case, world, _joined(columns, more), seed).certificate.lower_bound
+    return Outcome(
+        world=case.world, replication=replication, seed=seed,
+        before=solved.certificate.lower_bound, **after, forecast=forecast,
+        seconds=time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def _planned(case: Case, solved: _Solved, rng: np.random.Generator) -> tuple[Scheme, Ints]:
+    """Return the plan, and as single tries how often to try each row of the model."""
+    model, policy = solved.model, solved.certificate.policy
+    doubt = row_doubt(model.posterior, model.mdp, policy, rng, delta=solved.certificate.delta)
+    tries = np.zeros(model.mdp.num_rows, dtype=np.int64)
+    if case.whole:
+        episodes = EpisodePlan.of(model, policy)
+        if episodes is None:
+            raise ValueError("the log has no episodes.")
+        return PlannedEpisodes(plan=episodes, doubt=doubt), tries
+    distance = Distance.of(doubt)
+    tries[doubt.rows] = distance.allocate(case.samples)
+    return Tries(distance=distance, rows=doubt.rows), tries
+
+
+def _keeps_habits(case: Case, scheme: Scheme) -> bool:
+    """Tell whether a plan of whole episodes mostly keeps to what was done."""
+    if not isinstance(scheme, PlannedEpisodes):
+        return False
+    number = scheme.plan.allocate(scheme.doubt, case.samples)
+    most = scheme.plan.kinds[int(np.argmax(number))]
+    return most.behaviour == HABITS
+
+
+def _episodes(
+    world: World, shares: Floats, samples: int | None, episodes: int | None,
+    rng: np.random.Generator,
+) -> Columns:  # fmt: skip
+    """Return some episodes, or as many whole ones as make up a number of samples."""
+    if episodes is not None:
+        return trajectories(world, shares, episodes, rng).columns
+    wanted = samples or 1
+    found = trajectories(world, shares, wanted, rng).columns  # each has a step at least
+    last = int(found["episode"][min(wanted, len(found["episode"])) - 1])
+    return {name: column[found["episode"] <= last] for name, column in found.items()}
+
+
+def _evenly(world: World, samples: int, rng: np.random.Generator) -> Ints:
+    """Return rows of the world, each as often as the others; the rest at random."""
+    rows = np.flatnonzero(~world.terminal[world.mdp.row_state])
+    whole = np.repeat(rows, samples // len(rows))
+    return np.concatenate((whole, rng.choice(rows, samples - len(whole), replace=False)))
+
+
+def _choice(model: Model, policy: Any) -> Choice:
+    known = np.zeros(model.mdp.num_states, dtype=np.bool_)
+    known[model.placed.row_state[model.placed.visits > 0]] = True
+    return Choice(
+        states=model.mdp.state_labels or (), actions=model.mdp.action_labels or (),
+        policy=policy, known=known,
+    )  # fmt: skip
+
+
+def _rows(world: World, model: Model, tries: Ints) -> Ints:
+    """Return the rows of the world that a plan tries, once for each try."""
+    states = {label: i for i, label in enumerate(world.labels)}
+    actions = {label: i for i, label in enumerate(world.actions)}
+    mdp = world.mdp
+    own = {(s, a): r for r, (s, a) in enumerate(zip(mdp.row_state, mdp.row_action, strict=True))}
+    labels, names = model.mdp.state_labels or (), model.mdp.action_labels or ()
+    found = [
+        own[states[labels[model.mdp.row_state[row]]], actions[names[model.mdp.row_action[row]]]]
+        for row in np.flatnonzero(tries)
+    ]
+    return np.repeat(np.array(found, dtype=np.int64), tries[tries > 0])
+
+
+def _joined(columns: Columns, more: Columns) -> Columns:
+    """Return two logs as one; episodes of the second are others."""
+    made = dict(more)
+    if "episode" in made:
+        made["episode"] = made["episode"] + columns["episode"].max() + 1
+    return {name: np.concatenate((columns[name], made[name])) for name in made}
+
+
+def _solve(case: Case, world: World, columns: Columns, seed: int) -> _Solved:
+    """Return model, log in parts and promise, as a run makes them."""
+    if not case.whole:
+        columns = {k: v for k, v in columns.items() if k not in ("episode", "step")}
+    settings = Settings(
+        discount=world.mdp.discount, seed=seed, terminal="terminal", draws=DRAWS, eta=ETA,
+        episode="episode" if case.whole else None, step="step" if case.whole else None,
+    )  # fmt: skip
+    counts = read_transitions(columns, **column_roles(settings))
+    first = None
+    if not case.whole:
+        known = dict(zip(world.labels, world.mdp.initial.tolist(), strict=True))
+        first = np.array([known.get(label, 0.0) for label in counts.state_labels or ()])
+        first = first / first.sum()
+    model = build_model(settings, counts, first)
+    log = log_of(model, divide_log(settings, counts, (columns,)).buckets)
+    if log is None:
+        raise ValueError("the log cannot be divided.")
+    made = optimize(
+        model.choosing, model.mdp, delta=settings.delta, eta=ETA, draws=DRAWS,
+        steps=SEARCH_STEPS, rng=np.random.default_rng([seed, 3]), holdout=model.posterior,
+    ).certificate  # fmt: skip
+    curse = curse_of_choosing(log, np.asarray(made.policy, dtype=np.int64), seed=seed)
+    made = for_first_state(model, lowered(made, curse, least_return(model)))
+    return _Solved(model=model, log=log, certificate=made)
+
+
+def records_file(folder: Path) -> Path:
+    """Return where the outcomes of this code stand in a folder, or will."""
+    return folder / f"planning-{code_version()}.jsonl"
+
+
+def read_outcomes(file: Path) -> list[Outcome]:
+    """Return outcomes that were written; a last line that was interrupted is left out."""
+    if not file.exists():
+        return []
+    lines = file.read_text(encoding="utf-8").split("\n")[:-1]
+    return [Outcome(**json.loads(line)) for line in lines]
+
+
+def study(
+    cases: Sequence[Case], replications: int, seed: int, folder: Path, seconds: float | None
+) -> list[Outcome]:
+    """Do what is not done yet, case by case in turns, until the time is up."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = records_file(folder)
+    found = read_outcomes(file)
+    done = {(one.world, one.replication, one.seed) for one in found}
+    began = time.perf_counter()
+    with file.open("a", encoding="utf-8") as lines:
+        for turn in range(replications):
+            for case in cases:
+                if (case.world, turn, seed) in done:
+                    continue
+                if seconds is not None and time.perf_counter() - began > seconds:
+                    return found
+                found.append(replicate(case, turn, seed))
+                lines.write(json.dumps(found[-1]._asdict()) + "\n")
+                lines.flush()
+    return found
+
+
+HEAD = ("world", "log", "samples", "logs", "before", "plan", "even", "same", "p even", "p same",
+        "in interval")  # fmt: skip
+
+
+def rows_of(cases: Iterable[Case], found: Sequence[Outcome]) -> list[tuple[str, ...]]:
+    """Return the table: mean promises, how surely the plan is better, how often intervals held."""
+    rows = []
+    for case in cases:
+        own = [one for one in found if one.world == case.world]
+        if not own:
+            continue
+        means = [np.mean([getattr(one, name) for one in own]) for name in ("before", *WAYS)]
+        chances = [p_value(own, other) for other in (UNIFORM, SAME)]
+        held = sum(one.held for one in own)
+        kind = "episodes" if case.whole else "tries"
+        rows.append(
+            (
+                case.world, case.log_text, f"{case.samples} ({kind})", f"{len(own)}",
+                *(number_text(float(mean)) for mean in means), *(f"{p:.1g}" for p in chances),
+                f"{held} of {len(own)}",
+            )
+        )  # fmt: skip
+    return rows
+
+
+def p_value(found: Sequence[Outcome], other: str) -> float:
+    """Return how easily chance would make the plan look so much better (Wilcoxon, one side)."""
+    less = np.array([one.plan - getattr(one, other) for one in found])
+    if len(less) < 2 or not np.any(less):
+        return 1.0
+    return float(wilcoxon(less, alternative="greater").pvalue)
+
+
+def command(
+    world: Annotated[
+        list[str] | None, typer.Option("--world", metavar="NAME", help="Worlds, one option each.")
+    ] = None,
+    replications: Replications = 50,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Stop after so long; run it again.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where outcomes are kept.")] = Path(
+        "planning"
+    ),
+    seed: Seed = 0,
+) -> None:
+    """Count how often a plan raises the promise faster than other data, and its intervals hold."""
+    cases = [case for case in CASES if world is None or case.world in world]
+    found = study(cases, replications, seed, folder, seconds)
+    for line in markdown_table(HEAD, rows_of(cases, found), words=3):
+        typer.echo(line)
+    held = [one.held for one in found]
+    if held:
+        typer.echo(f"\n{sum(held)} of {len(held)} promises lie in their 90% intervals.")
