@@ -282,7 +282,13 @@ class Pool:
         try:
             facts, result = self.ray.get(ref, timeout=START_SECONDS)
         except errors.RayTaskError as problem:
-            raise (problem.cause or problem) from None
+            cause = problem.cause or problem
+            if isinstance(cause, errors.RayError):
+                raise ClusterError(
+                    f"a worker cannot read its part: {_first_line(cause)}. What you bring (a "
+                    "posterior, say) must be installed on every machine of the cluster."
+                ) from None
+            raise cause from None
         except errors.GetTimeoutError:
             raise ClusterError(
                 f"a result did not arrive within {START_SECONDS:.0f} s: is the network down?"
