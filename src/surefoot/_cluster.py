@@ -235,7 +235,8 @@ class Pool:
             while waiting or pending:
                 while waiting and len(pending) < 3 * self.count + 5:
                     place, part = waiting.pop()
-                    pending[do.remote(work, refs, part)] = place
+                    sent = [self._put(one) if _is_frozen(one) else one for one in part]
+                    pending[do.remote(work, refs, sent)] = place
                 for ref in self._finished(list(pending)):
                     result = self._result(ref)
                     done += 1
@@ -248,8 +249,7 @@ class Pool:
 
     def _put(self, one: Any) -> Any:
         """Return where an object is; what cannot change is put there once."""
-        frozen = is_dataclass(one) and getattr(type(one), "__dataclass_params__").frozen  # noqa: B009
-        if not frozen or isinstance(one, type):
+        if not _is_frozen(one):
             return self.ray.put(one)
         name = id(one)
         if name not in self._shared:
@@ -318,6 +318,15 @@ class Pool:
         return int(sum(node["Resources"].get("CPU", 0) for node in self._nodes()))
 
 
+def _is_frozen(one: Any) -> bool:
+    """Tell whether an object is one of our nouns, which never change."""
+    return (
+        is_dataclass(one)
+        and not isinstance(one, type)
+        and bool(getattr(type(one), "__dataclass_params__").frozen)  # noqa: B009
+    )
+
+
 def _not_installed(place: str, problem: object) -> str:
     return (
         f"node {place} cannot run surefoot: {_first_line(problem)}. Install the same surefoot, "
@@ -334,15 +343,20 @@ _unpacked: dict[Any, Any] = {}
 """What this worker has read from the object store: what objects compute once stays with them."""
 
 
-def _do(work: Work, refs: list[Any], part: tuple[Any, ...]) -> tuple[Facts, Any]:
+def _do(work: Work, shared: list[Any], part: list[Any]) -> tuple[Facts, Any]:
     """Do a part in a worker."""
+    own, its = (tuple(map(_unpack, some)) for some in (shared, part))
+    return facts_here(), do_alone(work, own, its, cores=1)
+
+
+def _unpack(one: Any) -> Any:
+    """Return what a reference stands for, read once; other things are themselves."""
     import ray
 
-    shared = []
-    for ref in refs:
-        if ref not in _unpacked:
-            while len(_unpacked) >= KEPT:
-                _unpacked.pop(next(iter(_unpacked)))
-            _unpacked[ref] = ray.get(ref, timeout=START_SECONDS)
-        shared.append(_unpacked[ref])
-    return facts_here(), do_alone(work, tuple(shared), part, cores=1)
+    if not isinstance(one, ray.ObjectRef):
+        return one
+    if one not in _unpacked:
+        while len(_unpacked) >= KEPT:
+            _unpacked.pop(next(iter(_unpacked)))
+        _unpacked[one] = ray.get(one, timeout=START_SECONDS)
+    return _unpacked[one]

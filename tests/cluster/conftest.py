@@ -3,6 +3,7 @@
 import os
 
 import pytest
+
 from requirements import lacking
 
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"

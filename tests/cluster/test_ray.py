@@ -8,6 +8,7 @@ import pytest
 
 import surefoot as sf
 from surefoot._workers import all_parts, working_on
+from surefoot.certificates import models, upper
 from surefoot.solvers.evaluation import engines
 
 
@@ -16,6 +17,8 @@ def everything_is_worth_sharing(monkeypatch):
     monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
     monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
+    monkeypatch.setattr(models, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
 
 
 def certified(cluster=None):
