@@ -1,15 +1,18 @@
 """How work is cut decides nothing: parts done one by one in this process give the same bits."""
 
+import pickle
 import socket
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import surefoot as sf
 from surefoot import _cluster, _workers
 from surefoot._pool_facts import Facts, facts_here
 from surefoot.certificates import models, upper
+from surefoot.data import shards
 from surefoot.solvers.evaluation import engines
 
 
@@ -22,7 +25,8 @@ class Others:
     def each(self, work, shared, parts):
         self.parts += len(parts)
         for place in np.random.default_rng(len(parts)).permutation(len(parts)):
-            yield int(place), _workers.do_alone(work, shared, parts[place], cores=1)
+            sent = pickle.loads(pickle.dumps((work, shared, parts[place])))
+            yield int(place), _workers.do_alone(*sent, cores=1)
 
 
 @pytest.fixture
@@ -105,6 +109,59 @@ def test_studies_are_shared(sharing, tmp_path):
     with _workers._made_current(sharing):
         assert answer(tmp_path / "shared") == alone
     assert sharing.parts == 3 + 3 + 2
+
+
+LOGS = {
+    "numbers": {"state": [0, 1, 10, 9] * 60, "next_state": [1, 10, 9, 0] * 60},
+    "texts": {"state": ["b", "a", "é", "B"] * 60, "next_state": ["a", "é", "B", "b"] * 60},
+    "ends": {
+        "state": [0, 1, 2, 1] * 60,
+        "next_state": [1, 2, 0, 3] * 60,
+        "done": [False, False, False, True] * 60,
+    },
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_files_counted_apart_are_counted_as_one(name, sharing, tmp_path, monkeypatch):
+    rng = np.random.default_rng(4)
+    log = pd.DataFrame(LOGS[name] | {"action": rng.integers(0, 2, 240)})
+    log["reward"] = np.where(rng.random(240) < 0.5, rng.normal(size=240), 0.1)
+    log.loc[log.index >= 200, "reward"] *= 1e4  # another scale of sums in the last file
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for k in range(6):
+        log[k * 40 : (k + 1) * 40].to_parquet(folder / f"part{k}.parquet")
+    columns = {"terminal": "done" if "done" in log else None}
+    alone = sf.read_transitions(folder, **columns)
+    monkeypatch.setattr(shards, "SHARED_BYTES", 0)
+    with _workers._made_current(sharing):
+        shared = sf.read_transitions(folder, **columns)
+    assert sharing.parts > 6
+    alone.save(tmp_path / "alone.npz")
+    shared.save(tmp_path / "shared.npz")
+    assert (tmp_path / "alone.npz").read_bytes() == (tmp_path / "shared.npz").read_bytes()
+
+
+def test_what_files_cannot_agree_on_is_counted_in_one_pass(sharing, tmp_path, monkeypatch):
+    for k, label in enumerate(["1", "2", "x"]):
+        pd.DataFrame(
+            {
+                "state": [label, "0"],
+                "action": [0, 0],
+                "next_state": ["0", label],
+                "reward": [0, 1.0],
+            }
+        ).to_parquet(tmp_path / f"part{k}.parquet")
+    alone = sf.read_transitions(tmp_path)
+    monkeypatch.setattr(shards, "SHARED_BYTES", 0)
+    with _workers._made_current(sharing):
+        shared = sf.read_transitions(tmp_path)
+        (tmp_path / "part9.parquet").write_bytes(b"no parquet")
+        with pytest.raises((ValueError, OSError), match=r"part9\.parquet"):
+            sf.read_transitions(tmp_path)
+    assert shared.state_labels == alone.state_labels
+    assert np.array_equal(shared.count, alone.count)
 
 
 def test_small_jobs_stay_here():
