@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.cluster_kills [--times N] [--seed N] [node | head | driver]``: N times
 (twenty by default) a run on several Ray nodes on this machine loses a node, the head or its driver
-(in turn, or the one that is named). Without a node it must end by itself with the same files;
+(in turn, or the one that is named) while it goes on. Without a node it must end by itself with the same files;
 without head or driver the same command without a cluster must go on from the folder that is left,
 to the same files. Exit code 1: something was wrong.
 """
@@ -152,13 +152,16 @@ def disturb(times: int, seed: int, victims: tuple[str, ...]) -> list[Fate]:
             if ended(calm) != 0 or differences(whole, Path(scratch, "calm")):
                 raise RuntimeError("the run on an undisturbed cluster failed.")
             usual = time.monotonic() - began
-            for turn in range(times):
-                victim = victims[turn % len(victims)]
-                place = Path(scratch, str(turn))
+            while sum(fate.met for fate in fates) < times:
+                victim = victims[sum(fate.met for fate in fates) % len(victims)]
+                place = Path(scratch, str(len(fates)))
                 place.mkdir()
                 moment = usual * chance.uniform(0.2, 1.0)
+                began = time.monotonic()
                 fates.append(once(cluster, victim, moment, place, whole, chance.randrange(NODES)))
-                if victim == "head":
+                if not fates[-1].met:  # it was over sooner than usual
+                    usual = time.monotonic() - began
+                elif victim == "head":
                     cluster.shutdown()
                     cluster = start_cluster()
                 print(fates[-1], flush=True)
@@ -183,7 +186,7 @@ def main() -> int:
     fates = disturb(given.times, given.seed, tuple(given.victims))
     met, wrong = sum(fate.met for fate in fates), [fate for fate in fates if fate.wrong]
     print(f"{len(fates)} runs, {met} met while they ran, {len(wrong)} wrong")
-    return 1 if wrong or not met else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, is_dataclass
+from functools import cached_property
 from typing import Any
 
 from surefoot._cores import available_cores
@@ -184,6 +185,10 @@ class Pool:
     facts: Facts = field(default_factory=facts_here)
     _shared: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
+    @cached_property
+    def _task(self) -> Any:
+        return self.ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
+
     @property
     def count(self) -> int:
         """The number of CPUs of the cluster now; at least 1."""
@@ -226,26 +231,22 @@ class Pool:
         self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
         """Yield the place and the result of each part, in the order in which they are done."""
-        do = self.ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
         refs = [self._put(one) for one in shared]
         waiting = list(enumerate(parts))[::-1]
         pending: dict[Any, int] = {}
         done = 0
-        try:
-            while waiting or pending:
-                while waiting and len(pending) < 3 * self.count + 5:
-                    place, part = waiting.pop()
-                    sent = [self._put(one) if _is_frozen(one) else one for one in part]
-                    pending[do.remote(work, refs, sent)] = place
-                for ref in self._finished(list(pending)):
-                    result = self._result(ref)
-                    done += 1
-                    if self.told is not None:
-                        self.told(done, len(parts))
-                    yield pending.pop(ref), result
-        finally:
-            for ref in pending:
-                self.ray.cancel(ref, force=False)
+        # What is pending when a part fails ends with the job: Ray's own cancel can crash a driver.
+        while waiting or pending:
+            room = 3 * self.count + 5 - len(pending)
+            for place, part in [waiting.pop() for _ in range(min(room, len(waiting)))]:
+                sent = [self._put(one) if _is_frozen(one) else one for one in part]
+                pending[self._task.remote(work, refs, sent)] = place
+            for ref in self._finished(list(pending)):
+                result = self._result(ref)
+                done += 1
+                if self.told is not None:
+                    self.told(done, len(parts))
+                yield pending.pop(ref), result
 
     def _put(self, one: Any) -> Any:
         """Return where an object is; what cannot change is put there once."""
