@@ -37,6 +37,7 @@ BESIDE = {
 HALL = {
     "_assumption_texts",
     "_atomic",
+    "_cluster",
     "_compile",
     "_cores",
     "_display",
@@ -48,9 +49,11 @@ HALL = {
     "_hooks",
     "_log_texts",
     "_order_statistics",
+    "_pool_facts",
     "_rounding",
     "_rows",
     "_version",
+    "_workers",
 }
 """Single files that every room may use, and that use no room."""
 

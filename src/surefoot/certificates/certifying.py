@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot._findings import Finding
 from surefoot._order_statistics import lower_rank, marginal_rank
+from surefoot._workers import on_cluster
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.costs import as_rewards
@@ -23,6 +24,7 @@ from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import counted, evaluate
 
 
+@on_cluster
 def certify(
     policy: ArrayLike,
     posterior: Posterior,
@@ -38,6 +40,7 @@ def certify(
     allowed: ArrayLike | None = None,
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
+    cluster: str | None = None,  # noqa: ARG001
 ) -> Certificate:
     """Bound from below what a fixed policy earns, and from above what any could be promised.
 
@@ -73,6 +76,9 @@ def certify(
         use these only, as this one must. None: of all.
     horizon, final_reward
         As for `solve`: count at most so many steps.
+    cluster
+        Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
+        an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
 
     Examples
     --------

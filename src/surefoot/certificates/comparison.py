@@ -14,6 +14,7 @@ from surefoot._display import Shown
 from surefoot._findings import Finding, texts_of
 from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, near_text
+from surefoot._workers import on_cluster
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import planning, provenance, sentences
 from surefoot.certificates.certifying import check_levels
@@ -148,6 +149,7 @@ class Comparison(Shown):
         return f"Comparison(a better by at least {bound}, delta {self.delta:g}, {made})"
 
 
+@on_cluster
 def compare(
     policy_a: ArrayLike,
     policy_b: ArrayLike,
@@ -163,6 +165,7 @@ def compare(
     luck: float = 0.0,
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
+    cluster: str | None = None,  # noqa: ARG001
 ) -> Comparison:
     """Compare two fixed policies on the same posterior draws.
 
@@ -170,7 +173,7 @@ def compare(
     the punishment of the one would count as an advantage of the other. ``mdp_b`` is the same model
     with the unseen at its best, for the second policy. ``luck`` is taken off the bound: what the
     first policy owes to having been chosen on the same data. ``horizon`` and ``final_reward`` are
-    those of `solve`.
+    those of `solve`, ``cluster`` is that of `certify`.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._workers import all_parts
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, Log, as_seen
@@ -28,6 +29,8 @@ DEFAULT_HALVES = 6
 """Pairs of halves; each gives two differences."""
 FEW_HALVES, MANY_ROWS = 2, 5000
 """Larger models have fewer, which cost as much; their luck averages over more rows."""
+SHARED_ROWS = 2000
+"""Halves of models with so many rows are worth handing over to the workers of a cluster."""
 FEW_TRIES = 2
 """Rows with so few tries in the whole log cannot be tested on halves of it."""
 WHOLE = 0.5**0.5
@@ -63,21 +66,25 @@ def curse_of_choosing(
     """
     if halves is None:
         halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
-    found: list[float] = []
-    luck: list[tuple[float, float]] = []
-    for chosen in balanced_halves(halves, seed):
-        rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
-        sides = log.half(np.array(chosen)), log.half(rest)
-        for own, other in (sides, sides[::-1]):
-            difference, lucky = _shortfall(log.choose(own), own, other)
-            found.append(difference)
-            luck.append(lucky)
-    curse = summarize(np.array(found))
+    parts = [(chosen,) for chosen in balanced_halves(halves, seed)]
+    if log.mdp.num_rows < SHARED_ROWS:
+        made = [_both_ways(log, *part) for part in parts]
+    else:
+        made = all_parts(_both_ways, (log,), parts)
+    found = [one for pair in made for one in pair]
+    curse = summarize(np.array([difference for difference, _ in found]))
     if policy is None:
         return curse
-    gained, possible = map(float, np.sum(luck, axis=0))
+    gained, possible = map(float, np.sum([lucky for _, lucky in found], axis=0))
     usual = max(0.0, gained / possible) if possible > 0 else 0.0
     return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
+
+
+def _both_ways(log: Log, chosen: tuple[int, ...]) -> list[tuple[float, tuple[float, float]]]:
+    """Return the shortfalls of one pair of halves."""
+    rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
+    sides = log.half(np.array(chosen)), log.half(rest)
+    return [_shortfall(log.choose(own), own, other) for own, other in (sides, sides[::-1])]
 
 
 def _shortfall(policy: Policy, own: Half, other: Half) -> tuple[float, tuple[float, float]]:

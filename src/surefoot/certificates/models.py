@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import marginal_rank
+from surefoot._workers import all_parts, current, ranges
 from surefoot.certificates import search_kernels as kernels
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
@@ -38,6 +39,8 @@ CHOOSING = 0x5EA2C4
 """What sets the generators of choices apart."""
 SWEPT_TOLERANCE = 1e-8
 """How exactly large models are evaluated while choosing, as a share of the largest value."""
+SHARED_WORK = 2e9
+"""Operations that are worth handing over to the workers of a cluster (a second or two)."""
 VISITS_SHARE = 1e-3
 """What share of the first visits may be misplaced: visits only estimate what a change brings."""
 
@@ -116,6 +119,19 @@ class Models:
     def part(self, which: Ints | slice) -> "Models":
         """Return some of the draws."""
         return replace(self, draws=self.draws[which], gains=self.gains[which])
+
+    @cached_property
+    def pieces(self) -> list[tuple[int, int, "Models"]]:
+        """The draws in as many pieces as workers can use: first, last, and the models."""
+        workers = current()
+        number = 1 if workers is None else 2 * workers.count
+        cut = ranges(self.size, -(-self.size // number))
+        return [(first, last, self.part(slice(first, last))) for first, last in cut]
+
+    @property
+    def worth_sharing(self) -> bool:
+        """Whether workers would evaluate a policy sooner than this process."""
+        return current() is not None and self.size > 1 and self.evaluation_work >= SHARED_WORK
 
     @cached_property
     def mean(self) -> "Models":
@@ -298,13 +314,19 @@ def full_systems(batch: Models, choice: Ints, first: int, last: int) -> tuple[Fl
 
 
 def policy_values(
-    batch: Models, choice: Ints, start: Floats | None = None
+    batch: Models, choice: Ints, start: Floats | None = None, tolerance: float | None = None
 ) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
-    Large sparse models are improved from ``start``, or from the value in the mean model; others are
-    solved.
+    Large sparse models are improved from ``start``, or from the value in the mean model, up to
+    ``tolerance`` (None: a share of the largest value); others are solved.
     """
+    if tolerance is None:
+        largest = float(np.abs(batch.gains).max()) * counted_steps(batch.mdp)
+        tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
+    if batch.worth_sharing:
+        found = _by_workers(policy_values, batch, choice, start, tolerance)
+        return np.concatenate([v for v, _ in found]), np.concatenate([r for _, r in found])
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
     if start is not None:
@@ -313,8 +335,6 @@ def policy_values(
         values = np.zeros((batch.size, states))
     else:
         values = np.tile(policy_values(batch.mean, choice)[0], (batch.size, 1))
-    largest = float(np.abs(batch.gains).max()) * counted_steps(batch.mdp)
-    tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
 
     def solve(begin: int, end: int) -> None:
         for first, last in chunks(begin, end, states):
@@ -335,6 +355,8 @@ def policy_values(
 
 def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
+    if batch.worth_sharing:
+        return np.concatenate(_by_workers(policy_visits, batch, choice, start))
     states = batch.mdp.num_states
     if start is not None:
         visits = start.copy()
@@ -358,6 +380,17 @@ def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> F
 
     _shared(batch, solve, sweep)
     return visits
+
+
+def _by_workers(
+    work: Callable[..., Any], batch: Models, choice: Ints, start: Floats | None, *more: Any
+) -> list[Any]:
+    """Return what pieces of the draws give: every draw is evaluated by itself."""
+    parts = [
+        (piece, choice, None if start is None else start[first:last], *more)
+        for first, last, piece in batch.pieces
+    ]
+    return all_parts(work, (), parts)
 
 
 def _shared(batch: Models, solve: Work, sweep: Work) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
+from surefoot._workers import on_cluster
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
@@ -129,6 +130,7 @@ class Result(Shown):
         )
 
 
+@on_cluster
 def optimize(
     posterior: Posterior,
     mdp: MDP,
@@ -147,6 +149,7 @@ def optimize(
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
     stationary: bool = False,
+    cluster: str | None = None,  # noqa: ARG001
 ) -> Result:
     """Find a policy whose return is high with probability ``1 - delta``, and certify it.
 
@@ -195,6 +198,9 @@ def optimize(
     stationary
         With a horizon: look for one rule for all steps, which people prefer and which may earn
         less.
+    cluster
+        Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
+        an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
 
     Examples
     --------

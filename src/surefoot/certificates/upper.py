@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from surefoot._cores import available_cores
 from surefoot._order_statistics import upper_rank
+from surefoot._workers import all_parts, current, ranges
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import deterministic
+from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.protocol import Posterior, stream_key
 from surefoot.solvers.evaluation.return_kernels import all_policy_returns
 from surefoot.solvers.evaluation.returns import ReturnDraws, best_returns, policy_returns
@@ -27,6 +29,8 @@ Floats = NDArray[np.float64]
 MAX_POLICIES, LISTED_STATES = 4096, 220
 ENUMERATION_WORK = 4e10
 """Most operations that an enumeration may cost (about half a minute on two cores)."""
+SHARED_WORK = 4e9
+"""Operations of an enumeration that are worth handing over to the workers of a cluster."""
 ANY_POLICY = "no policy"
 DETERMINISTIC = "no deterministic policy"
 
@@ -137,15 +141,33 @@ def _enumerated(
         posterior, mdp, deterministic(first.astype(np.uint64)), draws, again, rewards=rewards
     )
     threshold = float(np.sort(known.upper)[rank - 1])
-    smallest = np.full((policies, rank), np.inf)
-    below = np.zeros(policies, dtype=np.int64)
     key = stream_key(rng.spawn(1)[0])
+    shared = (posterior, mdp, rewards, (draws, rng, key, rank, threshold))
+    workers = current()
+    cost = policies * draws * mdp.num_states**3 / 3
+    parts = 1 if workers is None or cost < SHARED_WORK else 4 * workers.count
+    cut = ranges(policies, -(-policies // parts))
+    if len(cut) == 1:
+        return max(threshold, _largest(*shared, 0, policies))
+    found: list[float] = all_parts(_largest, shared, cut)
+    return max(threshold, *found)
+
+
+def _largest(
+    posterior: Posterior, mdp: MDP, rewards: Rewards,
+    more: tuple[int, np.random.Generator, Key, int, float], first: int, last: int,
+) -> float:  # fmt: skip
+    """Return the largest order statistic above the threshold of some policies; else -inf."""
+    draws, source, key, rank, threshold = more
+    smallest = np.full((last, rank), np.inf)
+    below = np.zeros(last, dtype=np.int64)
     model = (
         mdp.state_start, mdp.row_start, mdp.successor.astype(np.int64), mdp.discount,
         mdp.initial / mdp.initial.sum(), int(np.diff(mdp.row_start).max()),
     )  # fmt: skip
     size = mdp.num_states
-    cuts = np.linspace(0, policies, min(policies, 8 * available_cores()) + 1).astype(np.int64)
+    number = min(last - first, 8 * available_cores())
+    cuts = np.linspace(first, last, number + 1).astype(np.int64)
 
     def work(draw: Floats, reward: Floats, begin: int, end: int) -> None:
         all_policy_returns(
@@ -155,11 +177,11 @@ def _enumerated(
 
     done = 0
     with ThreadPoolExecutor(available_cores()) as pool:
-        for block in posterior.stream(draws, rng):
+        for block in posterior.stream(draws, deepcopy(source)):
             reward = rewards.block(key, done, done + len(block), np.arange(mdp.num_entries))
             done += len(block)
             jobs = [pool.submit(work, block, reward, a, b) for a, b in pairwise(cuts.tolist())]
             for job in jobs:
                 job.result()
-    open_ones = below < rank
-    return max(threshold, float(smallest[open_ones, 0].max(initial=-np.inf)))
+    open_ones = smallest[first:][below[first:] < rank]
+    return float(open_ones[:, 0].max(initial=-np.inf))

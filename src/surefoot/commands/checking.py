@@ -79,14 +79,18 @@ def certify(
     import json
 
     from surefoot.pipeline import promising
-    from surefoot.pipeline.running import processors
+    from surefoot.pipeline.journal import Watched
+    from surefoot.pipeline.running import computing
 
     if out is not None and out.exists() and not force:
         raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
     model = _model(output, log, config, given)
     chosen = _policy(policy, model)
     announce_compiling(output)
-    with output.stage("Certifying the policy"), processors(model.settings):
+    with (
+        output.stage("Certifying the policy") as stage,
+        computing(model.settings, Watched(stage).parts),
+    ):
         certificate = promising.certify_policy(model, chosen)
     if out is not None:
         certificate.save(out)
@@ -109,13 +113,14 @@ def compare(
     from dataclasses import replace
 
     from surefoot.pipeline import promising
-    from surefoot.pipeline.running import BEHAVIOUR, processors
+    from surefoot.pipeline.journal import Watched
+    from surefoot.pipeline.running import BEHAVIOUR, computing
 
     model = _model(output, log, config, given)
     first = _policy(policy, model)
     second = model.behaviour if other is None else _policy(other, model)
     announce_compiling(output)
-    with output.stage("Comparing"), processors(model.settings):
+    with output.stage("Comparing") as stage, computing(model.settings, Watched(stage).parts):
         made = promising.difference(model, first, second, promising.measured_curse(model))
     made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
     output.result(made.to_mapping(), made.sentence)

@@ -157,7 +157,8 @@ class Pace:
         """Return about how long it will take at ``done`` steps of the total, or ""."""
         if self.last is not None and done > self.last[0]:
             self.paces.append((now - self.last[1]) / (done - self.last[0]))
-        self.last = done, now
+        if self.last is None or done > self.last[0]:  # a remark in between is no step
+            self.last = done, now
         if not self.total or len(self.paces) < self.LEAST_STEPS:
             return ""
         usual = sorted(self.paces)[len(self.paces) // 2]

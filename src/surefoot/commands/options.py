@@ -40,6 +40,10 @@ Config = Annotated[
     str | None,
     typer.Option("--config", metavar=FILE, help="TOML file of options, under the same names."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="WHERE", help=declared(Settings)["cluster"][0].text),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 

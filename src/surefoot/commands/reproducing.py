@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surefoot._workers import working_on
 from surefoot.commands.command import command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.console import table as grid
+from surefoot.commands.options import Cluster
 from surefoot.commands.solving import announce_compiling
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ def reproduce(
     certificates: Annotated[
         bool, typer.Option(help="Also certify one data set of each domain (valid setting).")
     ] = True,
+    cluster: Cluster = None,
     out: Annotated[
         Path,
         typer.Option(metavar="FOLDER", help="Where results go, and the cells computed so far."),
@@ -86,7 +89,7 @@ def reproduce(
         output.note(problem)
     announce_compiling(output)
     total = sum(1 for _ in request.cells())
-    with output.stage("Reproducing", total=total) as stage:
+    with working_on(cluster), output.stage("Reproducing", total=total) as stage:
         job = reproduce_to(out, request, stage.update)
     made, facts = job.tables, job.facts
     wanted = certificates and "valid" in request.settings and "bayesian" in request.bases

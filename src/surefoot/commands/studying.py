@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from surefoot._workers import working_on
 from surefoot.commands.command import ExitCode, command, examples
 from surefoot.commands.console import Output, table
+from surefoot.commands.options import Cluster
 from surefoot.commands.solving import announce_compiling
 
 PRIOR = "With --domain: models drawn from the prior of a domain"
@@ -55,6 +57,7 @@ def coverage(
         bool, typer.Option("--quick", help="A few logs of small worlds, to see that it works.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.", min=0)] = 0,
+    cluster: Cluster = None,
     domain: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Domains, one option each.", rich_help_panel=PRIOR),
@@ -93,12 +96,15 @@ def coverage(
     if domain:
         _refuse(zoo, "is about the worlds of the zoo: it does not go with --domain.")
         given = {name: value for name, value in prior.items() if value is not None}
-        return _by_prior(output, domain, replications or 100, seed, given)
+        with working_on(cluster):
+            return _by_prior(output, domain, replications or 100, seed, given)
     _refuse(prior, "goes with --domain only.")
-    return _in_zoo(
-        output, part or "development", _names(cells), _names(methods) or ["default"], replications,
-        processes=processes, out=out or Path("surefoot-coverage"), quick=quick, seed=seed,
-    )  # fmt: skip
+    with working_on(cluster):
+        return _in_zoo(
+            output, part or "development", _names(cells), _names(methods) or ["default"],
+            replications, processes=processes, out=out or Path("surefoot-coverage"), quick=quick,
+            seed=seed,
+        )  # fmt: skip
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from surefoot._cores import available_cores
 from surefoot._display import printable
 from surefoot._findings import Finding
 from surefoot.data.databases import VIEW
@@ -121,6 +122,7 @@ def session() -> Iterator[Connection]:
         duckdb.connect(
             config={
                 "memory_limit": MEMORY_LIMIT,
+                "threads": available_cores(),
                 "temp_directory": spill,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,

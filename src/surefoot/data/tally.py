@@ -64,13 +64,21 @@ class Tally:
 
 
 def tally(
-    connection: Connection, layout: Layout, *, drop_missing: bool, text_labels: bool
+    connection: Connection,
+    layout: Layout,
+    *,
+    drop_missing: bool,
+    text_labels: bool,
+    digits: int | None = None,
 ) -> Tally:
-    """Count a log: group its rows, look for faults among the groups, number the labels."""
+    """Count a log: group its rows, look for faults among the groups, number the labels.
+
+    ``digits`` is the scale of rewards that other parts of the log need.
+    """
     faults.check_joined_digits(connection, layout)
     faults.check_texts(connection, layout)
     split = _split(connection, layout)
-    digits = _group(connection, layout, drop_missing=drop_missing, split=split)
+    digits = _group(connection, layout, drop_missing=drop_missing, split=split, most=digits)
     faults.check_groups(connection, layout, drop_missing=drop_missing)
     label_ids.collect_starts(connection, layout)
     states = label_ids.number_labels(connection, layout, "state", text_labels=text_labels)
@@ -152,7 +160,10 @@ def _split(connection: Connection, layout: Layout) -> int | None:
     return int(connection.execute(query).fetchall()[0][0]) // 2
 
 
-def _group(connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None) -> int:
+def _group(
+    connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None,
+    most: int | None,
+) -> int:  # fmt: skip
     """Create the table ``groups`` and return the scale of its sums of rewards.
 
     Sums cost as much as all the rest. Where no transition shows two rewards they follow from the
@@ -166,7 +177,7 @@ def _group(connection: Connection, layout: Layout, *, drop_missing: bool, split:
     vary, largest = _first_rewards(connection, layout)
     if not vary:
         _create_groups(connection, layout, None, options)
-        right = _right_digits(connection)
+        right = _right_digits(connection, most)
         if not _rewards_vary(connection):
             connection.execute(groups.equal_query(right))
             return right
@@ -174,7 +185,7 @@ def _group(connection: Connection, layout: Layout, *, drop_missing: bool, split:
     else:
         guess = digits_for(_largest(connection, layout, largest))
     _create_groups(connection, layout, guess, options)
-    right = _right_digits(connection)
+    right = _right_digits(connection, most)
     if right != guess:
         _create_groups(connection, layout, right, options)
     return right
@@ -230,13 +241,14 @@ def _rewards_vary(connection: Connection) -> bool:
     return bool(connection.execute(query).fetchall()[0][0])
 
 
-def _right_digits(connection: Connection) -> int:
+def _right_digits(connection: Connection, most: int | None) -> int:
     lowest, highest = connection.execute(
         "SELECT min(lowest) FILTER (WHERE isfinite(lowest)), "
         "max(highest) FILTER (WHERE isfinite(highest)) "
         f"FROM groups WHERE flag IN ({groups.MOVE}, {groups.GAP})"
     ).fetchall()[0]
-    return digits_for(max(abs(lowest or 0.0), abs(highest or 0.0)))
+    own = digits_for(max(abs(lowest or 0.0), abs(highest or 0.0)))
+    return own if most is None else min(own, most)
 
 
 def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], digits: int) -> RewardSums | None:

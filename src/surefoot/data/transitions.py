@@ -11,7 +11,7 @@ import numpy as np
 
 from surefoot._findings import Finding
 from surefoot._rows import Ints, pack
-from surefoot.data.checks import check_assumptions
+from surefoot.data.checks import Check, check_assumptions
 from surefoot.data.columns import Layout
 from surefoot.data.counts import Counts
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
@@ -20,6 +20,7 @@ from surefoot.data.open_log import OpenLog, open_log
 from surefoot.data.packed_rows import REWARD_MODELS, label_of
 from surefoot.data.reading import Reading
 from surefoot.data.reward_sums import reward_fields
+from surefoot.data.shards import count_in_shards
 from surefoot.data.support import free_label
 from surefoot.data.tables import StepColumns
 from surefoot.data.tally import Tally
@@ -138,11 +139,19 @@ def read_transitions(
         decimal=decimal, date_format=date_format, encoding=encoding, sheet=sheet, table=table,
         query=query, bins=bins,
     )  # fmt: skip
-    with open_log(
-        source, columns, drop_missing=missing == "drop", text_labels=labels == "text", how=how
-    ) as opened:
-        counts = replace(assemble(opened.tally), log=_history(opened))
-    _check_size(counts, opened.layout)
+    options: dict[str, Any] = {
+        "drop_missing": missing == "drop", "text_labels": labels == "text", "how": how
+    }  # fmt: skip
+    if (shared := count_in_shards(source, columns, **options)) is not None:
+        layout, seen = shared
+        counts = replace(assemble(seen), log=_history(layout, seen, options["drop_missing"], None))
+    else:
+        with open_log(source, columns, **options) as opened:
+            layout, seen = opened.layout, opened.tally
+            checked = _checked(opened)
+            log = _history(layout, seen, opened.drop_missing, checked)
+            counts = replace(assemble(seen), log=log)
+    _check_size(counts, layout)
     if reward is not None and column is None:
         counts = counts.with_rewards(reward)
     return _with_model(counts, rewards, reward_range)
@@ -195,20 +204,25 @@ def _with_model(
     return replace(counts, reward_model=chosen, reward_range=bounds)
 
 
-def _history(opened: OpenLog) -> Log:
-    layout, seen, drop = opened.layout, opened.tally, opened.drop_missing
-    source, columns = layout.source, layout.columns
-    checked = None
+def _checked(opened: OpenLog) -> tuple[Check, ...] | None:
+    """Check the log, unless that takes long and can wait."""
+    layout, seen = opened.layout, opened.tally
+    source = layout.source
     # A table in memory has no size on disk. Without steps a check costs little more than the count.
     if source.size <= CHECK_AT_ONCE or not layout.ordered or not source.lasting:
-        checked = check_assumptions(
+        return check_assumptions(
             opened.connection,
             layout,
-            drop_missing=drop,
+            drop_missing=opened.drop_missing,
             rows=seen.rows,
             split=seen.split,
             grouped=True,
         )
+    return None
+
+
+def _history(layout: Layout, seen: Tally, drop: bool, checked: tuple[Check, ...] | None) -> Log:
+    source, columns = layout.source, layout.columns
     return Log(
         names=(source.name,),
         rows=seen.rows,

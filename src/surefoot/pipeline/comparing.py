@@ -10,7 +10,7 @@ from surefoot.pipeline.running import Run
 from surefoot.report.runs_page import RunFacts, runs_page
 from surefoot.report.tables import action_words
 
-PLACES = ("log", "add", "threads", "strict")
+PLACES = ("log", "add", "threads", "cluster", "strict")
 """Settings that say where a run came from or how it was computed, not what was asked."""
 
 

@@ -217,6 +217,13 @@ class Declarations:
         None, COMPUTING, "Use at most this many processors.", metavar=WHOLE, otherwise="all",
         holds=lambda value: value >= 1, rule="at least 1", matters=False,
     )  # fmt: skip
+    cluster: str | None = setting(
+        None, COMPUTING, "Share the work among the machines of a Ray cluster: local (workers on "
+        "this machine), auto (the cluster that Ray finds) or its address. The answer is the same.",
+        metavar="WHERE", otherwise="this process",
+        holds=lambda value: value in ("local", "auto") or ":" in value,
+        rule="local, auto or an address such as 10.0.0.5:6379", matters=False, recorded=False,
+    )  # fmt: skip
     strict: bool = setting(
         False, OWN, "Exit with code 4 if the search was stopped early or the backtest failed.",
         matters=False,

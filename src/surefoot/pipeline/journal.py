@@ -20,6 +20,23 @@ class Stage:
         """Tell how far it is."""
 
 
+class Watched(Stage):
+    """A stage that remembers how far it is, so that others can add a remark."""
+
+    def __init__(self, shown: Stage) -> None:
+        self.shown = shown
+        self.done = 0
+
+    def update(self, done: int, remark: str = "") -> None:
+        """Tell how far it is."""
+        self.done = done
+        self.shown.update(done, remark)
+
+    def parts(self, done: int, total: int) -> None:
+        """Tell how far the workers of a cluster are with what is being done now."""
+        self.shown.update(self.done, f"cluster: {done:,} of {total:,} parts")
+
+
 class Teller(Protocol):
     """Who tells the user: the command line's `Output`, or nobody."""
 
@@ -64,6 +81,8 @@ class Journal:
     lines: list[str] = field(default_factory=list)
     earlier: list[str] = field(default_factory=list)
     """Stages whose results were left behind by an interrupted run."""
+    shown: Watched | None = None
+    """The stage that is going on."""
 
     def note(self, text: str) -> None:
         """Tell the user, and keep it."""
@@ -84,10 +103,17 @@ class Journal:
         """Time a stage."""
         began = time.perf_counter()
         with self.teller.stage(title, total) as shown:
-            yield shown
+            self.shown = Watched(shown)
+            yield self.shown
+        self.shown = None
         seconds = time.perf_counter() - began
         self.times.append((title, seconds))
         self.keep(f"{title}: {seconds:.2f} s")
+
+    def parts(self, done: int, total: int) -> None:
+        """Tell how far the workers of a cluster are with what is being done now."""
+        if self.shown is not None:
+            self.shown.parts(done, total)
 
     def shares(self) -> list[tuple[str, float, float]]:
         """Return each stage with its seconds and its share of all of them."""

@@ -14,6 +14,8 @@ from surefoot._atomic import move_safely, replacing
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
+from surefoot._workers import Told as Parts
+from surefoot._workers import working_on
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Result
@@ -236,7 +238,7 @@ def run(
         check_is_run(Path(whole.add))
     name = None if posterior is None else name_of_own(posterior)
     begun = building(folder, take_stock(whole, name), whole.to_toml(posterior=name), force=force)
-    with begun as (work, remark), processors(whole):
+    with begun as (work, remark), computing(whole, journal.parts):
         journal.file = work / "log.txt"
         if remark:
             journal.note(remark)
@@ -365,6 +367,13 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
         "promise": certificate.sentence,
     }
     write_policy_json(work / "policy.json", lines, about, columns)
+
+
+@contextmanager
+def computing(settings: Settings, told: Parts | None = None) -> Iterator[None]:
+    """Keep to the processors that the settings allow, and share work with their cluster."""
+    with processors(settings), working_on(settings.cluster, told):
+        yield
 
 
 @contextmanager

@@ -48,6 +48,8 @@ class Setting:
         What the value names: files whose contents belong to the identity of a run.
     matters
         Whether the answer depends on it.
+    recorded
+        Whether the configuration of a run keeps it: an address means nothing elsewhere.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Setting:
     otherwise: str = ""
     names: Names = ""
     matters: bool = True
+    recorded: bool = True
 
 
 def setting(default: Any, section: str, text: str, **more: Any) -> Any:

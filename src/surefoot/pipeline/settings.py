@@ -205,7 +205,7 @@ class Settings(Declarations, Shown):
         lines = [f"# To repeat this run: {again}"]
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is not None and value != ():
+            if value is not None and value != () and field.metadata["setting"].recorded:
                 lines.append(f"{field.name} = {toml_text(value)}")
         lines += ["", f"[{MADE}]", f"surefoot = {toml_text(__version__)}"]
         for name in self.log:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.posterior.protocol import Posterior, stream_key, stream_range
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,8 +65,4 @@ class Batch:
 
     def blocks(self, rows: Ints | None = None) -> Iterator[Floats]:
         """Yield the entries of some rows (None: of all), some draws at a time."""
-        skip = self.first
-        for block in self.posterior.stream(self.last, deepcopy(self.source), rows):
-            if skip < len(block):
-                yield block[skip:]
-            skip = max(0, skip - len(block))
+        return stream_range(self.posterior, self.first, self.last, deepcopy(self.source), rows)

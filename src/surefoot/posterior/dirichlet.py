@@ -149,14 +149,25 @@ class DirichletPosterior(OnRows):
         >>> [block.shape for block in posterior.stream(10, np.random.default_rng(0), rows=[1])]
         [(10, 2)]
         """
-        total = check_draws_wanted(n)
+        return self.stream_range(0, check_draws_wanted(n), rng, rows, threads=threads)
+
+    def stream_range(
+        self,
+        first: int,
+        last: int,
+        rng: np.random.Generator,
+        rows: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+    ) -> Iterator[Floats]:
+        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; none before them is made."""
         chosen = self.layout.check_rows(rows)
         key = stream_key(rng)  # at the call, not at the first block
         width = max(1, int(np.diff(self.row_start)[chosen].sum()))
         whole = max(1, BLOCK_VALUES // width // kernels.BLOCK_DRAWS) * kernels.BLOCK_DRAWS
         return (
-            self.draws(key, first, min(first + whole, total), chosen, threads=threads)
-            for first in range(0, total, whole)
+            self.draws(key, begin, min(begin + whole, last), chosen, threads=threads)
+            for begin in range(first, last, whole)
         )
 
     def draws(

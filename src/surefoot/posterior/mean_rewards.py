@@ -5,7 +5,6 @@ stream keyed by (key, ``e``, block of 16 draws), as for transitions: any entries
 number of threads give the same numbers. Two policies that are compared meet the same rewards.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._cores import available_cores
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import (
     BoundedLaw,
@@ -145,7 +145,7 @@ def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Float
 
 def _on_threads(fill: Callable[[Ints], None], columns: int, variates: int) -> None:
     """Share columns among threads if there are enough of them."""
-    threads = max(1, min(os.cpu_count() or 1, variates // WORTH_A_THREAD))
+    threads = max(1, min(available_cores(), variates // WORTH_A_THREAD))
     parts = np.array_split(np.arange(columns), threads)
     if threads == 1:
         fill(parts[0])

@@ -111,6 +111,42 @@ def is_divisible(posterior: Posterior) -> TypeGuard[Divisible]:
     return posterior.counts is not None and hasattr(posterior, "given")
 
 
+class Ranged(Posterior, Protocol):
+    """A posterior that makes any range of its draws without those before it."""
+
+    def stream_range(
+        self, first: int, last: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`, block by block."""
+
+
+def stream_range(
+    posterior: Posterior,
+    first: int,
+    last: int,
+    rng: np.random.Generator,
+    rows: ArrayLike | None = None,
+) -> Iterator[Floats]:
+    """Yield draws ``first`` to ``last - 1`` of a posterior's stream, block by block.
+
+    What lies before ``first`` is made and thrown away where the posterior knows no better way.
+    """
+    if _is_ranged(posterior):
+        return posterior.stream_range(first, last, rng, rows)
+    return _without_first(posterior.stream(last, rng, rows), first)
+
+
+def _is_ranged(posterior: Posterior) -> TypeGuard[Ranged]:
+    return hasattr(posterior, "stream_range")
+
+
+def _without_first(blocks: Iterator[Floats], skip: int) -> Iterator[Floats]:
+    for block in blocks:
+        if skip < len(block):
+            yield block[skip:]
+        skip = max(0, skip - len(block))
+
+
 def check_posterior(posterior: Posterior) -> Posterior:
     """Return a posterior that has everything of the protocol, or say what it lacks."""
     kind = type(posterior)

@@ -14,7 +14,7 @@ from surefoot._display import Shown
 from surefoot._rows import RowSparse
 from surefoot.model import checks
 from surefoot.model.mdp import MDP
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, stream_range
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -236,6 +236,13 @@ class SomeRows(OnRows):
     ) -> Iterator[Floats]:
         """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
         return self.whole.stream(n, rng, self.rows[self.layout.check_rows(rows)])
+
+    def stream_range(
+        self, first: int, last: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`, block by block."""
+        chosen = self.rows[self.layout.check_rows(rows)]
+        return stream_range(self.whole, first, last, rng, chosen)
 
     def __repr__(self) -> str:
         return f"SomeRows({self.layout.num_rows:,} of {self.source.num_rows:,} rows)"

@@ -1,11 +1,12 @@
 """Rows of draws shared among threads: the bits do not depend on the number of threads."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
+
+from surefoot._cores import available_cores
 
 WORTH_A_THREAD = 2**17
 """Fewer variates than this are drawn sooner than a thread is started."""
@@ -30,7 +31,7 @@ def fill_rows(
 def _shares(ends: NDArray[np.int64], variates: int, threads: int | None) -> list[Places]:
     wanted = threads
     if wanted is None:
-        wanted = min(os.cpu_count() or 1, variates // WORTH_A_THREAD)
+        wanted = min(available_cores(), variates // WORTH_A_THREAD)
     wanted = max(1, min(wanted, len(ends)))
     limits = np.searchsorted(ends, ends[-1] * np.arange(1, wanted) / wanted) if len(ends) else []
     return np.split(np.arange(len(ends)), limits)

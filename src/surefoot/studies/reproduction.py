@@ -1,18 +1,21 @@
 """The paper's tables again: every cell over several data sets, beside the published numbers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
+from surefoot._workers import current, each_part
+from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.journal import Told
 from surefoot.solvers.solver import solve
 from surefoot.studies.cells import Cell, Outcome, load, store
 from surefoot.studies.data_set import run_data_set
+from surefoot.studies.posteriors import Fit
 from surefoot.studies.published import (
     Method,
     normalised_loss,
@@ -167,6 +170,7 @@ def reproduce(
     outcomes: dict[Cell, Outcome] = {}
     if not isinstance(request.posterior, str):
         cache = None
+    todo: list[tuple[list[Cell], Domain]] = []
     for _, group in groupby(request.cells(), key=lambda cell: cell.data_set):
         missing = []
         for cell in group:
@@ -176,13 +180,34 @@ def reproduce(
                 missing.append(cell)
             else:
                 outcomes[cell] = kept
-        for cell, outcome in run_data_set(missing, domain, request.fit) if missing else ():
-            if cache is not None:
-                store(cache, cell, domain, outcome)
-            outcomes[cell] = outcome
-            if progress is not None:
-                progress(len(outcomes), f"{cell.setting}, {cell.domain}, {cell.method.title}")
-    return _summarise(request, outcomes)
+        if missing:
+            todo.append((missing, domain))
+    for domain, cell, outcome in _computed(todo, request.fit):
+        if cache is not None:
+            store(cache, cell, domain, outcome)
+        outcomes[cell] = outcome
+        if progress is not None:
+            progress(len(outcomes), f"{cell.setting}, {cell.domain}, {cell.method.title}")
+    # In the order of the request, whoever was done first.
+    return _summarise(request, {cell: outcomes[cell] for cell in request.cells()})
+
+
+def _computed(
+    todo: list[tuple[list[Cell], Domain]], fit: Fit
+) -> Iterator[tuple[Domain, Cell, Outcome]]:
+    """Yield the outcome of each cell: cells of one data set are computed together."""
+    if current() is None:  # a cell can be stored as soon as it is there
+        for cells, domain in todo:
+            for cell, outcome in run_data_set(cells, domain, fit):
+                yield domain, cell, outcome
+        return
+    for place, found in each_part(_data_set, (fit,), todo):
+        for cell, outcome in found:
+            yield todo[place][1], cell, outcome
+
+
+def _data_set(fit: Fit, cells: list[Cell], domain: Domain) -> list[tuple[Cell, Outcome]]:
+    return list(run_data_set(cells, domain, fit))
 
 
 def _summarise(request: Request, outcomes: dict[Cell, Outcome]) -> Reproduction:

@@ -1,7 +1,6 @@
 """Returns of a policy, and best returns, over posterior draws: bracketed, by some engine."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +8,8 @@ from numpy.typing import NDArray
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.evaluation.cores import best_on_cores, returns_on_cores
 from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.evaluation.engines import Engine, usual_engine
 from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.steps import counted_steps
 
@@ -31,35 +30,6 @@ class ReturnDraws:
         return float((self.upper - self.lower).max())
 
 
-class Engine(Protocol):
-    """Makes draws and evaluates in them: the cores of this machine, or something larger.
-
-    It is told which draws to make, not given them, and returns ``(n, 2)`` lower and upper ends that
-    rest on the residuals of every drawn model, rounding charged.
-    """
-
-    def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
-        """Return brackets of a policy's return."""
-
-    def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:
-        """Return brackets of the best return; ``start`` is a row per state to begin with."""
-
-
-class Cores:
-    """The cores of this machine."""
-
-    def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
-        """Return brackets of a policy's return."""
-        return returns_on_cores(draws, policy, tolerance)
-
-    def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:
-        """Return brackets of the best return."""
-        return best_on_cores(draws, start, tolerance)
-
-
-CORES: Engine = Cores()
-
-
 def policy_returns(
     posterior: Posterior,
     mdp: MDP,
@@ -69,13 +39,14 @@ def policy_returns(
     *,
     rewards: Rewards,
     tolerance: float | None = None,
-    engine: Engine = CORES,
+    engine: Engine | None = None,
 ) -> ReturnDraws:
     """Return brackets of the policy's return in ``n`` fresh draws.
 
     Only the rows that the policy plays are drawn, where rows are independent.
     """
     draws = Draws.take(posterior, mdp, rewards, n, rng)
+    engine = engine or usual_engine()
     return _bracketed(engine.policy_ends(draws, policy, _near(mdp, rewards, tolerance)))
 
 
@@ -88,7 +59,7 @@ def best_returns(
     rewards: Rewards,
     start: Ints | None = None,
     tolerance: float | None = None,
-    engine: Engine = CORES,
+    engine: Engine | None = None,
 ) -> ReturnDraws:
     """Return brackets of the best return of any policy in each of ``n`` fresh draws.
 
@@ -96,6 +67,7 @@ def best_returns(
     """
     draws = Draws.take(posterior, mdp, rewards, n, rng)
     first = mdp.state_start[:-1] if start is None else start
+    engine = engine or usual_engine()
     return _bracketed(engine.best_ends(draws, first, _near(mdp, rewards, tolerance)))
 
 

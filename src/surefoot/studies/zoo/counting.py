@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from surefoot._workers import current, each_part
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.cells import DELTAS, Cell, find_cells, make_log
 from surefoot.studies.zoo.claims import Sentence, facts_of, judge
@@ -182,7 +183,7 @@ def count(
     folder
         Where the records stand, or will.
     processes
-        How many work at once.
+        How many work at once; the workers of a cluster, where one was asked for.
     told
         Called with every new record.
     """
@@ -212,6 +213,10 @@ def _mend(file: Path) -> None:
 
 
 def _work(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
+    if current() is not None:
+        for _, record in each_part(replicate, (), [(job,) for job in jobs]):
+            yield record
+        return
     if processes <= 1:
         yield from map(replicate, jobs)
         return

@@ -1,0 +1,193 @@
+"""Kill parts of a cluster at random moments and compare the run folder with an undisturbed one.
+
+``python -m benchmarks.cluster_kills [--times N] [--seed N] [node | head | driver]``: N times
+(twenty by default) a run on several Ray nodes on this machine loses a node, the head or its driver
+(in turn, or the one that is named) while it goes on. Without a node it must end by itself with the same files;
+without head or driver the same command without a cluster must go on from the folder that is left,
+to the same files. Exit code 1: something was wrong.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+VICTIMS = ("node", "head", "driver")
+COMPARED = ("certificate.json", "policy.csv", "candidates.csv", "counts.npz")
+NODES, STORE = 2, 100 * 2**20
+DRAWS = 600
+LIMIT = 300.0
+"""Seconds after which a run hangs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fate:
+    """What happened to one run.
+
+    Attributes
+    ----------
+    victim
+        What was killed.
+    moment
+        How many seconds after the start.
+    met
+        Whether the run was still going on.
+    code
+        How the run ended.
+    wrong
+        What is wrong, or "".
+    """
+
+    victim: str
+    moment: float
+    met: bool
+    code: int | None
+    wrong: str
+
+
+def drive(out: Path, address: str | None) -> None:
+    """Make a run folder; a cluster gets even the smallest jobs."""
+    from surefoot.certificates import models, upper
+    from surefoot.demo import demo_settings
+    from surefoot.pipeline.running import run
+    from surefoot.solvers.evaluation import engines
+
+    engines.FIRST_DRAWS, engines.PART_SECONDS, engines.WORTH_SECONDS = 16, 0.0, 0.0
+    models.SHARED_WORK = upper.SHARED_WORK = 0.0
+    run(replace(demo_settings(), draws=DRAWS, cluster=address), out)
+
+
+def start_cluster() -> Any:
+    """Start a head without CPUs and some nodes of one CPU."""
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    for _ in range(NODES):
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    return cluster
+
+
+def begin(out: Path, address: str | None) -> subprocess.Popen[bytes]:
+    """Start a driver of its own."""
+    command = [sys.executable, "-m", "benchmarks.cluster_kills", "--drive", str(out)]
+    if address is not None:
+        command += ["--address", address]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet)
+
+
+def ended(driver: subprocess.Popen[bytes]) -> int | None:
+    """Return how a driver ended; None if it hung."""
+    try:
+        return driver.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        driver.kill()
+        driver.wait()
+        return None
+
+
+def kill(cluster: Any, victim: str, driver: subprocess.Popen[bytes], which: int) -> None:
+    """Kill a node (another one takes its place), the head, or the driver."""
+    if victim == "driver":
+        driver.send_signal(signal.SIGKILL)
+    elif victim == "head":
+        cluster.remove_node(cluster.head_node, allow_graceful=False)
+    else:
+        nodes = sorted(cluster.worker_nodes, key=lambda node: node.unique_id)
+        cluster.remove_node(nodes[which % len(nodes)], allow_graceful=False)
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+
+
+def once(cluster: Any, victim: str, moment: float, place: Path, whole: Path, which: int) -> Fate:
+    """Disturb one run and compare what comes of it with a whole one."""
+    out = place / "run"
+    driver = begin(out, cluster.address)
+    try:
+        driver.wait(moment)
+    except subprocess.TimeoutExpired:
+        met = True
+        kill(cluster, victim, driver, which)
+    else:
+        met = False
+    code = ended(driver)
+    wrong = ""
+    if code is None:
+        wrong = f"hung for {LIMIT:.0f} s"
+    elif code != 0 and (victim == "node" or not met):
+        wrong = f"ended with code {code}"
+    elif code != 0:
+        again = ended(begin(out, None))
+        wrong = "" if again == 0 else f"resuming ended with code {again}"
+    wrong = wrong or differences(whole, out)
+    return Fate(victim=victim, moment=moment, met=met, code=code, wrong=wrong)
+
+
+def differences(whole: Path, out: Path) -> str:
+    """Return which files differ, or ""."""
+    names = [name for name in COMPARED if (out / name).read_bytes() != (whole / name).read_bytes()]
+    return f"{', '.join(names)} differ" if names else ""
+
+
+def disturb(times: int, seed: int, victims: tuple[str, ...]) -> list[Fate]:
+    """Disturb runs at random moments; every cluster that lost its head is started anew."""
+    chance = random.Random(seed)
+    fates = []
+    cluster = start_cluster()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            whole = Path(scratch, "whole")
+            if ended(begin(whole, None)) != 0:
+                raise RuntimeError("the undisturbed run failed.")
+            began = time.monotonic()
+            calm = begin(Path(scratch, "calm"), cluster.address)
+            if ended(calm) != 0 or differences(whole, Path(scratch, "calm")):
+                raise RuntimeError("the run on an undisturbed cluster failed.")
+            usual = time.monotonic() - began
+            while sum(fate.met for fate in fates) < times:
+                victim = victims[sum(fate.met for fate in fates) % len(victims)]
+                place = Path(scratch, str(len(fates)))
+                place.mkdir()
+                moment = usual * chance.uniform(0.2, 1.0)
+                began = time.monotonic()
+                fates.append(once(cluster, victim, moment, place, whole, chance.randrange(NODES)))
+                if not fates[-1].met:  # it was over sooner than usual
+                    usual = time.monotonic() - began
+                elif victim == "head":
+                    cluster.shutdown()
+                    cluster = start_cluster()
+                print(fates[-1], flush=True)
+    finally:
+        cluster.shutdown()
+    return fates
+
+
+def main() -> int:
+    """Do it, or be the driver of one run."""
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster_kills")
+    parser.add_argument("victims", nargs="*", default=VICTIMS, help="node, head, driver")
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--address", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.drive is not None:
+        drive(given.drive, given.address)
+        return 0
+    fates = disturb(given.times, given.seed, tuple(given.victims))
+    met, wrong = sum(fate.met for fate in fates), [fate for fate in fates if fate.wrong]
+    print(f"{len(fates)} runs, {met} met while they ran, {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

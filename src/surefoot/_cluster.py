@@ -1,0 +1,363 @@
+"""A Ray cluster that does parts of jobs: started here or joined, checked, and let go.
+
+Parts are tasks that anybody may do again: a worker or a node that dies costs what it was doing.
+What many parts share is put into the object store once and read there by all workers of a node.
+Every wait has a limit and says what it waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, is_dataclass
+from functools import cached_property
+from typing import Any
+
+from surefoot._cores import available_cores
+from surefoot._pool_facts import Facts, facts_here
+from surefoot._workers import Told, Work, do_alone
+
+START_SECONDS = 180.0
+"""How long starting or joining a cluster, or the first answer of a node, may take."""
+REACH_SECONDS = 10.0
+"""How long a machine may take to answer at an address."""
+HEAD_SECONDS = 30.0
+"""How long the head may take to answer: after a minute Ray ends this process."""
+IDLE_SECONDS = 300.0
+"""How long a cluster may be without any worker: nodes may be on their way."""
+STALL_SECONDS = float(os.environ.get("SUREFOOT_CLUSTER_PATIENCE", "3600"))
+"""How long no part may be finished, while there are workers."""
+LOOK_SECONDS = 5.0
+"""How often the cluster is looked at while nothing comes back."""
+RETRIES = 20
+"""How often a part is done again when what did it has died."""
+STORE_BYTES = 2**30
+"""Object store of a cluster started here; never more than a tenth of the free memory."""
+LEAST_STORE = 100 * 2**20
+KEPT = 16
+"""How many shared objects a worker keeps unpacked."""
+
+
+class ClusterError(OSError):
+    """The cluster is missing, cannot be reached, does not fit, or no longer answers."""
+
+
+class TookTooLong(Exception):  # noqa: N818
+    """A call did not return in time."""
+
+
+@contextmanager
+def joined(cluster: str, told: Told | None = None) -> Iterator[Pool]:
+    """Start or join a cluster, check who is there, and let it go at the end."""
+    ray = _ray()
+    own = not ray.is_initialized()  # a notebook may have joined one already
+    over = threading.Event()
+    try:
+        if own:
+            _connect(ray, cluster, over)
+        pool = Pool(ray=ray, told=told)
+        pool.check()
+        yield pool
+    finally:
+        if own:
+            with suppress(TookTooLong):
+                _within(HEAD_SECONDS, ray.shutdown)
+        over.set()
+
+
+def _ray() -> Any:
+    # Ray under "uv run" would build the workers' environments anew.
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise ClusterError(
+            "a cluster needs Ray, which is not installed here. Install it with pip install "
+            "'surefoot[cluster]', on every machine of the cluster."
+        ) from None
+    return ray
+
+
+def _connect(ray: Any, cluster: str, until: threading.Event) -> None:
+    """Start Ray on this machine or join the cluster of an address."""
+    options: dict[str, Any] = {"address": cluster, "log_to_driver": False, "logging_level": "ERROR"}
+    if cluster == "local":
+        size = {"num_cpus": available_cores(), "object_store_memory": _store()}
+        options |= {"include_dashboard": False, **size}
+    elif cluster != "auto":
+        _reach(cluster)
+    try:
+        _within(START_SECONDS, lambda: ray.init(**options), until)
+    except TookTooLong:
+        what = "Ray on this machine" if cluster == "local" else f"the cluster at {cluster!r}"
+        raise ClusterError(f"{what} did not answer within {START_SECONDS:.0f} s.") from None
+    except ConnectionError as problem:
+        raise ClusterError(
+            f"no running cluster was found for cluster={cluster!r} ({_first_line(problem)}). Start "
+            "one with 'ray start --head', give its address, or use cluster='local'."
+        ) from None
+    except (RuntimeError, ValueError) as problem:
+        raise ClusterError(_refused(cluster, str(problem))) from None
+
+
+def _refused(cluster: str, problem: str) -> str:
+    if "ersion mismatch" in problem:
+        told = " ".join(problem.split())
+        return (
+            f"the cluster at {cluster!r} runs other versions: {told} Install the same Python and "
+            "the same Ray here as there."
+        )
+    return f"the cluster at {cluster!r} cannot be joined: {_first_line(problem)}"
+
+
+def _first_line(problem: object) -> str:
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(problem).__name__
+
+
+def _reach(address: str) -> None:
+    """Refuse an address that nobody answers at: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS):
+            return
+    except ValueError:
+        raise ClusterError(
+            f"cluster={address!r}; it must be 'local', 'auto' or an address such as "
+            "'10.0.0.5:6379'."
+        ) from None
+    except OSError as problem:
+        raise ClusterError(
+            f"nobody answers at {address!r} ({problem}). 'ray start --head' prints the address of "
+            "a cluster; check name, port and firewall."
+        ) from None
+
+
+def _store() -> int:
+    """Return the size of the object store: what blocks share is small."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        free = 10 * LEAST_STORE
+    given = os.environ.get("SUREFOOT_CLUSTER_STORE")
+    return int(given) if given else max(LEAST_STORE, min(STORE_BYTES, free // 10))
+
+
+def _within(seconds: float, call: Callable[[], Any], until: threading.Event | None = None) -> Any:
+    """Return what a call returns, or raise `TookTooLong`; it is then left to itself.
+
+    Processes that Ray starts end with the thread that started them: ``until`` keeps it.
+    """
+    answers: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
+
+    def answer() -> None:
+        try:
+            answers.put((call(), None))
+        except BaseException as problem:  # whatever it is, it is raised where it is waited for
+            answers.put((None, problem))
+        if until is not None:
+            until.wait()
+
+    threading.Thread(target=answer, daemon=True).start()
+    try:
+        result, problem = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TookTooLong from None
+    if problem is not None:
+        raise problem
+    return result
+
+
+@dataclass(eq=False, kw_only=True)
+class Pool:
+    """The workers of a Ray cluster."""
+
+    ray: Any
+    told: Told | None = None
+    facts: Facts = field(default_factory=facts_here)
+    _shared: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def _task(self) -> Any:
+        return self.ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
+
+    @property
+    def count(self) -> int:
+        """The number of CPUs of the cluster now; at least 1."""
+        return max(1, self._cpus())
+
+    def check(self) -> None:
+        """Ask every node what it is; refuse one that would give other answers."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
+        ask = self.ray.remote(num_cpus=0, max_retries=2)(_tell)
+        asked = {
+            node["NodeID"]: (node["NodeManagerAddress"], node)
+            for node in self._nodes()
+            if node["Resources"].get("CPU", 0) >= 1
+        }
+        answers = {
+            name: ask.options(scheduling_strategy=On(node_id=name, soft=False)).remote()
+            for name in asked
+        }
+        for name, answer in answers.items():
+            self.facts.check(self._answer(answer, asked[name][0]), asked[name][0])
+
+    def _answer(self, answer: Any, place: str) -> Facts:
+        errors = self.ray.exceptions
+        try:
+            found: Facts = self.ray.get(answer, timeout=START_SECONDS)
+        except errors.GetTimeoutError:
+            raise ClusterError(
+                f"node {place} did not answer within {START_SECONDS:.0f} s."
+            ) from None
+        except errors.RaySystemError as problem:
+            raise ClusterError(_not_installed(place, problem)) from None
+        except errors.RayTaskError as problem:
+            raise ClusterError(_not_installed(place, problem.cause or problem)) from None
+        except errors.RayError:
+            return self.facts  # the node has died since: it will do no part
+        return found
+
+    def each(
+        self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the place and the result of each part, in the order in which they are done."""
+        refs = [self._put(one) for one in shared]
+        waiting = list(enumerate(parts))[::-1]
+        pending: dict[Any, int] = {}
+        done = 0
+        # What is pending when a part fails ends with the job: Ray's own cancel can crash a driver.
+        while waiting or pending:
+            room = 3 * self.count + 5 - len(pending)
+            for place, part in [waiting.pop() for _ in range(min(room, len(waiting)))]:
+                sent = [self._put(one) if _is_frozen(one) else one for one in part]
+                pending[self._task.remote(work, refs, sent)] = place
+            for ref in self._finished(list(pending)):
+                result = self._result(ref)
+                done += 1
+                if self.told is not None:
+                    self.told(done, len(parts))
+                yield pending.pop(ref), result
+
+    def _put(self, one: Any) -> Any:
+        """Return where an object is; what cannot change is put there once."""
+        if not _is_frozen(one):
+            return self.ray.put(one)
+        name = id(one)
+        if name not in self._shared:
+            gone = weakref.ref(one, lambda _: self._shared.pop(name, None))
+            self._shared[name] = gone, self.ray.put(one)
+        return self._shared[name][1]
+
+    def _finished(self, pending: list[Any]) -> list[Any]:
+        """Wait until some parts are done, as long as there is hope."""
+        began = time.monotonic()
+        seen = began  # when there was a worker last
+        while True:
+            ready, _ = self.ray.wait(pending, num_returns=1, timeout=LOOK_SECONDS)
+            if ready:
+                more, _ = self.ray.wait(pending, num_returns=len(pending), timeout=0)
+                return list(more)
+            now = time.monotonic()
+            if self._cpus() >= 1:
+                seen = now
+            elif now - seen > IDLE_SECONDS:
+                raise ClusterError(f"the cluster had no worker for {IDLE_SECONDS:.0f} s.")
+            if now - began > STALL_SECONDS:
+                raise ClusterError(
+                    f"no part was finished within {STALL_SECONDS:.0f} s by {self._cpus()} "
+                    "workers. Look at 'ray status'; SUREFOOT_CLUSTER_PATIENCE=SECONDS waits longer."
+                )
+
+    def _result(self, ref: Any) -> Any:
+        errors = self.ray.exceptions
+        try:
+            facts, result = self.ray.get(ref, timeout=START_SECONDS)
+        except errors.RayTaskError as problem:
+            cause = problem.cause or problem
+            if isinstance(cause, errors.RayError):
+                raise ClusterError(
+                    f"a worker cannot read its part: {_first_line(cause)}. What you bring (a "
+                    "posterior, say) must be installed on every machine of the cluster."
+                ) from None
+            raise cause from None
+        except errors.GetTimeoutError:
+            raise ClusterError(
+                f"a result did not arrive within {START_SECONDS:.0f} s: is the network down?"
+            ) from None
+        except errors.OutOfMemoryError:
+            raise ClusterError(
+                f"a worker ran out of memory {RETRIES} times. Give the nodes more memory, or fewer "
+                "CPUs each ('ray start --num-cpus')."
+            ) from None
+        except errors.RayError as problem:
+            raise ClusterError(
+                f"a part was lost {RETRIES} times ({_first_line(problem)})."
+            ) from None
+        self.facts.check(facts, "a worker")  # nodes may join at any time
+        return result
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        try:
+            nodes: list[dict[str, Any]] = _within(HEAD_SECONDS, self.ray.nodes)
+        except TookTooLong:
+            raise ClusterError(
+                f"the head of the cluster did not answer within {HEAD_SECONDS:.0f} s."
+            ) from None
+        return [node for node in nodes if node["Alive"]]
+
+    def _cpus(self) -> int:
+        return int(sum(node["Resources"].get("CPU", 0) for node in self._nodes()))
+
+
+def _is_frozen(one: Any) -> bool:
+    """Tell whether an object is one of our nouns, which never change."""
+    return (
+        is_dataclass(one)
+        and not isinstance(one, type)
+        and bool(getattr(type(one), "__dataclass_params__").frozen)  # noqa: B009
+    )
+
+
+def _not_installed(place: str, problem: object) -> str:
+    return (
+        f"node {place} cannot run surefoot: {_first_line(problem)}. Install the same surefoot, "
+        "with its extra 'cluster', on every machine of the cluster."
+    )
+
+
+def _tell() -> Facts:
+    """Tell what this worker is."""
+    return facts_here()
+
+
+_unpacked: dict[Any, Any] = {}
+"""What this worker has read from the object store: what objects compute once stays with them."""
+
+
+def _do(work: Work, shared: list[Any], part: list[Any]) -> tuple[Facts, Any]:
+    """Do a part in a worker."""
+    own, its = (tuple(map(_unpack, some)) for some in (shared, part))
+    return facts_here(), do_alone(work, own, its, cores=1)
+
+
+def _unpack(one: Any) -> Any:
+    """Return what a reference stands for, read once; other things are themselves."""
+    import ray
+
+    if not isinstance(one, ray.ObjectRef):
+        return one
+    if one not in _unpacked:
+        while len(_unpacked) >= KEPT:
+            _unpacked.pop(next(iter(_unpacked)))
+        _unpacked[one] = ray.get(one, timeout=START_SECONDS)
+    return _unpacked[one]

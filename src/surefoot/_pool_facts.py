@@ -1,0 +1,72 @@
+"""What decides the last bits of an answer: every worker of a pool must have the same."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.metadata import version
+
+from surefoot._compile import cache_directory
+from surefoot._version import __version__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Versions and device of a process.
+
+    Attributes
+    ----------
+    surefoot, python, numpy, numba
+        Versions.
+    device
+        What computes: kernels are compiled for the processor they run on, and other instructions
+        round otherwise.
+    """
+
+    surefoot: str
+    python: str
+    numpy: str
+    numba: str
+    device: str
+
+    def check(self, other: Facts, place: str) -> None:
+        """Refuse a worker that would not give the same bits.
+
+        Examples
+        --------
+        >>> facts_here().check(facts_here(), "node 10.0.0.5")
+        """
+        for name in (one.name for one in fields(self)):
+            mine, its = getattr(self, name), getattr(other, name)
+            if mine == its:
+                continue
+            if name == "device":
+                raise ValueError(
+                    f"{place} computes on {its}, and this process on {mine}: a pool must not mix "
+                    "devices, whose last bits differ. Keep to one kind of machine, or set "
+                    "NUMBA_CPU_NAME to the weakest processor everywhere (x86-64-v3, say)."
+                )
+            raise ValueError(
+                f"{place} has {name} {its}, and this process has {mine}. Install the same version "
+                "everywhere: answers must not depend on who computes them."
+            )
+
+
+@cache
+def facts_here() -> Facts:
+    """Return the facts of this process."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    code = f"{__version__} ({cache_directory().name})"  # a working tree may be changed
+    return Facts(
+        surefoot=code, python=python, numpy=version("numpy"), numba=version("numba"),
+        device=f"cpu {_processor()}",
+    )  # fmt: skip
+
+
+def _processor() -> str:
+    """Return what kernels are compiled for."""
+    from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
+    from numba import config
+
+    return str(config.CPU_NAME or get_host_cpu_name())

@@ -1,0 +1,118 @@
+"""Who makes draws and evaluates in them: the cores of this machine, or the workers of a cluster."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._compile import working_clock
+from surefoot._cores import available_cores
+from surefoot._workers import all_parts, current, ranges
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import RowPolicy
+from surefoot.posterior.batch import Batch
+from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.evaluation.cores import best_on_cores, returns_on_cores
+from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.evaluation.rewards import Rewards
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FIRST_DRAWS = 64
+"""Draws that are evaluated here: how long they take says how the others are cut."""
+PART_SECONDS = 2.0
+"""How long a worker should take for a part: handing it over takes some milliseconds."""
+WORTH_SECONDS = 2.0
+"""Less work of one core than this is done here."""
+DRAWS_TOGETHER = 16
+"""Parts begin at multiples of this: random streams are opened for so many draws."""
+
+
+class Engine(Protocol):
+    """Makes draws and evaluates in them.
+
+    It is told which draws to make, not given them, and returns ``(n, 2)`` lower and upper ends that
+    rest on the residuals of every drawn model, rounding charged.
+    """
+
+    def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
+        """Return brackets of a policy's return."""
+
+    def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:
+        """Return brackets of the best return; ``start`` is a row per state to begin with."""
+
+
+class Cores:
+    """The cores of this machine."""
+
+    def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
+        """Return brackets of a policy's return."""
+        return returns_on_cores(draws, policy, tolerance)
+
+    def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:
+        """Return brackets of the best return."""
+        return best_on_cores(draws, start, tolerance)
+
+
+CORES: Engine = Cores()
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The workers of a cluster, each with an engine of its own; small jobs are done here.
+
+    Every draw is evaluated by itself, so that the bits depend neither on the cut nor on who does a
+    part.
+    """
+
+    own: Engine
+
+    def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
+        """Return brackets of a policy's return."""
+        return _ends("policy_ends", self.own, draws, policy, tolerance)
+
+    def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:
+        """Return brackets of the best return."""
+        return _ends("best_ends", self.own, draws, start, tolerance)
+
+
+def usual_engine() -> Engine:
+    """Return the cores of this machine, or the workers of the cluster that was asked for."""
+    return CORES if current() is None else Shared(CORES)
+
+
+def _ends(what: str, own: Engine, draws: Draws, other: Any, tolerance: float) -> Floats:
+    began = working_clock()
+    first = min(FIRST_DRAWS, draws.count)
+    ends: list[Floats] = [getattr(own, what)(draws.part(0, first), other, tolerance)]
+    each = (working_clock() - began) * available_cores() / first  # seconds of one core
+    rest = draws.part(first, draws.count)
+    if rest.count == 0:
+        return ends[0]
+    if each * rest.count < WORTH_SECONDS:
+        ends.append(getattr(own, what)(rest, other, tolerance))
+    else:
+        size = max(1, int(PART_SECONDS / each) // DRAWS_TOGETHER) * DRAWS_TOGETHER
+        batch = draws.batch
+        shared = (
+            draws.mdp, batch.posterior, draws.rewards,
+            (what, own, batch.source, draws.reward_key, other, tolerance),
+        )  # fmt: skip
+        cut = [(rest.batch.first + a, rest.batch.first + b) for a, b in ranges(rest.count, size)]
+        ends += all_parts(_part_of, shared, cut)
+    return np.concatenate(ends)
+
+
+def _part_of(
+    mdp: MDP, posterior: Posterior, rewards: Rewards,
+    more: tuple[str, Engine, np.random.Generator, Key, Any, float], first: int, last: int,
+) -> Floats:  # fmt: skip
+    """Evaluate some draws: what a worker does."""
+    what, own, source, key, other, tolerance = more
+    batch = Batch(posterior=posterior, source=source, first=first, last=last)
+    draws = Draws(mdp=mdp, batch=batch, rewards=rewards, reward_key=key)
+    found: Floats = getattr(own, what)(draws, other, tolerance)
+    return found

@@ -1,0 +1,263 @@
+"""A prototype: a robust solve whose rows lie with several processes, each with its own states.
+
+Every holder keeps the rows of a block of states. A sweep sends ``v`` to all of them (through the
+object store: once per node), gets back ``Lv`` of each block and its extreme changes, and reduces
+these to one bracket. The process that drives it never sees a row. Whether that pays is measured in
+docs/decisions/0011-robust-solves-over-several-machines.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._workers import current
+from surefoot.solvers.bounds import EPSILON, Bracket, Change, bracket, rounding_allowance
+from surefoot.solvers.dual_kernels import NOMINAL
+from surefoot.solvers.row_kernels import NEVER, Problem
+from surefoot.solvers.solution import Status
+from surefoot.solvers.sweep_kernels import sweeps_of
+from surefoot.solvers.workspace import INNER_SHARE
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+LIMIT = 3600.0
+"""Seconds that one sweep, or reading a block, may take."""
+
+Rows = Callable[[int, int], Problem]
+"""Makes the rows of the states from one to before another; called where they are to lie."""
+
+
+class Size(NamedTuple):
+    """What the driver must know of a block."""
+
+    longest: int
+    largest_reward: float
+    rows: int
+
+
+class Block:
+    """The rows of some states, and all that sweeps remember of them."""
+
+    def __init__(self, rows: Rows, first: int, last: int, num_states: int) -> None:
+        own = rows(first, last)
+        # Kernels find a state's rows and its value by one number: the state's own.
+        starts = np.zeros((2, num_states), dtype=np.uint64)
+        starts[0, first:last], starts[1, first:last] = own.first, own.last
+        self.problem = own._replace(first=starts[0], last=starts[1])
+        self.span = first, last
+        count = len(own.row_start) - 1
+        self.choice = self.problem.first.copy()
+        self.image = np.empty(num_states)
+        self.cap = np.full(count, np.inf)
+        robust = own.family != NOMINAL
+        self.memory = np.full((count if robust else 0, 2), NEVER, dtype=np.int32)
+
+    def size(self) -> Size:
+        """Return what the driver must know."""
+        problem = self.problem
+        largest = float(np.abs(problem.reward).max())
+        return Size(problem.longest, largest, len(problem.row_start) - 1)
+
+    def sweep(self, v: Floats, shift: float, margin: float, accuracy: float) -> tuple[Floats, Any]:
+        """Return ``Lv`` of the block and what changed."""
+        scratch = np.empty((4, self.problem.longest))
+        change = sweeps_of(self.problem).bellman(
+            self.problem, *self.span, v, self.image, self.choice, self.cap, shift, margin,
+            accuracy, self.memory, scratch,
+        )  # fmt: skip
+        return self.image[slice(*self.span)].copy(), change
+
+    def chosen(self) -> Ints:
+        """Return which of its actions each state has chosen, in the order of its rows."""
+        own = slice(*self.span)
+        return (self.choice[own] - self.problem.first[own]).astype(np.int64)
+
+
+class Holders(Protocol):
+    """The blocks of a model, wherever they lie."""
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        """Return what a method of every block returns, in the order of the states."""
+
+
+class _Here:
+    """Blocks in this process."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        return [getattr(block, method)(*arguments) for block in self.blocks]
+
+
+class _Actors:
+    """Blocks in actors of a Ray cluster; one that dies reads its rows again."""
+
+    def __init__(self, ray: Any, actors: list[Any]) -> None:
+        self.ray, self.actors = ray, actors
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        sent = [self.ray.put(x) if isinstance(x, np.ndarray) else x for x in arguments]
+        asked = [getattr(actor, method).remote(*sent) for actor in self.actors]
+        try:
+            found: list[Any] = self.ray.get(asked, timeout=LIMIT)
+        except self.ray.exceptions.GetTimeoutError:
+            raise TimeoutError(f"some block took more than {LIMIT:.0f} s for {method!r}.") from None
+        return found
+
+
+@contextmanager
+def _holders(rows: Rows, edges: Sequence[int]) -> Iterator[Holders]:
+    parts = list(pairwise(edges))
+    if current() is None:
+        yield _Here([Block(rows, a, b, edges[-1]) for a, b in parts])
+        return
+    import ray
+
+    make: Any = ray.remote(num_cpus=1, max_restarts=3, max_task_retries=3)(Block)
+    actors = [make.remote(rows, a, b, edges[-1]) for a, b in parts]
+    try:
+        yield _Actors(ray, actors)
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShardedSolution:
+    """What a sharded solve found.
+
+    Attributes
+    ----------
+    lower, upper
+        ``(S,)``: bounds on the robust value, rounding charged.
+    chosen
+        ``(S,)``: which of its rows each state plays.
+    error_bound, sweeps, status
+        As of a `Solution`.
+    """
+
+    lower: Floats
+    upper: Floats
+    chosen: Ints
+    error_bound: float
+    sweeps: int
+    status: Status
+
+
+def solve_sharded(
+    rows: Rows,
+    edges: Sequence[int],
+    *,
+    discount: float,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100_000,
+    told: Callable[[int, float], None] | None = None,
+) -> ShardedSolution:
+    """Bound the best robust values by value iteration over blocks of states.
+
+    Parameters
+    ----------
+    rows
+        Makes the rows of a range of states, where they are to lie.
+    edges
+        Where blocks of states begin, and the number of states at the end.
+    discount, tolerance, max_iterations
+        As for `solve`.
+    told
+        Called with sweeps and error bound.
+
+    Examples
+    --------
+    >>> from surefoot import AmbiguitySet, riverswim, solve
+    >>> from surefoot.solvers.problem import make_problem
+    >>> mdp = riverswim().mdp
+    >>> ball = AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    >>> whole = make_problem(mdp, ball, objective="max", nature="worst")
+    >>> found = solve_sharded(part_of(whole), [0, 2, 6], discount=mdp.discount, tolerance=1e-3)
+    >>> alone = solve(mdp, ball, tolerance=1e-3, algorithm="value_iteration")
+    >>> np.array_equal(found.lower, alone.lower), found.sweeps == alone.iterations
+    (True, True)
+    """
+    with _holders(rows, edges) as blocks:
+        sizes = blocks.ask("size")
+        largest = max(size.largest_reward for size in sizes)
+        terms = max(size.longest for size in sizes) + 1
+        v, rise, drift, noise = np.zeros(edges[-1]), 0.0, 0.0, 0.0
+        accuracy, sweeps = INNER_SHARE * largest, 0
+        while True:
+            allowance = rounding_allowance(terms, discount, largest, v)
+            noise = max(noise, allowance)
+            answers = blocks.ask("sweep", v, rise, 2 * (noise + drift), accuracy)
+            image = np.concatenate([part for part, _ in answers])
+            change = _reduced([part for _, part in answers])
+            sweeps += 1
+            bounds = bracket(_like(discount), change, allowance)
+            if told is not None:
+                told(sweeps, bounds.error_bound)
+            status = _ended(bounds, sweeps, tolerance, max_iterations)
+            if status is not None:
+                break
+            v = image
+            accuracy = INNER_SHARE * (change.most - change.least)
+            rise += discount * change.most
+            drift += 4 * EPSILON * (abs(rise) + abs(change.most))
+        return ShardedSolution(
+            lower=image + bounds.below, upper=image + bounds.above,
+            chosen=np.concatenate(blocks.ask("chosen")), error_bound=float(bounds.error_bound),
+            sweeps=sweeps, status=status,
+        )  # fmt: skip
+
+
+def _ended(bounds: Bracket, sweeps: int, tolerance: float, most: int) -> Status | None:
+    if bounds.error_bound <= tolerance:
+        return Status.CONVERGED
+    if bounds.error_bound <= 2 * bounds.rounding:
+        return Status.PRECISION_LIMIT
+    return Status.ITERATION_LIMIT if sweeps >= most else None
+
+
+def _reduced(changes: list[Any]) -> Change:
+    least, most, gap, evaluated = zip(*changes, strict=True)
+    return Change(min(least), max(most), max(gap), sum(evaluated))
+
+
+def _like(discount: float) -> Problem:
+    """Return what `bracket` reads of a problem: nature minimises, and this discount."""
+    none, nothing = np.empty(0), np.empty(0, dtype=np.uint64)
+    return Problem(
+        nothing, nothing, nothing, np.empty(0, np.uint32), none, none, False, discount, 1.0,
+        NOMINAL, np.empty(0, np.bool_), none, none, True, none, none, 1, True,
+    )  # fmt: skip
+
+
+def part_of(whole: Problem) -> Rows:
+    """Return what cuts the rows of some states out of a problem that fits into memory."""
+
+    def rows(first: int, last: int) -> Problem:
+        begin, end = int(whole.first[first]), int(whole.last[last - 1])
+        at, upto = int(whole.row_start[begin]), int(whole.row_start[end])
+
+        def entries(array: NDArray[Any]) -> NDArray[Any]:
+            return array[at:upto] if len(array) else array
+
+        by_row = whole.uncertain[begin:end], whole.budget[begin:end]
+        reward = entries(whole.reward) if whole.reward_per_entry else whole.reward[begin:end]
+        return whole._replace(
+            first=whole.first[first:last] - whole.first[first],
+            last=whole.last[first:last] - whole.first[first],
+            row_start=whole.row_start[begin : end + 1] - whole.row_start[begin],
+            successor=entries(whole.successor), probability=entries(whole.probability),
+            reward=reward, uncertain=by_row[0], budget=by_row[1],
+            weights=whole.weights if whole.shared else entries(whole.weights),
+            lower=entries(whole.lower), upper=entries(whole.upper),
+        )  # fmt: skip
+
+    return rows

@@ -1,0 +1,35 @@
+"""Several Ray nodes on this machine, started once for all tests of this folder."""
+
+import os
+
+import pytest
+
+from requirements import lacking
+
+os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
+STORE = 100 * 2**20
+
+
+def started(nodes: int):
+    """Start a head without CPUs and some nodes of one CPU each."""
+    try:
+        from ray.cluster_utils import Cluster
+    except ImportError as problem:
+        lacking("cluster", f"Ray is not installed ({problem})")
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
+    )
+    for _ in range(nodes):
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Two nodes of one CPU each."""
+    made = started(2)
+    yield made
+    made.shutdown()

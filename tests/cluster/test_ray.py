@@ -1,0 +1,70 @@
+"""With a cluster, with whatever workers and faults: the answer of one process, bit for bit."""
+
+import random
+import threading
+
+import numpy as np
+import pytest
+from benchmarks.cluster_cost import DISCOUNT, RandomRows
+
+import surefoot as sf
+from surefoot._workers import all_parts, working_on
+from surefoot.certificates import models, upper
+from surefoot.solvers.evaluation import engines
+from surefoot.solvers.sharded import solve_sharded
+
+STORE = 100 * 2**20
+
+
+@pytest.fixture(autouse=True)
+def everything_is_worth_sharing(monkeypatch):
+    monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
+    monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
+    monkeypatch.setattr(models, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
+
+
+def certified(cluster=None):
+    counts = sf.machine_replacement().simulate(5, np.random.default_rng(0))
+    posterior = sf.DirichletPosterior(counts)
+    mdp = posterior.counts.to_mdp(discount=0.95, prior=1.0)
+    made = sf.optimize(
+        posterior, mdp, draws=300, delta=0.1, rng=np.random.default_rng(1), cluster=cluster
+    )
+    return made.certificate.to_json(), [one.percentile for one in made.candidates]
+
+
+def test_any_number_of_workers_gives_the_answer_of_one_process(cluster):
+    alone = certified()
+    assert certified(cluster.address) == alone
+    node = cluster.add_node(num_cpus=3, object_store_memory=STORE)
+    killer = threading.Timer(
+        random.uniform(3.0, 8.0), lambda: cluster.remove_node(node, allow_graceful=False)
+    )
+    killer.start()  # five workers, and two of them left after a while
+    assert certified(cluster.address) == alone
+    killer.join()
+
+
+def test_what_workers_do_and_say(cluster):
+    def refuse(number: int) -> int:
+        raise ValueError(f"part {number} is wrong.")
+
+    rows = RandomRows(states=60, actions=2, successors=4)
+
+    def solved():
+        return solve_sharded(rows, [0, 25, 60], discount=DISCOUNT, tolerance=1e-4)
+
+    alone = solved()
+    told = []
+    with working_on(cluster.address, lambda done, total: told.append((done, total))):
+        assert all_parts(pow, (2,), [(3,), (4,)]) == [8, 16]
+        assert told == [(1, 2), (2, 2)]
+        with pytest.raises(ValueError, match=r"^part 0 is wrong\.$"):
+            all_parts(refuse, (), [(0,)])
+        shared = solved()
+    assert np.array_equal(shared.lower, alone.lower)
+    assert np.array_equal(shared.chosen, alone.chosen)
+    assert (shared.sweeps, shared.error_bound) == (alone.sweeps, alone.error_bound)
+    assert shared.error_bound <= 1e-4

@@ -1,0 +1,242 @@
+"""How work is cut decides nothing: parts done one by one in this process give the same bits."""
+
+import pickle
+import socket
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import surefoot as sf
+from surefoot import _cluster, _workers
+from surefoot._pool_facts import Facts, facts_here
+from surefoot.certificates import models, upper
+from surefoot.data import shards
+from surefoot.solvers.evaluation import engines
+
+
+class Others:
+    """Workers that do each part as a process of its own would, in any order."""
+
+    count = 3
+    parts = 0
+
+    def each(self, work, shared, parts):
+        self.parts += len(parts)
+        for place in np.random.default_rng(len(parts)).permutation(len(parts)):
+            sent = pickle.loads(pickle.dumps((work, shared, parts[place])))
+            yield int(place), _workers.do_alone(*sent, cores=1)
+
+
+@pytest.fixture
+def sharing(monkeypatch):
+    """Workers that get even the smallest jobs."""
+    monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
+    monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
+    monkeypatch.setattr(models, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
+    return Others()
+
+
+def problem(name):
+    rng = np.random.default_rng(0)
+    domain = {
+        "few states": sf.riverswim,
+        "enumerated": sf.machine_replacement,
+        "sparse": lambda: sf.garnet(250, 3, 4, discount=0.9, rng=rng),
+        "chain": lambda: sf.river_chain(120, discount=0.9),
+    }[name]()
+    posterior = sf.LearnedPosterior(domain.simulate(6, rng))
+    return posterior, posterior.counts.to_mdp(discount=0.9, prior=1.0)
+
+
+@pytest.mark.parametrize("name", ["few states", "enumerated", "sparse", "chain"])
+def test_the_cut_changes_nothing(name, sharing):
+    posterior, mdp = problem(name)
+
+    def answer():
+        rng = np.random.default_rng(3)
+        made = sf.optimize(posterior, mdp, delta=0.2, draws=100, rng=rng)
+        other = sf.compare(
+            made.policy, mdp.row_action[mdp.state_start[:-1]], posterior, mdp, delta=0.2,
+            draws=100, rng=rng,
+        )  # fmt: skip
+        return made.certificate.to_json(), [c.percentile for c in made.candidates], repr(other)
+
+    alone = answer()
+    with _workers._made_current(sharing):
+        assert answer() == alone
+    assert sharing.parts > 20
+
+
+def test_draws_of_a_fit_are_shared_too(sharing):
+    posterior, mdp = problem("few states")
+    draws = posterior.sample(400, np.random.default_rng(0))
+    own = sf.PosteriorDraws.from_arrays(draws, mdp=mdp, independent=True)
+    policy = mdp.row_action[mdp.state_start[:-1]]
+
+    def answer():
+        rng = np.random.default_rng(5)
+        return sf.certify(policy, own, mdp, delta=0.2, rng=rng).to_json()
+
+    alone = answer()
+    with _workers._made_current(sharing):
+        assert answer() == alone
+
+
+def test_studies_are_shared(sharing, tmp_path):
+    from surefoot.studies.certificate_coverage import study
+    from surefoot.studies.reproduction import reproduce
+    from surefoot.studies.request import Request
+    from surefoot.studies.zoo.counting import Job, count
+
+    jobs = [Job("lake4-tries", turn, "frequentist", 0) for turn in range(3)]
+    request = Request(
+        domains=("machine",), settings=("paper",), bases=("bayesian",), deltas=(0.05,), seeds=2
+    )
+
+    def answer(folder):
+        covered = study(
+            sf.riverswim(), samples=5, replications=3, delta=0.2, draws=100, check_upper=1,
+            optimum_draws=200, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        counted = [record.sentences for record in count(jobs, folder)]
+        return repr(covered), counted, reproduce(request).lines
+
+    alone = answer(tmp_path / "alone")
+    with _workers._made_current(sharing):
+        assert answer(tmp_path / "shared") == alone
+    assert sharing.parts == 3 + 3 + 2
+
+
+LOGS = {
+    "numbers": {"state": [0, 1, 10, 9] * 60, "next_state": [1, 10, 9, 0] * 60},
+    "texts": {"state": ["b", "a", "é", "B"] * 60, "next_state": ["a", "é", "B", "b"] * 60},
+    "ends": {
+        "state": [0, 1, 2, 1] * 60,
+        "next_state": [1, 2, 0, 3] * 60,
+        "done": [False, False, False, True] * 60,
+    },
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_files_counted_apart_are_counted_as_one(name, sharing, tmp_path, monkeypatch):
+    rng = np.random.default_rng(4)
+    log = pd.DataFrame(LOGS[name] | {"action": rng.integers(0, 2, 240)})
+    log["reward"] = np.where(rng.random(240) < 0.5, rng.normal(size=240), 0.1)
+    log.loc[log.index >= 200, "reward"] *= 1e4  # another scale of sums in the last file
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for k in range(6):
+        log[k * 40 : (k + 1) * 40].to_parquet(folder / f"part{k}.parquet")
+    columns = {"terminal": "done" if "done" in log else None}
+    alone = sf.read_transitions(folder, **columns)
+    monkeypatch.setattr(shards, "SHARED_BYTES", 0)
+    with _workers._made_current(sharing):
+        shared = sf.read_transitions(folder, **columns)
+    assert sharing.parts > 6
+    alone.save(tmp_path / "alone.npz")
+    shared.save(tmp_path / "shared.npz")
+    assert (tmp_path / "alone.npz").read_bytes() == (tmp_path / "shared.npz").read_bytes()
+
+
+def test_what_files_cannot_agree_on_is_counted_in_one_pass(sharing, tmp_path, monkeypatch):
+    for k, label in enumerate(["1", "2", "x"]):
+        pd.DataFrame(
+            {
+                "state": [label, "0"],
+                "action": [0, 0],
+                "next_state": ["0", label],
+                "reward": [0, 1.0],
+            }
+        ).to_parquet(tmp_path / f"part{k}.parquet")
+    alone = sf.read_transitions(tmp_path)
+    monkeypatch.setattr(shards, "SHARED_BYTES", 0)
+    with _workers._made_current(sharing):
+        shared = sf.read_transitions(tmp_path)
+        (tmp_path / "part9.parquet").write_bytes(b"no parquet")
+        with pytest.raises((ValueError, OSError), match=r"part9\.parquet"):
+            sf.read_transitions(tmp_path)
+    assert shared.state_labels == alone.state_labels
+    assert np.array_equal(shared.count, alone.count)
+
+
+def test_small_jobs_stay_here():
+    posterior, mdp = problem("few states")
+    workers = Others()
+    with _workers._made_current(workers):
+        sf.certify([0] * mdp.num_states, posterior, mdp, draws=200, rng=np.random.default_rng(0))
+    assert workers.parts == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("device", "cpu skylake", "must not mix devices"),
+        ("device", "gpu H200", "must not mix devices"),
+        ("numba", "0.1", "has numba 0.1, and this process has"),
+        ("surefoot", "0.0.1", "Install the same version everywhere"),
+    ],
+)
+def test_a_pool_of_others_is_refused(name, value, words):
+    mine = facts_here()
+    facts = {field: getattr(mine, field) for field in Facts.__dataclass_fields__}
+    with pytest.raises(ValueError, match=words):
+        mine.check(Facts(**{**facts, name: value}), "node 10.0.0.5")
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(OSError, match=r"pip install 'surefoot\[cluster\]'"),
+        _workers.working_on("local"),
+    ):
+        pass
+
+
+def test_nobody_at_an_address(monkeypatch):
+    pytest.importorskip("ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    for wrong, words in ((address, "nobody answers"), ("here:there", "it must be 'local'")):
+        with pytest.raises(_cluster.ClusterError, match=words), _workers.working_on(wrong):
+            pass
+
+
+def test_wrong_arguments_are_refused():
+    posterior, mdp = problem("few states")
+    with pytest.raises(ValueError, match="cluster=3; it must be"):
+        sf.certify([0] * 6, posterior, mdp, rng=np.random.default_rng(0), cluster=3)
+    with pytest.raises(ValueError, match=r"cluster='here'; it must be local, auto or an address"):
+        sf.Settings(cluster="here")
+
+
+def test_a_wait_ends(monkeypatch):
+    import threading
+
+    over = threading.Event()
+    with pytest.raises(_cluster.TookTooLong):
+        _cluster._within(0.05, over.wait)
+    over.set()
+    assert _cluster._within(5.0, lambda: 3) == 3
+    with pytest.raises(KeyError):
+        _cluster._within(5.0, lambda: {}["a"])
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        ("Version mismatch: The cluster was started with:\n  Ray: 2.1", "runs other versions"),
+        ("something else\nmore", "cannot be joined: something else$"),
+    ],
+)
+def test_what_ray_refuses_is_said_in_a_line(problem, words):
+    import re
+
+    told = _cluster._refused("10.0.0.5:6379", problem)
+    assert re.search(words, told)
+    assert "\n" not in told

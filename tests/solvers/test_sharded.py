@@ -1,0 +1,33 @@
+"""Rows that lie apart give the bounds and the policy of rows that lie together."""
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from surefoot.solvers.problem import make_problem
+from surefoot.solvers.sharded import part_of, solve_sharded
+
+
+@pytest.mark.parametrize("norm", [None, "l1", "linf", "kl"])
+@pytest.mark.parametrize("edges", [[0, 40], [0, 7, 8, 40]])
+def test_blocks_change_nothing(norm, edges):
+    rng = np.random.default_rng(1)
+    mdp = sf.garnet(40, 3, 5, discount=0.9, rng=rng).mdp
+    ball = None
+    if norm is not None:
+        ball = sf.AmbiguitySet.from_arrays(mdp, norm=norm, budget=rng.random((40, 3)) * 0.2)
+    whole = make_problem(mdp, ball, objective="max", nature="worst")
+    found = solve_sharded(part_of(whole), edges, discount=0.9, tolerance=1e-5)
+    alone = sf.solve(mdp, ball, tolerance=1e-5, algorithm="value_iteration")
+    assert np.array_equal(found.lower, alone.lower)
+    assert np.array_equal(found.upper, alone.upper)
+    assert np.array_equal(mdp.row_action[mdp.state_start[:-1] + found.chosen], alone.policy)
+    assert (found.sweeps, found.status) == (alone.iterations, alone.status)
+
+
+def test_a_limit_of_sweeps_is_told():
+    mdp = sf.riverswim().mdp
+    whole = make_problem(mdp, None, objective="max", nature="worst")
+    found = solve_sharded(part_of(whole), [0, 6], discount=mdp.discount, max_iterations=3)
+    assert found.status is sf.Status.ITERATION_LIMIT
+    assert np.all(found.lower <= found.upper)
