@@ -1,0 +1,133 @@
+"""Sweeps over batches of drawn models, until their brackets are narrow.
+
+With ``least`` and ``most`` the extreme residuals ``Lv - v`` of a draw, its value lies between
+``v + least/(1 - discount)`` and ``v + most/(1 - discount)``: for one policy, and for the best one.
+The device reports residuals; rounding is charged where the bracket is made, on the CPU.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
+from surefoot.solvers.gpu.batches import DrawnTile
+
+Floats = NDArray[np.float64]
+
+EPSILON = float(np.finfo(np.float64).eps)
+UNDERFLOW = 1e-300
+UNROLLED = 32
+"""Rows up to this length are summed term by term, in one pass over the batch."""
+BETWEEN = 4
+"""Sweeps from one look at the residuals to the next."""
+
+
+class Swept(NamedTuple):
+    """What a device says of every draw: residuals, mean over first states, largest value.
+
+    ``values`` are ``[state, draw]``, in the order of the tiles.
+    """
+
+    least: Array
+    most: Array
+    mean: Array
+    largest: Array
+    values: Array
+
+
+def sweep(
+    arrays: Arrays, tiles: tuple[DrawnTile, ...], links: Any, discount: Array, v: Array, *,
+    best: bool,
+) -> Array:  # fmt: skip
+    """Return ``Lv`` of every draw; ``links`` are the targets and the shares of every tile."""
+    xp = arrays.xp
+    parts = []
+    for tile, (target, share) in zip(tiles, links, strict=True):
+        value = tile.gain + discount * _expected(xp, tile.chance, target, v)
+        if best:
+            parts.append(value.max(axis=0))
+        elif share.shape[0] == 1:
+            parts.append(value[0])
+        else:
+            part = share[..., None]
+            parts.append((part * xp.where(part > 0.0, value, 0.0)).sum(axis=0))
+    return parts[0] if len(parts) == 1 else xp.concatenate(parts)
+
+
+def _expected(xp: Any, chance: Array, target: Array, v: Array) -> Array:
+    if len(chance) > UNROLLED:
+        return (chance * v[target]).sum(axis=0)
+    total = chance[0] * v[target[0]]
+    for k in range(1, len(chance)):
+        total = total + chance[k] * v[target[k]]
+    return total
+
+
+def swept(
+    arrays: Arrays, tiles: tuple[DrawnTile, ...], links: Any, discount: Array, initial: Array,
+    start: Array, width: Array, most_sweeps: Array, *, best: bool,
+) -> Swept:  # fmt: skip
+    """Sweep until residuals differ by no more than ``width`` in any draw, or sweeps run out."""
+    xp = arrays.xp
+    over = partial(sweep, arrays, tiles, links, discount, best=best)
+
+    def look(v: Array) -> tuple[Array, Array, Array]:
+        image = over(v)
+        change = image - v
+        return image, change.min(axis=0), change.max(axis=0)
+
+    def proceed(state: Any) -> Any:
+        done, _, _, least, most = state
+        return (done < most_sweeps) & ~((most - least) <= width).all()
+
+    def body(state: Any) -> Any:
+        done, _, image, _, _ = state
+        for _ in range(BETWEEN):
+            image = over(image)
+        v = image
+        return (done + BETWEEN + 1, v, *look(v))
+
+    first = xp.zeros((len(initial), tiles[0].gain.shape[-1])) + start[:, None]
+    _, v, _, least, most = arrays.loop(proceed, body, (1, first, *look(first)))
+    return Swept(least, most, initial @ v, xp.abs(v).max(axis=0), v)
+
+
+def bracket(
+    swept_draws: Swept, discount: float, longest: int, largest_reward: Floats
+) -> NDArray[np.float64]:
+    """Return ``(n, 2)`` ends of the return, rounding charged (docs/rounding.md).
+
+    The same charges as `surefoot.solvers.evaluation.return_kernels.bracket_return`.
+    """
+    least, most, mean, largest = (np.asarray(part) for part in swept_draws[:4])
+    size = largest_reward + discount * largest
+    slip = np.where(size > 0, 8 * (longest + 8) * np.maximum(EPSILON * size, UNDERFLOW), 0.0)
+    allowance = slip / (1.0 - discount) + 4 * (len(swept_draws.values) + 4) * EPSILON * largest
+    below = least / (1.0 - discount) * (1.0 + 8 * EPSILON * np.sign(-least))
+    above = most / (1.0 - discount) * (1.0 + 8 * EPSILON * np.sign(most))
+    return np.column_stack((mean + below - allowance, mean + above + allowance))
+
+
+def looked_at(
+    tiles: tuple[DrawnTile, ...], links: Any, discount: float, initial: Floats, values: Floats, *,
+    best: bool,
+) -> Swept:  # fmt: skip
+    """Return the residuals of given values ``[state, draw]``, by NumPy."""
+    change = sweep(NUMPY, tiles, links, discount, values, best=best) - values
+    return Swept(
+        change.min(axis=0), change.max(axis=0), initial @ values, np.abs(values).max(axis=0), values
+    )
+
+
+_compiled: dict[bool, Any] = {}
+
+
+def swept_on_device(*, best: bool) -> Any:
+    """Return `swept`, compiled for the device."""
+    if best not in _compiled:
+        import jax
+
+        _compiled[best] = jax.jit(partial(swept, jax_arrays(), best=best))
+    return _compiled[best]
