@@ -5,7 +5,7 @@ a row. Written in Pallas, so that the tests can run the very kernel on a CPU (``
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from surefoot.solvers.gpu.arrays import Array, jax_arrays
 from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, Worst, worst_box, worst_l1
@@ -23,45 +23,52 @@ def rows_per_block(length: int) -> int:
     return SHORT_ROWS if length <= SHORT else max(1, TILE // length)
 
 
-def worst_rows(
-    kind: int, v: Array, model: dict[str, Array], guess: Array, accuracy: Array, *,
-    interpret: bool,
-) -> Worst:  # fmt: skip
-    """Return the worst case of rows ``sign*(reward + discount*v)``; rows fill whole blocks.
+class RowModel(NamedTuple):
+    """Rows as the kernel reads them; they fill whole blocks.
 
-    ``model`` has ``target``, ``a`` and ``b`` (``[successor, row]`` for short rows,
-    ``[row, successor]`` for long ones), ``budget`` and ``reward`` of every row, and ``scale``, the
-    sign times the discount. ``a`` are probabilities or lower bounds, ``b`` weights or upper bounds;
-    a target of -1 is none.
+    ``target``, ``a`` and ``b`` are ``[successor, row]``, or ``[row, successor]`` for long rows;
+    ``reward`` is the same or one number a row. ``a`` are probabilities or lower bounds, ``b``
+    weights or upper bounds; a target of -1 is none. ``scale`` is ``[sign, sign * discount]``.
     """
+
+    target: Array
+    a: Array
+    b: Array
+    reward: Array
+    budget: Array
+    scale: Array
+
+
+def worst_rows(
+    kind: int, v: Array, model: RowModel, guess: tuple[Array, Array], accuracy: Array, *,
+    long: bool, interpret: bool,
+) -> Worst:  # fmt: skip
+    """Return the worst case of ``sign * (reward + discount * v)`` in every row."""
     import jax
     import jax.experimental.pallas as pl
 
-    length = model["target"].shape[1 if model["long"] else 0]
-    rows = guess.shape[0]
+    length = model.target.shape[1 if long else 0]
+    rows = guess[0].shape[0]
     block = rows_per_block(length)
-    if model["long"]:
+    if long:
         entries = pl.BlockSpec((block, length), lambda i: (i, 0))
     else:
         entries = pl.BlockSpec((length, block), lambda i: (0, i))
     each = pl.BlockSpec((block,), lambda i: (i,))
     whole = pl.BlockSpec(v.shape, lambda _: (0,))
-    one = pl.BlockSpec((1,), lambda _: (0,))
-    reward = entries if model["reward"].ndim == 2 else each
+    two, one = pl.BlockSpec((2,), lambda _: (0,)), pl.BlockSpec((1,), lambda _: (0,))
+    reward = entries if model.reward.ndim == 2 else each
     shape = jax.ShapeDtypeStruct((rows,), v.dtype)
     call = pl.pallas_call(
-        partial(_kernel, kind, long=model["long"]),
-        out_shape=(shape, shape, shape),
+        partial(_kernel, kind, long=long),
+        out_shape=(shape,) * 4,
         grid=(rows // block,),
-        in_specs=[whole, entries, entries, entries, reward, each, each, one, one],
-        out_specs=(each, each, each),
+        in_specs=[whole, entries, entries, entries, reward, each, two, each, each, one],
+        out_specs=(each,) * 4,
         interpret=interpret,
         **({} if interpret else _triton()),
     )
-    return Worst(*call(
-        v, model["target"], model["a"], model["b"], model["reward"], model["budget"], guess,
-        model["scale"], accuracy,
-    ))  # fmt: skip
+    return Worst(*call(v, *model, *guess, accuracy))
 
 
 def _triton() -> dict[str, Any]:
@@ -72,18 +79,17 @@ def _triton() -> dict[str, Any]:
 
 def _kernel(
     kind: int, v_ref: Any, target_ref: Any, a_ref: Any, b_ref: Any, reward_ref: Any,
-    budget_ref: Any, guess_ref: Any, scale_ref: Any, accuracy_ref: Any, value_ref: Any,
-    gap_ref: Any, at_ref: Any, *, long: bool,
+    budget_ref: Any, scale_ref: Any, first_ref: Any, second_ref: Any, accuracy_ref: Any,
+    *out: Any, long: bool,
 ) -> None:  # fmt: skip
     arrays = jax_arrays()
     xp = arrays.xp
     fold = Fold(1) if long else LIST
-    scale = scale_ref[0]
+    sign, scale = scale_ref[0], scale_ref[1]
 
     def parts(ref: Any) -> list[Array]:
         return [ref[:, :]] if long else [ref[k, :] for k in range(ref.shape[0])]
 
-    sign = xp.sign(scale_ref[0])
     per_entry = len(reward_ref.shape) == 2
     rewards = parts(reward_ref) if per_entry else [fold.wide(xp, reward_ref[:])]
     z = []
@@ -93,11 +99,14 @@ def _kernel(
     a = parts(a_ref)
     if kind == POINT:
         value = fold.sum([a_i * z_i for a_i, z_i in zip(a, z, strict=True)])
-        value_ref[:], gap_ref[:], at_ref[:] = value, value * 0.0, value * 0.0
-        return
-    b, guess, accuracy = parts(b_ref), guess_ref[:], accuracy_ref[0]
-    if kind == L1:
-        found = worst_l1(arrays, fold, z, a, b, budget_ref[:], guess, accuracy)
+        made = Worst(value, value * 0.0, value * 0.0, value * 0.0)
+    elif kind == L1:
+        guess = (first_ref[:], second_ref[:])
+        made = worst_l1(
+            arrays, fold, z, a, parts(b_ref), budget_ref[:], guess, accuracy_ref[0]
+        )
     else:
-        found = worst_box(arrays, fold, z, a, b, guess, accuracy)
-    value_ref[:], gap_ref[:], at_ref[:] = found
+        guess = (first_ref[:], second_ref[:])
+        made = worst_box(arrays, fold, z, a, parts(b_ref), guess, accuracy_ref[0])
+    for ref, part in zip(out, made, strict=True):
+        ref[:] = part

@@ -16,20 +16,26 @@ MOST_STEPS = 60
 """Evaluations before rows are returned with the gaps that are left."""
 
 
+ROUNDING = 2.0**-49
+"""Gaps below this share of a row's values, times its length, are rounding: nothing closes them."""
 NOTHING = 1e300
 """The value of a successor that a row does not have: nature will not go there."""
 
 
 class Worst(NamedTuple):
-    """What nature makes of rows: the value, the gap above it, and the multiplier."""
+    """What nature makes of rows: the value, the gap above it, and where the last tangents touch.
+
+    The next search of nearly the same rows looks there first.
+    """
 
     value: Array
     gap: Array
-    at: Array
+    left: Array
+    right: Array
 
 
 class Tangents(NamedTuple):
-    """Two points of a concave function with values and slopes, the best value, and where."""
+    """Two points of a concave function with values and slopes, and the best value so far."""
 
     left: Array
     left_value: Array
@@ -38,7 +44,6 @@ class Tangents(NamedTuple):
     right_value: Array
     right_slope: Array
     best: Array
-    at: Array
     gap: Array
     steps: Array
 
@@ -61,6 +66,10 @@ class Fold(NamedTuple):
         for part in parts[1:]:
             whole = xp.minimum(whole, part)
         return whole if self.axis is None else whole.min(axis=self.axis)
+
+    def length(self, parts: list[Array]) -> int:
+        """Return how many successors a row has, filling included."""
+        return len(parts) if self.axis is None else int(parts[0].shape[self.axis])
 
     def wide(self, xp: Any, row: Array) -> Array:
         """Return a number for every row as one for every successor."""
@@ -98,25 +107,25 @@ def l1_dual(
 
 def worst_l1(
     arrays: Arrays, fold: Fold, z: list[Array], p: list[Array], w: list[Array], budget: Array,
-    guess: Array, accuracy: Array,
+    guess: tuple[Array, Array], accuracy: Array,
 ) -> Worst:  # fmt: skip
-    """Return ``min q.z`` over weighted L1 balls around ``p``; ``guess`` is where to look first."""
+    """Return ``min q.z`` over weighted L1 balls around ``p``; ``guess``: where to look first."""
     xp = arrays.xp
     nominal = fold.sum([p_i * z_i for p_i, z_i in zip(p, z, strict=True)])
     zero = nominal * 0.0
-    value, slope = l1_dual(xp, fold, z, p, w, budget, nominal, zero)
 
     def evaluate(mu: Array) -> tuple[Array, Array, Array]:
-        g, s = l1_dual(xp, fold, z, p, w, budget, nominal, mu)
-        return g, s, s
+        value, slope = l1_dual(xp, fold, z, p, w, budget, nominal, mu)
+        return value, xp.where(mu > 0.0, slope, 1.0), slope  # a multiplier is never below 0
 
-    # From 0 the graph rises, and nothing lies above the line nominal - mu*budget.
+    # Nothing lies above the line nominal - mu*budget, nor above its height at 0.
     start = Tangents(
-        left=zero, left_value=value, left_slope=xp.maximum(slope, 0.0),
+        left=zero, left_value=nominal, left_slope=zero,
         right=zero, right_value=nominal, right_slope=-budget,
-        best=value, at=zero, gap=zero, steps=xp.zeros((), dtype=xp.int32),
+        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
     )  # fmt: skip
-    return _closed_in(arrays, evaluate, start, guess, accuracy)
+    small = ROUNDING * fold.length(z) * (xp.abs(nominal) + xp.abs(fold.least(xp, z)))
+    return _closed_in(arrays, evaluate, start, guess, xp.maximum(accuracy, small))
 
 
 def box_dual(
@@ -135,8 +144,8 @@ def box_dual(
 
 
 def worst_box(
-    arrays: Arrays, fold: Fold, z: list[Array], low: list[Array], high: list[Array], guess: Array,
-    accuracy: Array,
+    arrays: Arrays, fold: Fold, z: list[Array], low: list[Array], high: list[Array],
+    guess: tuple[Array, Array], accuracy: Array,
 ) -> Worst:  # fmt: skip
     """Return ``min q.z`` over boxes."""
     xp = arrays.xp
@@ -144,17 +153,18 @@ def worst_box(
     top = -fold.least(xp, [xp.where(z_i < NOTHING, -z_i, NOTHING) for z_i in z])
 
     def evaluate(t: Array) -> tuple[Array, Array, Array]:
-        return box_dual(xp, fold, z, low, high, t)
+        level = xp.clip(t, bottom, top)
+        return box_dual(xp, fold, z, low, high, level)
 
-    first, _, rising = evaluate(bottom)
-    last, falling, _ = evaluate(top)
+    zero = bottom * 0.0
     start = Tangents(
-        left=bottom, left_value=first, left_slope=xp.maximum(rising, 0.0),
-        right=top, right_value=last, right_slope=xp.minimum(falling, 0.0),
-        best=xp.maximum(first, last), at=xp.where(last > first, top, bottom),
-        gap=bottom * 0.0, steps=xp.zeros((), dtype=xp.int32),
+        left=bottom, left_value=top, left_slope=zero, right=top, right_value=top, right_slope=zero,
+        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
     )  # fmt: skip
-    return _closed_in(arrays, evaluate, start, guess, accuracy)
+    small = ROUNDING * fold.length(z) * (xp.abs(bottom) + xp.abs(top))
+    inside = tuple(xp.clip(x, bottom, top) for x in guess)
+    found = _closed_in(arrays, evaluate, start, inside, xp.maximum(accuracy, small), top)
+    return found
 
 
 def _meeting(xp: Any, now: Tangents) -> tuple[Array, Array]:
@@ -167,16 +177,18 @@ def _meeting(xp: Any, now: Tangents) -> tuple[Array, Array]:
 
 
 def _closed_in(
-    arrays: Arrays, evaluate: Any, start: Tangents, guess: Array, accuracy: Array
-) -> Worst:
+    arrays: Arrays, evaluate: Any, start: Tangents, guess: Any, accuracy: Array,
+    end: Array | None = None,
+) -> Worst:  # fmt: skip
+    """Maximise a concave function, up to an end where it has one."""
     xp = arrays.xp
 
     def step(now: Tangents, x: Array) -> Tangents:
         value, on_left, on_right = evaluate(x)
-        better = value > now.best
         rising, falling = on_right > 0.0, on_left < 0.0
+        known = now.right > now.left
         left = rising & (x >= now.left)
-        right = falling & ~rising & (x <= xp.where(now.right > now.left, now.right, xp.inf))
+        right = falling & ~rising & (x >= now.left) & ((x <= now.right) | ~known)
         top = ~rising & ~falling  # the maximum itself: both tangents are level
         after = Tangents(
             left=xp.where(left | top, x, now.left),
@@ -185,24 +197,20 @@ def _closed_in(
             right=xp.where(right | top, x, now.right),
             right_value=xp.where(right | top, value, now.right_value),
             right_slope=xp.where(right, on_left, xp.where(top, 0.0, now.right_slope)),
-            best=xp.where(better, value, now.best),
-            at=xp.where(better, x, now.at),
+            best=xp.maximum(now.best, value),
             gap=now.gap,
             steps=now.steps + 1,
         )
-        return after._replace(gap=_gap(xp, after))
+        above = _meeting(xp, after)[1] - after.best
+        return after._replace(gap=xp.maximum(above, 0.0))
 
     def body(now: Tangents) -> Tangents:
-        return step(now, _meeting(xp, now)[0])
+        x = _meeting(xp, now)[0]
+        return step(now, x if end is None else xp.minimum(x, end))
 
     def proceed(now: Tangents) -> Any:
         return ((now.gap - accuracy).max() > 0.0) & (now.steps < MOST_STEPS)
 
-    first = step(start, xp.maximum(guess, start.left))
+    first = step(step(start, guess[0]), guess[1])
     found = arrays.loop(proceed, body, first)
-    return Worst(found.best, found.gap, found.at)
-
-
-def _gap(xp: Any, now: Tangents) -> Array:
-    """Return how far the maximum may lie above the best value."""
-    return xp.maximum(_meeting(xp, now)[1] - now.best, 0.0)
+    return Worst(found.best, found.gap, found.left, found.right)
