@@ -50,8 +50,6 @@ def posterior_words(posterior: Posterior) -> str:
     return kind.__name__ if kind.__repr__ is object.__repr__ else repr(posterior)
 
 
-STREAM = "philox 1"
-"""The random stream of posterior draws: Philox counters, ziggurat normals, our gamma sampler."""
 ASSUMED = {
     "observed": "support_observed",
     "action": "support_action",

@@ -35,8 +35,13 @@ class Engine(Protocol):
     """Makes draws and evaluates in them: the cores of this machine, or something larger.
 
     It is told which draws to make, not given them, and returns ``(n, 2)`` lower and upper ends that
-    rest on the residuals of every drawn model, rounding charged.
+    rest on the residuals of every drawn model, rounding charged. ``stream`` names its random
+    numbers.
     """
+
+    @property
+    def stream(self) -> str:
+        """What certificates call its random stream."""
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""
@@ -46,7 +51,9 @@ class Engine(Protocol):
 
 
 class Cores:
-    """The cores of this machine."""
+    """The cores of this machine: Philox counters, ziggurat normals, our gamma sampler."""
+
+    stream = "philox 1"
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""

@@ -12,8 +12,9 @@ from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.gpu.batches import Batches
 from surefoot.solvers.gpu.device import Device, check_memory, doubles
+from surefoot.solvers.gpu.philox import NAME
 from surefoot.solvers.gpu.recheck import check_draw
-from surefoot.solvers.gpu.sweeps import Swept, bracket, swept_on_device
+from surefoot.solvers.gpu.sweeps import Swept, bracket, spread_on_device, swept_on_device
 from surefoot.solvers.gpu.tiles import Tiling, lay_out
 
 Floats = NDArray[np.float64]
@@ -33,9 +34,18 @@ MOST_SWEEPS, FADED = 20_000, 1e-13
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeviceEngine:
-    """Makes draws on a device and evaluates there."""
+    """Makes draws on a device and evaluates there.
+
+    Attributes
+    ----------
+    device
+        Where.
+    stream
+        The name of its random stream, for certificates.
+    """
 
     device: Device
+    stream: str = NAME
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""
@@ -53,6 +63,18 @@ class DeviceEngine:
         tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
         rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
         return self._ends(draws, tiling, rows, entries, tolerance, best=True)
+
+    def spreads(self, draws: Draws, value: Floats) -> tuple[Floats, Floats]:
+        """Return how far drawn rows lie from the mean, and how much their values scatter.
+
+        ``(R,)`` each: the mean L1 distance, and the standard deviation of ``r + discount P v``.
+        """
+        mdp = draws.mdp
+        tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
+        rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
+        with doubles():
+            job = _Job(self.device, Batches.of(draws, tiling, rows, entries), best=True)
+            return job.spreads(value)
 
     def _ends(
         self, draws: Draws, tiling: Tiling, rows: Ints, entries: Ints, tolerance: float, *,
@@ -109,6 +131,20 @@ class _Job:
                     self.batches, self.links, which, values, found[which - first], best=self.best
                 )
         return ends
+
+    def spreads(self, value: Floats) -> tuple[Floats, Floats]:
+        """Return what `DeviceEngine.spreads` does, from one batch."""
+        drawn = self.batches.make(self.put, self.numbers, 0, self.size)
+        mean = self.batches.draws.batch.posterior.mean()
+        means = [np.where(t.entry < 0, 0.0, mean[t.entry]) for t in self.tiling.tiles]
+        found = spread_on_device()(drawn, *self.there[:2], self.put(means),
+                                   self.put(value[self.tiling.order]))  # fmt: skip
+        distance, scatter = np.zeros((2, self.mdp.num_rows))
+        for tile, (near, far) in zip(self.tiling.tiles, found, strict=True):
+            there = tile.row >= 0
+            distance[tile.row[there]] = np.asarray(near)[there]
+            scatter[tile.row[there]] = np.asarray(far)[there]
+        return distance, scatter
 
     def _made(
         self, count: int, start: Floats, tolerance: float

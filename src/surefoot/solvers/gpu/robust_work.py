@@ -1,6 +1,6 @@
 """Robust value iteration on a device: sweeps there, brackets here."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,25 +87,23 @@ class DeviceWork:
         self.models = put([laid.model for laid in self.laid])
         self.shares = put([laid.share for laid in self.laid])
         sizes = [laid.model.budget.shape[0] for laid in self.laid]
-        self.guess = put([(np.zeros(size), np.zeros(size)) for size in sizes])
+        self.put = put
+        self.unguessed = put([(np.zeros(size), np.zeros(size)) for size in sizes])
+        self.guess = self.unguessed
         self.v = put(np.zeros(len(self.tiling.order)))
         self.lifted = self.v
         self.picked: list[Any] = []
-        shapes = tuple((laid.shape, laid.long) for laid in self.laid)
-        self.run = jax.jit(
-            partial(
-                _sweep, self.kind, shapes, self.problem.sign,
-                best=not self.fixed, interpret=self.device.handle.platform == "cpu",
-            )
-        )  # fmt: skip
+        self.shapes = tuple((laid.shape, laid.long) for laid in self.laid)
 
     def sweep(self) -> tuple[Change, Bracket]:
         """Compute ``Lv`` and the bracket it gives; ``v`` stays as it is."""
         with doubles():
             accuracy = np.array([self.accuracy])
-            self.lifted, self.picked, self.guess, told = self.run(
-                self.v, self.models, self.shares, self.guess, accuracy
-            )
+            self.lifted, self.picked, self.guess, told = _sweep_on_device()(
+                self.kind, self.shapes, self.problem.sign, not self.fixed,
+                self.device.handle.platform == "cpu", self.v, self.models, self.shares, self.guess,
+                accuracy,
+            )  # fmt: skip
             least, most, gap, size = (float(one) for one in told)
         change = Change(least, most, gap, len(self.rows))
         allowance = rounding_allowance(
@@ -114,6 +112,11 @@ class DeviceWork:
         self.accuracy = INNER_SHARE * (most - least)
         self.sweeps += 1
         return change, bracket(self.problem, change, allowance)
+
+    def start_again(self, models: Any, shares: Any, v: Any) -> None:
+        """Take other numbers for the same rows, and begin from other values."""
+        self.models, self.shares, self.v, self.guess = models, shares, v, self.unguessed
+        self.accuracy = INNER_SHARE * self.largest_reward
 
     def accept_image(self, _largest_rise: float) -> None:
         """Let the image be the next ``v``."""
@@ -209,9 +212,16 @@ def _laid(work: DeviceWork, tile: Tile) -> Laid:
     return Laid(model, share, (rows, states), long)
 
 
+@cache
+def _sweep_on_device() -> Any:
+    import jax
+
+    return jax.jit(_sweep, static_argnums=(0, 1, 2, 3, 4))
+
+
 def _sweep(
-    kind: int, shapes: Any, sign: float, v: Array, models: Any, shares: Any, guess: Any,
-    accuracy: Array, *, best: bool, interpret: bool,
+    kind: int, shapes: Any, sign: float, best: bool, interpret: bool, v: Array, models: Any,
+    shares: Any, guess: Any, accuracy: Array,
 ) -> Any:  # fmt: skip
     """Return ``Lv``, the rows chosen, where searches ended, and what the bracket needs."""
     import jax.numpy as jnp

@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 
 EPSILON = float(np.finfo(np.float64).eps)
 UNDERFLOW = 1e-300
-UNROLLED = 32
-"""Rows up to this length are summed term by term, in one pass over the batch."""
+UNROLLED = 96
+"""States with up to so many entries are summed term by term, in one pass over the batch."""
 BETWEEN = 4
 """Sweeps from one look at the residuals to the next."""
 
@@ -45,24 +45,32 @@ def sweep(
     xp = arrays.xp
     parts = []
     for tile, (target, share) in zip(tiles, links, strict=True):
-        value = tile.gain + discount * _expected(xp, tile.chance, target, v)
+        rows = row_values(xp, tile, target, discount, v)
+        whole = rows[0]
         if best:
-            parts.append(value.max(axis=0))
-        elif share.shape[0] == 1:
-            parts.append(value[0])
-        else:
-            part = share[..., None]
-            parts.append((part * xp.where(part > 0.0, value, 0.0)).sum(axis=0))
+            for value in rows[1:]:
+                whole = xp.maximum(whole, value)
+        elif len(rows) > 1:
+            whole = xp.zeros(rows[0].shape)
+            for part, value in zip(share, rows, strict=True):
+                whole = whole + part[:, None] * xp.where(part[:, None] > 0.0, value, 0.0)
+        parts.append(whole)
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
 
-def _expected(xp: Any, chance: Array, target: Array, v: Array) -> Array:
-    if len(chance) > UNROLLED:
-        return (chance * v[target]).sum(axis=0)
-    total = chance[0] * v[target[0]]
-    for k in range(1, len(chance)):
-        total = total + chance[k] * v[target[k]]
-    return total
+def row_values(xp: Any, tile: DrawnTile, target: Array, discount: Array, v: Array) -> list[Array]:
+    """Return ``r + discount P v`` of the rows of every state, one array ``[state, draw]`` each."""
+    length, rows = target.shape[:2]
+    values = []
+    for a in range(rows):
+        if length * rows > UNROLLED:
+            expected = (tile.chance[:, a] * v[target[:, a]]).sum(axis=0)
+        else:
+            expected = tile.chance[0, a] * v[target[0, a]]
+            for k in range(1, length):
+                expected = expected + tile.chance[k, a] * v[target[k, a]]
+        values.append(tile.gain[a] + discount * expected)
+    return values
 
 
 def swept(
@@ -121,7 +129,29 @@ def looked_at(
     )
 
 
-_compiled: dict[bool, Any] = {}
+def spread(
+    arrays: Arrays, tiles: tuple[DrawnTile, ...], links: Any, discount: Array, means: Any, v: Array
+) -> list[tuple[Array, Array]]:
+    """Return mean L1 distances and standard deviations of values, ``[row, state]`` of every tile."""
+    xp = arrays.xp
+    found = []
+    for tile, (target, _), mean in zip(tiles, links, means, strict=True):
+        distance = xp.abs(tile.chance - mean[..., None]).sum(axis=0).mean(axis=-1)
+        values = xp.stack(row_values(xp, tile, target, discount, v[:, None]))
+        found.append((distance, values.std(axis=-1)))
+    return found
+
+
+_compiled: dict[Any, Any] = {}
+
+
+def spread_on_device() -> Any:
+    """Return `spread`, compiled for the device."""
+    if "spread" not in _compiled:
+        import jax
+
+        _compiled["spread"] = jax.jit(partial(spread, jax_arrays()))
+    return _compiled["spread"]
 
 
 def swept_on_device(*, best: bool) -> Any:
