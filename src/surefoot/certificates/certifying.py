@@ -21,6 +21,7 @@ from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.returns import CORES, Engine, policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
+from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.solver import counted, evaluate
 
 
@@ -208,8 +209,9 @@ def _planned(
     if posterior.num_draws is not None:
         n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n, None
+    trial = replace(engine, checked=0) if isinstance(engine, DeviceEngine) else engine
     pilot = policy_returns(
-        posterior, mdp, rows, planning.PILOT, rng, rewards=rewards, engine=engine
+        posterior, mdp, rows, planning.PILOT, rng, rewards=rewards, engine=trial
     ).lower
     if engine is CORES:
         work = planning.policy_work(mdp, rewards, rows)

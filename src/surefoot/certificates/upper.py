@@ -74,8 +74,8 @@ def upper_bound(
 ) -> UpperBound:
     """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
 
-    On the cores, with few deterministic policies, the bound is taken over all of them. ``tolerance`` is how wide
-    the brackets of best returns may be.
+    On the cores, with few deterministic policies, the bound is taken over all of them.
+    ``tolerance`` is how wide the brackets of best returns may be.
     """
     policies = count_policies(mdp)
     plain_rng, listing_rng = rng.spawn(2)

@@ -213,6 +213,10 @@ class Declarations:
         None, COMPUTING, "Use at most this many processors.", metavar=WHOLE, otherwise="all",
         holds=lambda value: value >= 1, rule="at least 1", matters=False,
     )  # fmt: skip
+    device: str = setting(
+        "auto", COMPUTING, "Where draws are made and evaluated: cpu, gpu, or auto (a GPU where it "
+        "clearly pays).", metavar=WORD, words=("auto", "cpu", "gpu"),
+    )  # fmt: skip
     strict: bool = setting(
         False, OWN, "Exit with code 4 if the search was stopped early or the backtest failed.",
         matters=False,

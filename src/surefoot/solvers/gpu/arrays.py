@@ -44,6 +44,4 @@ def jax_arrays() -> Arrays:
     import jax
     import jax.numpy as jnp
 
-    return Arrays(
-        jnp, jax.scipy.special.ndtri, jax.lax.while_loop, jax.lax.optimization_barrier
-    )
+    return Arrays(jnp, jax.scipy.special.ndtri, jax.lax.while_loop, jax.lax.optimization_barrier)

@@ -107,9 +107,7 @@ class Batches:
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)
         with np.errstate(all="ignore"):
-            return _draw(
-                NUMPY, formulas, keys, self.numbers, self.shared(which, which + 1), draw
-            )
+            return _draw(NUMPY, formulas, keys, self.numbers, self.shared(which, which + 1), draw)
 
 
 def _draw(

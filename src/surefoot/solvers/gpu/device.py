@@ -108,6 +108,6 @@ def check_memory(device: Device, least: int, what: str) -> None:
     """Refuse work that does not fit, with the figures and what helps."""
     if least > device.memory:
         raise MemoryError(
-            f"{what} needs at least {least / 2**30:.1f} GiB on the device, and {device.name} offers "
-            f"{device.memory / 2**30:.1f} GiB. Use device='cpu', or a model with fewer successors."
+            f"{what} needs at least {least / 2**30:.1f} GiB on the device, and {device.name} "
+            f"offers {device.memory / 2**30:.1f} GiB. Use device='cpu', or a model with fewer successors."
         )

@@ -27,7 +27,8 @@ CACHE = 2**25
 COPIES = 6
 """Arrays of the size of a batch that drawing takes at the same time."""
 CHECKED = 4
-"""Draws of every call that are made and evaluated again on the CPU."""
+"""Draws of every call that are made and evaluated again on the CPU; half of them for best returns,
+which take all rows."""
 MOST_SWEEPS, FADED = 20_000, 1e-13
 """Sweeps at most; after fewer, where discounting has left nothing of an error, no more are made."""
 
@@ -40,11 +41,14 @@ class DeviceEngine:
     ----------
     device
         Where.
+    checked
+        Draws of every call that are checked on the CPU; 0 where nothing is promised.
     stream
         The name of its random stream, for certificates.
     """
 
     device: Device
+    checked: int = CHECKED
     stream: str = NAME
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
@@ -82,7 +86,8 @@ class DeviceEngine:
     ) -> Floats:  # fmt: skip
         with doubles():
             job = _Job(self.device, Batches.of(draws, tiling, rows, entries), best=best)
-            return job.run(tolerance)
+            checked = -(-self.checked // 2) if best else self.checked
+            return job.run(tolerance, checked)
 
 
 class _Job:
@@ -114,18 +119,18 @@ class _Job:
         most = min(fits, cached, MOST_DRAWS, self.batches.draws.count + ROUND_DRAWS - 1)
         return int(max(ROUND_DRAWS, most - most % ROUND_DRAWS))
 
-    def run(self, tolerance: float) -> Floats:
-        """Return the brackets of all draws."""
+    def run(self, tolerance: float, checked: int) -> Floats:
+        """Return the brackets of all draws, some of them checked."""
         count = self.batches.draws.count
         ends = np.empty((count, 2))
         start = np.zeros(len(self.initial))
-        every = max(1, count // CHECKED)
+        every = -(-count // checked) if checked else count + 1
         for first, made, drawn in self._made(count, start, tolerance):
             last = min(first + self.size, count)
             largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
             found = bracket(made, self.discount, self.tiling.longest, largest)
             ends[first:last] = found[: last - first]
-            for which in range(-(-first // every) * every, last, every):
+            for which in range(-(-first // every) * every, last if checked else first, every):
                 values = np.asarray(made.values[:, which - first : which - first + 1])
                 check_draw(
                     self.batches, self.links, which, values, found[which - first], best=self.best

@@ -138,7 +138,9 @@ def _landed(
     total = usual.sum(axis=0)
     usual = usual / xp.where(total > 0.0, total, 1.0)
     rest = usual[-1] + (usual[:-1] * (1.0 - listed[:-1, ..., None])).sum(axis=0)
-    chance = (usual[:-1, None] * landing[:-1, ..., None]).sum(axis=0) + rest * landing[-1][..., None]
+    chance = (usual[:-1, None] * landing[:-1, ..., None]).sum(axis=0) + rest * landing[-1][
+        ..., None
+    ]
     running = arrays.settled(xp.cumsum(chance, axis=0))
     most = running[-1:]
     before = xp.concatenate((xp.zeros_like(most), running[:-1]))
@@ -157,7 +159,5 @@ def _landed(
 
     start = (xp.zeros(1, dtype=xp.uint32), xp.zeros(running.shape, dtype=xp.int32))
     needed = wanted.max()
-    _, times = arrays.loop(
-        lambda state: (2 * state[0][0]).astype(xp.int32) < needed, one, start
-    )
+    _, times = arrays.loop(lambda state: (2 * state[0][0]).astype(xp.int32) < needed, one, start)
     return times

@@ -1,7 +1,7 @@
 """Random bits by counters: Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011).
 
-The words of draw ``i`` of entry ``e`` are ``philox(key, (e, i, trial, stream))``, so that a draw does
-not depend on which other entries and draws are made, in what order or on what device.
+The words of draw ``i`` of entry ``e`` are ``philox(key, (e, i, trial, stream))``, so that a draw
+does not depend on which other entries and draws are made, in what order or on what device.
 """
 
 from typing import Any

@@ -47,9 +47,7 @@ def _refuse(which: int, device: Floats, cpu: Floats) -> None:
     )
 
 
-def _solved(
-    tiles: tuple[DrawnTile, ...], links: Any, discount: float, initial: Floats
-) -> float:
+def _solved(tiles: tuple[DrawnTile, ...], links: Any, discount: float, initial: Floats) -> float:
     """Return the return of one draw of a policy from its linear equations."""
     size = len(initial)
     matrix, gain = np.eye(size), np.zeros(size)

@@ -12,8 +12,11 @@ from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, Worst, worst_b
 
 SHORT = 24
 """Longest row that one thread holds."""
-SHORT_ROWS, TILE = 128, 2048
+SHORT_ROWS, TILE = 32, 1024
 """Rows of a block of short ones; entries of a block of long ones."""
+WARPS = (1, 4)
+"""Groups of 32 threads in a block of short rows and in one of long rows. Rows of a block search
+until the last of them has found its place: small blocks wait less."""
 POINT, L1, BOX = 0, 1, 2
 """What nature may choose from."""
 
@@ -66,15 +69,15 @@ def worst_rows(
         in_specs=[whole, entries, entries, entries, reward, each, two, each, each, one],
         out_specs=(each,) * 4,
         interpret=interpret,
-        **({} if interpret else _triton()),
+        **({} if interpret else _triton(WARPS[long])),
     )
     return Worst(*call(v, *model, *guess, accuracy))
 
 
-def _triton() -> dict[str, Any]:
+def _triton(warps: int) -> dict[str, Any]:
     from jax.experimental.pallas import triton
 
-    return {"compiler_params": triton.CompilerParams(num_warps=4, num_stages=1)}
+    return {"compiler_params": triton.CompilerParams(num_warps=warps, num_stages=1)}
 
 
 def _kernel(
@@ -102,9 +105,7 @@ def _kernel(
         made = Worst(value, value * 0.0, value * 0.0, value * 0.0)
     elif kind == L1:
         guess = (first_ref[:], second_ref[:])
-        made = worst_l1(
-            arrays, fold, z, a, parts(b_ref), budget_ref[:], guess, accuracy_ref[0]
-        )
+        made = worst_l1(arrays, fold, z, a, parts(b_ref), budget_ref[:], guess, accuracy_ref[0])
     else:
         guess = (first_ref[:], second_ref[:])
         made = worst_box(arrays, fold, z, a, parts(b_ref), guess, accuracy_ref[0])

@@ -163,8 +163,7 @@ def worst_box(
     )  # fmt: skip
     small = ROUNDING * fold.length(z) * (xp.abs(bottom) + xp.abs(top))
     inside = tuple(xp.clip(x, bottom, top) for x in guess)
-    found = _closed_in(arrays, evaluate, start, inside, xp.maximum(accuracy, small), top)
-    return found
+    return _closed_in(arrays, evaluate, start, inside, xp.maximum(accuracy, small), top)
 
 
 def _meeting(xp: Any, now: Tangents) -> tuple[Array, Array]:

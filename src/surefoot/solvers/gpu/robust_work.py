@@ -76,6 +76,7 @@ class DeviceWork:
         self.terms = problem.longest + mixed
         self.accuracy = INNER_SHARE * self.largest_reward
         self.sweeps = 0
+        self.gap = 0.0  # what the searches of the last sweep left open, at most
         with doubles():
             self._send()
 
@@ -105,6 +106,7 @@ class DeviceWork:
                 accuracy,
             )  # fmt: skip
             least, most, gap, size = (float(one) for one in told)
+        self.gap = gap
         change = Change(least, most, gap, len(self.rows))
         allowance = rounding_allowance(
             self.terms, self.problem.discount, self.largest_reward, np.array([size])
@@ -152,7 +154,7 @@ class DeviceWork:
             mine = _again(self.kind, laid, v, some, self.problem.sign, best=not self.fixed)
             theirs = image[begin + some]
             reach = AGREEMENT * max(1e-300, self.largest_reward + float(np.abs(image).max()))
-            reach += self.accuracy  # rows were solved that far
+            reach += self.gap  # rows were solved that far
             bad = np.flatnonzero(~(np.abs(mine - theirs) <= reach))
             if len(bad):
                 raise RuntimeError(

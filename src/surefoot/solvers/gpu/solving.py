@@ -38,9 +38,7 @@ class DeviceSolver:
         self.models, self.shares = self.work.models, self.work.shares
         self.start = self.work.v
 
-    def solve(
-        self, tolerance: float, *, less: Floats | None = None, scale: float = 1.0
-    ) -> Solved:
+    def solve(self, tolerance: float, *, less: Floats | None = None, scale: float = 1.0) -> Solved:
         """Solve with ``less[r]`` off the reward of every row and budgets times ``scale``."""
         work = self.work
         with doubles():
@@ -67,7 +65,9 @@ class DeviceSolver:
         work = self.work
         action = self.mdp.row_action
         shares = [
-            np.where((tile.row >= 0) & (action[tile.row] == policy[tile.states]), tile.share, np.nan)
+            np.where(
+                (tile.row >= 0) & (action[tile.row] == policy[tile.states]), tile.share, np.nan
+            )
             for tile in work.tiling.tiles
         ]
         with doubles():

@@ -87,9 +87,7 @@ def dirichlet_probabilities(
     arrays: Arrays, key: Array, fixed: Numbers, _drawn: Numbers, draw: Array, *, small: bool
 ) -> Array:
     """Draw independent Dirichlet rows."""
-    logs = log_gammas(
-        arrays, key, fixed["place"], draw, TRANSITIONS, fixed["shape"], small=small
-    )
+    logs = log_gammas(arrays, key, fixed["place"], draw, TRANSITIONS, fixed["shape"], small=small)
     return shares(arrays.xp, logs)
 
 

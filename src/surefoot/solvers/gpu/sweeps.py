@@ -45,7 +45,7 @@ def sweep(
     xp = arrays.xp
     parts = []
     for tile, (target, share) in zip(tiles, links, strict=True):
-        rows = row_values(xp, tile, target, discount, v)
+        rows = row_values(tile, target, discount, v)
         whole = rows[0]
         if best:
             for value in rows[1:]:
@@ -58,7 +58,7 @@ def sweep(
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
 
-def row_values(xp: Any, tile: DrawnTile, target: Array, discount: Array, v: Array) -> list[Array]:
+def row_values(tile: DrawnTile, target: Array, discount: Array, v: Array) -> list[Array]:
     """Return ``r + discount P v`` of the rows of every state, one array ``[state, draw]`` each."""
     length, rows = target.shape[:2]
     values = []
@@ -99,7 +99,8 @@ def swept(
 
     first = xp.zeros((len(initial), tiles[0].gain.shape[-1])) + start[:, None]
     _, v, _, least, most = arrays.loop(proceed, body, (1, first, *look(first)))
-    return Swept(least, most, initial @ v, xp.abs(v).max(axis=0), v)
+    mean = (initial[:, None] * v).sum(axis=0)
+    return Swept(least, most, mean, xp.abs(v).max(axis=0), v)
 
 
 def bracket(
@@ -132,12 +133,12 @@ def looked_at(
 def spread(
     arrays: Arrays, tiles: tuple[DrawnTile, ...], links: Any, discount: Array, means: Any, v: Array
 ) -> list[tuple[Array, Array]]:
-    """Return mean L1 distances and standard deviations of values, ``[row, state]`` of every tile."""
+    """Return mean L1 distances, and standard deviations of values, ``[row, state]`` each."""
     xp = arrays.xp
     found = []
     for tile, (target, _), mean in zip(tiles, links, means, strict=True):
         distance = xp.abs(tile.chance - mean[..., None]).sum(axis=0).mean(axis=-1)
-        values = xp.stack(row_values(xp, tile, target, discount, v[:, None]))
+        values = xp.stack(row_values(tile, target, discount, v[:, None]))
         found.append((distance, values.std(axis=-1)))
     return found
 
