@@ -6,12 +6,15 @@ imported on first use, so that the command line answers at once.
 
 from typing import Any
 
-import lazy_loader
-
 from surefoot import _hooks
 from surefoot._version import __version__
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+try:
+    import lazy_loader
+except ImportError:  # GPU machines may not have it: there rooms are imported one by one
+    __all__: list[str] = []
+else:
+    __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def _lead_to_worst(mdp: Any, counts: Any) -> Any:

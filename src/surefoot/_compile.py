@@ -20,13 +20,19 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import numba
-from numba import njit
-from numba.core import event
+try:
+    import numba
+    from numba import njit
+    from numba.core import event
+except ImportError:  # GPU machines may have none: all but the kernels works there
+    numba = None
 
 PACKAGE = Path(__file__).parent
-_compiling = event.TimingListener()
-event.register("numba:compile", _compiling)
+COMPILES = numba is not None
+"""Whether kernels can be compiled here."""
+if COMPILES:
+    _compiling = event.TimingListener()
+    event.register("numba:compile", _compiling)
 
 
 def working_clock() -> float:
@@ -38,6 +44,8 @@ def working_clock() -> float:
     >>> kernel()(lambda x: x + 1)(2), working_clock() - began < 60
     (3, True)
     """
+    if not COMPILES:
+        return time.monotonic()
     return time.monotonic() - (_compiling.duration if _compiling.done else 0.0)
 
 
@@ -117,6 +125,18 @@ def _forgiving(compiled: Any) -> Any:
     return compiled
 
 
+def _missing(source: Callable[..., Any]) -> Any:
+    """Return a function that says what a kernel needs: as plain Python it would take for ever."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ImportError(
+            f"{source.__module__}.{source.__name__} needs numba, which is not installed: pip "
+            "install numba. Without it there is the GPU (device='gpu', docs/gpu.md)."
+        )
+
+    return refuse
+
+
 def kernel(
     *,
     lean: bool = False,
@@ -141,6 +161,8 @@ def kernel(
     >>> add_one(2)
     3
     """
+    if not COMPILES:
+        return _missing
     if lean:
         options["_nrt"] = False
 

@@ -358,3 +358,19 @@ def _worst_case_left_out() -> str:
 @says("note")
 def _stated(text: str) -> str:
     return text
+
+
+@says("note")
+def _on_device(device: str, checked: int) -> str:
+    return (
+        f"Draws were made and evaluated on {device}, in double precision; {checked} of every call "
+        "were made and evaluated again on the CPU, with the same result."
+    )
+
+
+@says("note")
+def _device_search(candidates: int) -> str:
+    return (
+        f"The policy was chosen among {candidates} candidates made on the GPU (nominal, cautious, "
+        "robust), without local search; device='cpu' looks further and takes longer."
+    )

@@ -19,8 +19,11 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, as_given, check_policy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout, SomeRows
+from surefoot.solvers.evaluation.engines import Engine
 from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.gpu.choice import choose_engine
+from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.solver import counted, evaluate
 
 
@@ -41,6 +44,7 @@ def certify(
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
     cluster: str | None = None,  # noqa: ARG001
+    device: str = "auto",
 ) -> Certificate:
     """Bound from below what a fixed policy earns, and from above what any could be promised.
 
@@ -79,6 +83,9 @@ def certify(
     cluster
         Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
         an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
+    device
+        ``"cpu"``, ``"gpu"``, or ``"auto"``: a GPU where there is one and it clearly pays. Its draws
+        are another random stream, which the certificate names.
 
     Examples
     --------
@@ -101,12 +108,15 @@ def certify(
     rewards = rewards_of(mdp, posterior, objective=objective)
     pilot_rng, lower_rng, upper_rng = children(rng, 3)
     part = _part(posterior, mdp, rewards, rows, allowed)
+    engine, on_device = choose_engine(device, mdp, posterior)
     near = None
     if draws is not None:
         n = m = planning.check_draws(posterior, draws, delta, eta)
     else:
-        n, m, near = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng, part)
-    returns = policy_returns(posterior, mdp, rows, n, lower_rng, rewards=rewards, tolerance=near)
+        n, m, near = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng, part, engine)
+    returns = policy_returns(
+        posterior, mdp, rows, n, lower_rng, rewards=rewards, tolerance=near, engine=engine
+    )
     ordered = np.sort(returns.lower)
     bound = float(ordered[lower_rank(n, delta, eta) - 1])
     marginal = marginal_rank(n, delta)
@@ -116,9 +126,9 @@ def certify(
     elif upper:
         other = upper_bound(
             part.posterior, part.mdp, part.rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
-            start=part.start, tolerance=near,
+            start=part.start, tolerance=near, engine=engine,
         )  # fmt: skip
-    found = provenance.findings_of(posterior, mdp)
+    found = (*provenance.findings_of(posterior, mdp), *on_device)
     if has_chosen(posterior):
         found = (*found, Finding.of("draws_reused"))
     nominal = evaluate(as_rewards(mdp, objective), policy, tolerance=usual_tolerance(mdp))
@@ -143,7 +153,7 @@ def certify(
         model_fingerprint=provenance.model_fingerprint(mdp),
         findings=found,
         versions=provenance.versions(),
-        stream=provenance.STREAM if posterior.num_draws is None else None,
+        stream=engine.stream if posterior.num_draws is None else None,
         horizon=mdp.horizon,
         discount=mdp.discount,
     )
@@ -197,7 +207,7 @@ def _part(
 
 def _planned(
     posterior: Posterior, mdp: MDP, rows: RowPolicy, rewards: Rewards,
-    delta: float, eta: float, rng: np.random.Generator, part: _Part,
+    delta: float, eta: float, rng: np.random.Generator, part: _Part, engine: Engine,
 ) -> tuple[int, int, float | None]:  # fmt: skip
     """Choose the draws of both ends and their precision from a pilot.
 
@@ -206,7 +216,16 @@ def _planned(
     if posterior.num_draws is not None:
         n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n, None
-    pilot = policy_returns(posterior, mdp, rows, planning.PILOT, rng, rewards=rewards).lower
-    n = planning.plan_draws(pilot, delta, eta, planning.policy_work(mdp, rewards, rows))
-    m = planning.plan_draws(pilot, delta, eta, planning.best_work(part.mdp, part.rewards))
+    trial = replace(engine, checked=0) if isinstance(engine, DeviceEngine) else engine
+    pilot = policy_returns(
+        posterior, mdp, rows, planning.PILOT, rng, rewards=rewards, engine=trial
+    ).lower
+    if isinstance(engine, DeviceEngine):
+        played = np.diff(mdp.row_start)[rows.rows.astype(np.int64)].sum()
+        work, best = (planning.device_work(int(n)) for n in (played, part.mdp.num_entries))
+    else:
+        work = planning.policy_work(mdp, rewards, rows)
+        best = planning.best_work(part.mdp, part.rewards)
+    n = planning.plan_draws(pilot, delta, eta, work)
+    m = planning.plan_draws(pilot, delta, eta, best)
     return n, m, planning.precision(pilot)

@@ -27,6 +27,7 @@ from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.gpu.choice import choose_engine
 from surefoot.solvers.solver import counted, evaluate
 
 
@@ -166,6 +167,7 @@ def compare(
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
     cluster: str | None = None,  # noqa: ARG001
+    device: str = "auto",
 ) -> Comparison:
     """Compare two fixed policies on the same posterior draws.
 
@@ -173,7 +175,7 @@ def compare(
     the punishment of the one would count as an advantage of the other. ``mdp_b`` is the same model
     with the unseen at its best, for the second policy. ``luck`` is taken off the bound: what the
     first policy owes to having been chosen on the same data. ``horizon`` and ``final_reward`` are
-    those of `solve`, ``cluster`` is that of `certify`.
+    those of `solve`, ``cluster`` and ``device`` are those of `certify`.
 
     Examples
     --------
@@ -198,11 +200,16 @@ def compare(
     rewards = rewards_of(mdp, posterior, objective=objective)
     # Equal generators give equal draws of every row, so the two policies meet the same models.
     twin = deepcopy(rng)
-    a = policy_returns(posterior, mdp, check_policy(mdp, policy_a), n, rng, rewards=rewards)
+    engine, on_device = choose_engine(device, mdp, posterior)
+    a = policy_returns(
+        posterior, mdp, check_policy(mdp, policy_a), n, rng, rewards=rewards, engine=engine
+    )
     kind = mdp if mdp_b is None else mdp_b
     if mdp_b is not None:
         rewards = rewards_of(mdp_b, posterior, objective=objective)
-    b = policy_returns(posterior, kind, check_policy(kind, policy_b), n, twin, rewards=rewards)
+    b = policy_returns(
+        posterior, kind, check_policy(kind, policy_b), n, twin, rewards=rewards, engine=engine
+    )
     at_least = np.sort(a.lower - b.upper) - luck
     better = int(np.count_nonzero(at_least > 0))
     made = Comparison(
@@ -214,8 +221,11 @@ def compare(
         eta=eta,
         draws=n,
         seed=provenance.seed_of(rng),
-        findings=provenance.of_difference(
-            provenance.findings_of(posterior, mdp), both_ways=mdp_b is not None
+        findings=(
+            *provenance.of_difference(
+                provenance.findings_of(posterior, mdp), both_ways=mdp_b is not None
+            ),
+            *on_device,
         ),
     )
     return made if objective == "max" else made.mirrored()

@@ -16,6 +16,7 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_levels
 from surefoot.certificates.clock import SearchClock
+from surefoot.certificates.device_search import search_on_device
 from surefoot.certificates.models import (
     Ints,
     affordable,
@@ -26,12 +27,15 @@ from surefoot.certificates.models import (
     mark_chosen_on,
     split_draws,
 )
+from surefoot.certificates.planning import least_draws
 from surefoot.certificates.provenance import check_objective
 from surefoot.certificates.search import Candidate, Progress, search
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.gpu.choice import choose_engine
+from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.solver import counted
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
@@ -150,6 +154,7 @@ def optimize(
     final_reward: ArrayLike | None = None,
     stationary: bool = False,
     cluster: str | None = None,  # noqa: ARG001
+    device: str = "auto",
 ) -> Result:
     """Find a policy whose return is high with probability ``1 - delta``, and certify it.
 
@@ -201,6 +206,9 @@ def optimize(
     cluster
         Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
         an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
+    device
+        As for `certify`. On a GPU the candidates are nominal, robust and cautious policies, without
+        local search.
 
     Examples
     --------
@@ -235,7 +243,7 @@ def optimize(
     def certified(policy: Policy, certifying: Posterior) -> Certificate:
         return certify(
             policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
-            objective=objective, allowed=allowed,
+            objective=objective, allowed=allowed, device=device,
         )  # fmt: skip
 
     if len(rows) == mdp.num_states:
@@ -249,9 +257,18 @@ def optimize(
         parts = {"choosing": choosing.num_draws, "certifying": certifying.num_draws}
         found.append(Finding.of("draws_split", draws=posterior.num_draws, **parts))
     mark_chosen_on(posterior, choosing)
-    batch = draw_models(choosing, mdp, rewards, rows, n, choosing_rng(search_rng))
-    candidates = search(batch, delta, clock, _told(progress, objective), stationary=stationary)
-    del batch  # a quarter of a gigabyte that the certificate has no use for
+    source, told = choosing_rng(search_rng), _told(progress, objective)
+    engine = choose_engine(device, mdp, choosing).engine
+    if isinstance(engine, DeviceEngine):
+        n = least_draws(delta, eta, 1.0) if draws is None else draws
+        candidates = search_on_device(
+            choosing, mdp, rewards, rows, n, source, engine, delta, clock, told
+        )
+        found = [Finding.of("device_search", candidates=len(candidates))]
+    else:
+        batch = draw_models(choosing, mdp, rewards, rows, n, source)
+        candidates = search(batch, delta, clock, told, stationary=stationary)
+        del batch  # a quarter of a gigabyte that the certificate has no use for
     if clock.stopped:
         found.append(Finding.of("stopped_early"))
     policy = next(c.policy for c in candidates if c.selected and c.policy is not None)

@@ -11,7 +11,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout
-from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.evaluator import PRODUCTS, choose_evaluator
 from surefoot.solvers.evaluation.rewards import Rewards
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,8 @@ of draws, and four times as many draws as there must be are taken whatever they 
 NEAR = 1e-4
 """How wide a bracket of a return may be, as a share of the spread of returns: the promise gives up
 at most that, and a bracket is never looked at without its width."""
+DEVICE_SPEED = 100.0
+"""How many cores a GPU is worth, at the least (docs/gpu.md)."""
 SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 """Operations that drawing a probability and an uncertain mean reward cost."""
 
@@ -79,6 +81,11 @@ def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:
     played = rows.rows.astype(np.int64)
     entries = RowLayout.of(mdp).entries_of(played)
     return choose_evaluator(mdp, played).work + _sampling_work(rewards, entries)
+
+
+def device_work(entries: int) -> float:
+    """Return what one draw costs on a GPU, in operations of a core."""
+    return (SAMPLING + PRODUCTS) * entries / DEVICE_SPEED
 
 
 def best_work(mdp: MDP, rewards: Rewards) -> float:

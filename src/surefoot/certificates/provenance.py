@@ -1,6 +1,7 @@
 """Where a certificate's numbers come from: fingerprints, versions, assumptions."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -49,8 +50,6 @@ def posterior_words(posterior: Posterior) -> str:
     return kind.__name__ if kind.__repr__ is object.__repr__ else repr(posterior)
 
 
-STREAM = "philox 1"
-"""The random stream of posterior draws: Philox counters, ziggurat normals, our gamma sampler."""
 ASSUMED = {
     "observed": "support_observed",
     "action": "support_action",
@@ -143,17 +142,13 @@ def check_costs(objective: str, *, filled_low: bool) -> None:
 def versions() -> dict[str, str]:
     """Return the versions that computed the numbers."""
     import platform
+    from importlib.metadata import PackageNotFoundError, version
 
-    import numba
-    import scipy
-
-    return {
-        "surefoot": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "scipy": scipy.__version__,
-    }
+    found = {"surefoot": __version__, "python": platform.python_version()}
+    for name in ("numpy", "numba", "scipy"):
+        with suppress(PackageNotFoundError):  # machines with a GPU may have no numba
+            found[name] = version(name)
+    return found
 
 
 def seed_of(rng: np.random.Generator) -> str:

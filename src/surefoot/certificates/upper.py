@@ -20,6 +20,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import deterministic
 from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.solvers.evaluation.engines import CORES, Engine
 from surefoot.solvers.evaluation.return_kernels import all_policy_returns
 from surefoot.solvers.evaluation.returns import ReturnDraws, best_returns, policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards
@@ -68,11 +69,12 @@ def upper_bound(
     rng: np.random.Generator,
     start: NDArray[np.int64] | None = None,
     tolerance: float | None = None,
+    engine: Engine | None = None,
 ) -> UpperBound:
     """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
 
-    With few deterministic policies the bound is taken over all of them. ``tolerance`` is how wide
-    the brackets of best returns may be.
+    On the cores, with few deterministic policies, the bound is taken over all of them.
+    ``tolerance`` is how wide the brackets of best returns may be.
     """
     policies = count_policies(mdp)
     plain_rng, listing_rng = rng.spawn(2)
@@ -80,15 +82,17 @@ def upper_bound(
     listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES
     # A policy by step is one of many more; until an end, brackets are made otherwise.
     listed = listed and mdp.horizon is None and mdp.discount < 1.0
-    if listed and cost <= ENUMERATION_WORK:
+    on_cores = engine is None or engine.stream == CORES.stream
+    if listed and cost <= ENUMERATION_WORK and on_cores:
         first = mdp.state_start[:-1] if start is None else start
         value = _enumerated(
             posterior, mdp, rewards, policies, delta, eta, draws, listing_rng, first
         )
         return UpperBound(value=value, scope=DETERMINISTIC, draws=draws, policies=policies)
     best = best_returns(
-        posterior, mdp, draws, plain_rng, rewards=rewards, start=start, tolerance=tolerance
-    )
+        posterior, mdp, draws, plain_rng, rewards=rewards, start=start, tolerance=tolerance,
+        engine=engine,
+    )  # fmt: skip
     rank = upper_rank(draws, delta, eta)
     value = float(np.sort(best.upper)[rank - 1]) if rank <= draws else np.inf
     return UpperBound(value=value, scope=ANY_POLICY, draws=draws, policies=0)

@@ -17,6 +17,7 @@ from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.gpu.choice import choose_engine
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -70,13 +71,15 @@ def verify(
     rng: np.random.Generator | None = None,
     draws: int | None = None,
     final_reward: ArrayLike | None = None,
+    device: str = "auto",
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
 
     It stands unless the number of new returns below the promise has a probability of at most
     eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
     many draws has no new ones; the message says so. A certificate over a horizon is checked over
-    that; ``final_reward`` is the one it was made with.
+    that; ``final_reward`` is the one it was made with. The new draws are made on the ``device``
+    asked for, whichever made those of the certificate.
 
     Examples
     --------
@@ -102,7 +105,8 @@ def verify(
     n = planning.check_draws(posterior, n, certificate.delta, certificate.eta)
     rows = check_policy(mdp, certificate.policy)
     rewards = rewards_of(mdp, posterior, objective=certificate.objective)
-    returns = policy_returns(posterior, mdp, rows, n, source, rewards=rewards)
+    engine = choose_engine(device, mdp, posterior).engine
+    returns = policy_returns(posterior, mdp, rows, n, source, rewards=rewards, engine=engine)
     promise = certificate.promise if certificate.objective == "max" else -certificate.promise
     below = int(np.count_nonzero(returns.upper < promise))
     p_value = float(binom.sf(below - 1, n, certificate.delta))

@@ -29,8 +29,7 @@ def doctor(output: Output) -> None:
         ("surefoot", f"{__version__}, {system_text()}"),
         ("cores", _cores(found)),
         ("memory", f"{_bytes(found.memory)}, {_bytes(found.free_memory)} free"),
-        ("GPU", "; ".join(found.gpus) + " (this version does not use it)" if found.gpus else
-         "none found (none is needed)"),
+        ("GPU", _gpu(found)),
         ("kernels", _kernels(found)),
         *(("extra", _extra(name, missing)) for name, missing in found.extras.items()),
         ("a whole run", f"up to about {_entries(found.run_entries)}"),
@@ -68,6 +67,19 @@ def _cores(found: "Machine") -> str:
     if found.cores == found.all_cores:
         return str(found.cores)
     return f"{found.cores} of {found.all_cores} (this process may not use the others)"
+
+
+def _gpu(found: "Machine") -> str:
+    if not found.gpus:
+        return "none found (none is needed)"
+    from surefoot.solvers.gpu.device import find_gpu
+
+    used = find_gpu()
+    if used is None:
+        words = "not seen by JAX: pip install 'surefoot[gpu]'"
+    else:
+        words = f"{_bytes(used.memory)} of it used for large models and with --device gpu"
+    return f"{'; '.join(found.gpus)} ({words})"
 
 
 def _kernels(found: "Machine") -> str:

@@ -7,7 +7,6 @@ the next state. Rare categories are put together so that every expected count is
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import duckdb
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot._findings import Finding
+from surefoot.data.check import ALARM, Check
 from surefoot.data.columns import Layout
 from surefoot.data.groups import names
 from surefoot.data.label_ids import CANONICAL_INTEGER
@@ -31,8 +31,6 @@ from surefoot.data.log_halves import (
 from surefoot.data.sources import MEMORY_LIMIT, Connection
 from surefoot.model.checks import name_of
 
-ALARM = 0.01
-"""A corrected p-value below this becomes a warning."""
 EXPECTED = 5.0
 """The least expected count of a cell (Cochran 1954)."""
 LONG = 1_000_000
@@ -43,38 +41,6 @@ BLOCK = 1024
 """Long episodes are sampled in blocks of this many steps."""
 
 Codes = NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One assumption, looked at.
-
-    Attributes
-    ----------
-    name
-        ``"memory"`` (Markov property), ``"drift"`` or ``"old and new data"``.
-    p_value
-        Corrected for the rows and the checks tried; None where it could not be looked at.
-    tried
-        The number of rows with enough data.
-    finding
-        What was found.
-    """
-
-    name: str
-    p_value: float | None
-    tried: int
-    finding: Finding
-
-    @property
-    def sentence(self) -> str:
-        """What was found, for people."""
-        return self.finding.text
-
-    @property
-    def warns(self) -> bool:
-        """Whether the assumption looks wrong."""
-        return self.p_value is not None and self.p_value < ALARM
 
 
 class Outcomes(NamedTuple):

@@ -24,7 +24,7 @@ from surefoot.data.support import SupportReport, place
 from surefoot.model.mdp import MDP
 
 if TYPE_CHECKING:
-    from surefoot.data.checks import Check
+    from surefoot.data.check import Check
     from surefoot.data.log import Log
 
 Label = Hashable

@@ -1,15 +1,19 @@
 """Where counts came from: files, rows, episodes, what was left out, and the checks."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from surefoot._findings import Finding
-from surefoot.data import checks
 from surefoot.data.bins import Binning
-from surefoot.data.columns import Layout
+from surefoot.data.check import Check
 from surefoot.data.episode_ends import EpisodeEnds, joined
-from surefoot.data.sources import session
+
+if TYPE_CHECKING:
+    from surefoot.data.columns import Layout
 
 CHECK_AT_ONCE = 64_000_000
 """Files up to this many bytes are checked while they are read; larger ones when first asked."""
@@ -25,12 +29,15 @@ class Pending:
     stamp: tuple[tuple[str, int, int], ...]
 
     @classmethod
-    def of(cls, layout: Layout, *, drop_missing: bool, rows: int) -> "Pending":
+    def of(cls, layout: Layout, *, drop_missing: bool, rows: int) -> Pending:
         """Note size and time of the files, to notice when they change."""
         return cls(layout=layout, drop_missing=drop_missing, rows=rows, stamp=_stamp(layout))
 
-    def run(self) -> tuple[checks.Check, ...]:
+    def run(self) -> tuple[Check, ...]:
         """Check the assumptions, if the log is still what was counted."""
+        from surefoot.data import checks  # DuckDB: saved counts are read without it
+        from surefoot.data.sources import session
+
         try:
             unchanged = _stamp(self.layout) == self.stamp
         except OSError:
@@ -87,21 +94,21 @@ class Log:
     columns: tuple[tuple[str, ...], ...] = (("state",), ("action",), ("next_state",))
     bins: tuple[Binning, ...] = ()
     ends: EpisodeEnds | None = None
-    checked: tuple[checks.Check, ...] | None = None
+    checked: tuple[Check, ...] | None = None
     pending: Pending | None = None
 
     @cached_property
-    def checks(self) -> tuple[checks.Check, ...]:
+    def checks(self) -> tuple[Check, ...]:
         """What the log says about the assumptions; a large log is looked at now."""
         if self.checked is not None:
             return self.checked
         return () if self.pending is None else self.pending.run()
 
-    def settled(self) -> "Log":
+    def settled(self) -> Log:
         """Return the same log with its checks done and no tie to the files."""
         return replace(self, checked=self.checks, pending=None)
 
-    def __add__(self, other: "Log") -> "Log":
+    def __add__(self, other: Log) -> Log:
         """Return both logs as one."""
         known = None not in (self.episodes, other.episodes)
         dropped = dict(self.dropped)
@@ -132,7 +139,7 @@ def _joined(old: EpisodeEnds | None, new: EpisodeEnds | None) -> EpisodeEnds | N
     return joined(old, new) if old is not None and new is not None else old or new
 
 
-def _told(log: Log) -> tuple[checks.Check, ...]:
+def _told(log: Log) -> tuple[Check, ...]:
     """Return the checks of a log, each with the data it speaks of, before others join them."""
     return tuple(
         check if "data" in check.finding.values or check.finding.code == "stated"

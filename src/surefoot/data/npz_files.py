@@ -19,7 +19,7 @@ from surefoot._atomic import replacing
 from surefoot._display import printable
 from surefoot._findings import Finding, stated
 from surefoot.data.bins import binning_from
-from surefoot.data.checks import Check
+from surefoot.data.check import Check
 from surefoot.data.episode_ends import ends_from_plain, ends_to_plain
 from surefoot.data.log import Log
 from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs

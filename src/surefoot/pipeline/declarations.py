@@ -224,6 +224,10 @@ class Declarations:
         holds=lambda value: value in ("local", "auto") or ":" in value,
         rule="local, auto or an address such as 10.0.0.5:6379", matters=False, recorded=False,
     )  # fmt: skip
+    device: str = setting(
+        "auto", COMPUTING, "Where draws are made and evaluated: cpu, gpu, or auto (a GPU where it "
+        "clearly pays).", metavar=WORD, words=("auto", "cpu", "gpu"),
+    )  # fmt: skip
     strict: bool = setting(
         False, OWN, "Exit with code 4 if the search was stopped early or the backtest failed.",
         matters=False,

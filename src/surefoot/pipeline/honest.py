@@ -92,12 +92,12 @@ def find_honestly(
         chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
         eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
-        stationary=settings.one_rule,
+        stationary=settings.one_rule, device=settings.device,
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
-        draws=settings.draws, rng=streams[2],
+        draws=settings.draws, rng=streams[2], device=settings.device,
     )  # fmt: skip
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     by, unit = "transitions", sizes

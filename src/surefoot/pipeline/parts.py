@@ -9,7 +9,8 @@ from surefoot._findings import Finding
 from surefoot.certificates.halves import Log
 from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
-from surefoot.data.checks import ALARM, independence
+from surefoot.data.check import ALARM
+from surefoot.data.checks import independence
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import read_episodes
 from surefoot.data.followed import Episodes

@@ -169,7 +169,7 @@ def _policy_bound(
         draws = max(certificate.draws, draws_needed(delta, model.settings.eta))
     again = certify(
         certificate.policy, model.posterior, model.mdp, delta=delta, eta=model.settings.eta,
-        draws=draws, rng=rng.spawn(1)[0], upper=False,
+        draws=draws, rng=rng.spawn(1)[0], upper=False, device=model.settings.device,
     )  # fmt: skip
     bound = again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
     reach = again.nominal_return - bound

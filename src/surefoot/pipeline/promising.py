@@ -85,7 +85,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             time_budget=settings.time_budget, steps=settings.search_steps,
             allowed=model.allowed, considered=model.considered, eta=settings.eta,
             draws=settings.draws, progress=progress, holdout=model.posterior,
-            stationary=settings.one_rule,
+            stationary=settings.one_rule, device=settings.device,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings, *_left_out(model))
@@ -168,7 +168,7 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
         return replace(model.shown(made), unit=settings.unit)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
-        draws=settings.draws, rng=streams(settings.seed)[0],
+        draws=settings.draws, rng=streams(settings.seed)[0], device=settings.device,
     )  # fmt: skip
     made = for_first_state(model, made).adding(*past(model, NO_PARTS))
     shown = replace(model.shown(made), unit=settings.unit).adding(*_kept_apart(model))
@@ -193,7 +193,7 @@ def difference(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
         mdp_b=lead_to_best(model.mdp, model.placed),
-        luck=0.0 if curse is None else curse.mean + curse.spread,
+        luck=0.0 if curse is None else curse.mean + curse.spread, device=settings.device,
     ).adding(*past(model, NO_PARTS))  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
 
@@ -225,7 +225,8 @@ def check_again(
         return falls("basis or delta differ from those of the run's configuration.")
     stored = model.shown(certificate)  # back in the rewards of the model
     if certificate.basis == "bayesian":
-        return verify(stored, model.posterior, model.mdp, rng=rng)
+        device = model.settings.device
+        return verify(stored, model.posterior, model.mdp, rng=rng, device=device)
     center, ambiguity = frequentist(model)
     again = certify_frequentist(stored.policy, ambiguity, center)
     for what in ("data_fingerprint", "model_fingerprint"):

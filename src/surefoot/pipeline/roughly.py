@@ -77,6 +77,7 @@ def _bound(model: Model, policy: Policy, rng: np.random.Generator, less: float =
     made = certify(
         policy, model.posterior, mdp, delta=settings.delta, eta=settings.eta,
         draws=planning.affordable_draws(work, least, MOST_DRAWS, WORK), rng=rng, upper=False,
+        device=settings.device,
     )  # fmt: skip
     bound = made.lower_bound - less
     reach = made.nominal_return - bound

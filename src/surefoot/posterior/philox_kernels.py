@@ -9,12 +9,14 @@ order or by which thread.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from surefoot._compile import kernel
+from surefoot._compile import COMPILES, kernel
+
+if COMPILES:
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba import types
+    from numba.extending import intrinsic
 
 Words = NDArray[np.uint64]
 
@@ -36,10 +38,12 @@ def _wide_product(_context: Any, builder: Any, _signature: Any, arguments: Any) 
     return builder.trunc(upper, ir.IntType(64))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def high_word(_context: Any, _a: Any, _b: Any) -> Any:
+def _high_word(_context: Any, _a: Any, _b: Any) -> Any:
     """Return the upper 64 bits of the product of two 64-bit words."""
     return types.uint64(types.uint64, types.uint64), _wide_product
+
+
+high_word: Any = intrinsic(_high_word) if COMPILES else _high_word
 
 
 @kernel()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -45,7 +46,19 @@ class Outcome:
     status: Status
 
 
-def sweep_and_judge(work: Workspace, stopping: Stopping) -> tuple[Change, Outcome | None]:
+class Sweeping(Protocol):
+    """What value iteration asks of a workspace: that of the cores, or of a device."""
+
+    sweeps: int
+
+    def sweep(self) -> tuple[Change, Bracket]:
+        """Compute ``Lv`` and the bracket it gives; ``v`` stays as it is."""
+
+    def accept_image(self, largest_rise: float, /) -> None:
+        """Let the image be the next ``v``."""
+
+
+def sweep_and_judge(work: Sweeping, stopping: Stopping) -> tuple[Change, Outcome | None]:
     """Sweep once; return the outcome if the solver should stop."""
     change, bounds = work.sweep()
     if stopping.progress is not None:
@@ -59,7 +72,7 @@ def sweep_and_judge(work: Workspace, stopping: Stopping) -> tuple[Change, Outcom
     return change, None
 
 
-def value_iteration(work: Workspace, stopping: Stopping) -> Outcome:
+def value_iteration(work: Sweeping, stopping: Stopping) -> Outcome:
     """Jacobi sweeps with span bounds (MacQueen), skipping rows that cannot win."""
     while True:
         change, outcome = sweep_and_judge(work, stopping)

@@ -11,9 +11,12 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, as_step_policy, check_policy
 from surefoot.model.step_policy import StepPolicy
-from surefoot.solvers.algorithms import ALGORITHMS, Outcome, Stopping, default
+from surefoot.solvers.algorithms import ALGORITHMS, Outcome, Stopping, default, value_iteration
 from surefoot.solvers.backward import induce
 from surefoot.solvers.bounds import EPSILON, Bracket
+from surefoot.solvers.gpu.choice import solves_on_device
+from surefoot.solvers.gpu.device import the_gpu
+from surefoot.solvers.gpu.robust_work import DeviceWork
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.solution import Policy, Solution, Status
 from surefoot.solvers.steps import until_the_end
@@ -37,6 +40,7 @@ def solve(
     threads: int | None = None,
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
+    device: str = "auto",
 ) -> Solution:
     """Find the policy that is best against nature's choice of model from a set.
 
@@ -71,6 +75,9 @@ def solve(
         done, whatever ``max_iterations``; there is one algorithm.
     final_reward
         ``(S,)``: what the state reached after the last step is worth.
+    device
+        ``"cpu"``, ``"gpu"``, or ``"auto"``: a GPU where there is one and it clearly pays. The
+        algorithm of a solution tells which it was.
 
     Examples
     --------
@@ -92,7 +99,7 @@ def solve(
         )
     return _run(
         mdp, ambiguity, None, None, algorithm, tolerance, max_iterations, progress, objective,
-        nature, threads,
+        nature, threads, device,
     )  # fmt: skip
 
 
@@ -109,6 +116,7 @@ def evaluate(
     threads: int | None = None,
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
+    device: str = "auto",
 ) -> Solution:
     """Bound the value of a fixed policy against nature's choice of model.
 
@@ -119,7 +127,7 @@ def evaluate(
     policy
         ``(S,)`` action ids, or ``(S, A)`` probabilities for a randomised policy; with a horizon
         also a `StepPolicy` or ``(horizon, S)`` action ids.
-    horizon, final_reward
+    horizon, final_reward, device
         As for `solve`.
 
     Examples
@@ -142,7 +150,7 @@ def evaluate(
         given = array.astype(np.int64) if array.ndim == 1 else array.astype(np.float64)
     return _run(
         mdp, ambiguity, rows, given, None, tolerance, max_iterations, progress, objective, nature,
-        threads,
+        threads, device,
     )  # fmt: skip
 
 
@@ -165,6 +173,7 @@ def _run(
     objective: str,
     nature: str,
     threads: int | None,
+    device: str,
 ) -> Solution:
     if not tolerance > 0:
         raise ValueError(f"tolerance={tolerance}; it must be a number above 0.")
@@ -174,6 +183,14 @@ def _run(
         raise ValueError(f"threads={threads}; it must be at least 1, or None.")
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, progress=progress)
+    if solves_on_device(device, mdp, ambiguity, algorithm):
+        there = DeviceWork(the_gpu(), problem, rows)
+        outcome = value_iteration(there, stopping)
+        there.recheck()
+        policy: Policy = mdp.row_action[there.choice] if given is None else given
+        return _report(
+            mdp, ambiguity, objective, nature, policy, there, outcome, "value_iteration, gpu"
+        )
     method = ALGORITHMS[algorithm] if algorithm is not None else default
     steps = steps_to_the_end(mdp, ambiguity, problem) if until_the_end(mdp) else None
     with Workspace(problem, rows, threads, steps) as work:
@@ -181,7 +198,7 @@ def _run(
             outcome, found = _backward(mdp, work, stopping, given, objective)
         else:
             outcome, found = method(work, stopping), None
-        policy: Policy = mdp.row_action[work.choice] if found is None else found
+        policy = mdp.row_action[work.choice] if found is None else found
         policy = policy if given is None else given
         return _report(mdp, ambiguity, objective, nature, policy, work, outcome, algorithm)
 
@@ -206,7 +223,7 @@ def _report(
     objective: str,
     nature: str,
     policy: Policy,
-    work: Workspace,
+    work: Workspace | DeviceWork,
     outcome: Outcome,
     algorithm: str | None,
 ) -> Solution:

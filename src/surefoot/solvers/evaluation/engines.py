@@ -35,8 +35,13 @@ class Engine(Protocol):
     """Makes draws and evaluates in them.
 
     It is told which draws to make, not given them, and returns ``(n, 2)`` lower and upper ends that
-    rest on the residuals of every drawn model, rounding charged.
+    rest on the residuals of every drawn model, rounding charged. ``stream`` names its random
+    numbers.
     """
+
+    @property
+    def stream(self) -> str:
+        """What certificates call its random stream."""
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""
@@ -46,7 +51,9 @@ class Engine(Protocol):
 
 
 class Cores:
-    """The cores of this machine."""
+    """The cores of this machine: Philox counters, ziggurat normals, our gamma sampler."""
+
+    stream = "philox 1"
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""
@@ -69,6 +76,11 @@ class Shared:
     """
 
     own: Engine
+
+    @property
+    def stream(self) -> str:
+        """The workers' random stream: the one that this process would use."""
+        return self.own.stream
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""

@@ -1,0 +1,96 @@
+"""The choice of a policy where draws are made on a GPU: nominal, robust and cautious candidates.
+
+Local search and coordinate ascent hold a batch in memory and change one state at a time: work for
+cores. Here candidates come from whole solves, each a few hundred sweeps, and are compared by their
+percentile on the same draws, none of which certifies.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+
+from surefoot._order_statistics import marginal_rank
+from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates.candidates import ROBUST_SCALES
+from surefoot.certificates.clock import SearchClock
+from surefoot.certificates.models import Ints, percentile, restricted
+from surefoot.certificates.search import Candidate, Progress
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
+from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.rows import RowLayout, SomeRows
+from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.solving import DeviceSolver
+from surefoot.solvers.steps import largest_value
+
+CAUTION = (0.1, 0.25, 0.5, 1.0, 2.0)
+"""Standard deviations of a row's value that cautious candidates take off its reward."""
+SPREAD_DRAWS = 256
+"""Draws that say how uncertain rows are."""
+
+
+def search_on_device(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, n: int,
+    rng: np.random.Generator, engine: DeviceEngine, delta: float, clock: SearchClock,
+    progress: Progress | None,
+) -> tuple[Candidate, ...]:  # fmt: skip
+    """Return all candidates, the best one selected: the first of equals."""
+    layout = RowLayout.of(mdp)
+    entries = layout.entries_of(rows)
+    if len(rows) < mdp.num_rows:
+        posterior = SomeRows(posterior, layout, rows)
+    own = rewards.of(entries)
+    part = restricted(mdp, rows, posterior.mean(), own)
+    engine = replace(engine, checked=0)  # nothing is promised of what chooses
+    spread_rng, compare_rng = rng.spawn(2)
+    pool: list[Candidate] = []
+    known: dict[bytes, float] = {}
+    for name, policy, nominal in _proposals(posterior, part, own, spread_rng, engine):
+        if policy.tobytes() not in known:
+            returns = policy_returns(
+                posterior, part, check_policy(part, policy), n, deepcopy(compare_rng), rewards=own,
+                engine=engine,
+            )  # fmt: skip
+            rank = max(1, marginal_rank(n, delta))
+            known[policy.tobytes()] = percentile(returns.lower, rank)
+        reached = known[policy.tobytes()]
+        pool.append(
+            Candidate(
+                name=name, percentile=reached, nominal_return=nominal, selected=False, policy=policy
+            )
+        )
+        if progress is not None:
+            progress(name, max(one.percentile for one in pool))
+        if clock():
+            break
+    best = max(range(len(pool)), key=lambda k: pool[k].percentile)
+    return tuple(replace(one, selected=k == best) for k, one in enumerate(pool))
+
+
+def _proposals(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, rng: np.random.Generator,
+    engine: DeviceEngine,
+) -> Iterator[tuple[str, Ints, float]]:  # fmt: skip
+    """Yield names, policies and their returns in the mean model, the nominal one first."""
+    tolerance = 1e-6 * max(largest_value(mdp), 1e-300)
+    plain = DeviceSolver(engine.device, mdp, None)
+    nominal = plain.solve(tolerance)
+    yield "nominal", nominal.policy, nominal.mean_return
+    draws = Draws.take(posterior, mdp, rewards, SPREAD_DRAWS, rng)
+    distance, scatter = engine.spreads(draws, nominal.value)
+    for share in CAUTION:
+        policy = plain.solve(100 * tolerance, less=share * scatter).policy
+        name = f"cautious, {share:g} standard deviations off"
+        yield name, policy, plain.evaluate(policy, tolerance)
+    robust = DeviceSolver(
+        engine.device, mdp, AmbiguitySet(mdp=mdp, norm="l1", budget=np.minimum(2.0, distance))
+    )
+    for scale in ROBUST_SCALES:
+        policy = robust.solve(100 * tolerance, scale=scale).policy
+        name = f"robust, budget {scale:g} x mean distance"
+        yield name, policy, plain.evaluate(policy, tolerance)

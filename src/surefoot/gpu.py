@@ -1,0 +1,112 @@
+"""``python -m surefoot.gpu counts.npz``: from saved counts to a certificate where nothing installs.
+
+For machines that have Python, NumPy, SciPy and JAX with a GPU, and nothing else: no numba, no
+DuckDB, no typer. Count the log elsewhere (``counts.save("counts.npz")``; every run folder has one),
+bring the file, and take certificate and policy home.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from surefoot._atomic import replacing
+from surefoot._compile import COMPILES
+from surefoot.certificates.optimize import Result, optimize
+from surefoot.data.counts import Counts
+from surefoot.model.mdp import MDP
+from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import Posterior
+from surefoot.solvers.gpu.device import DEVICES
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Choose and certify a policy; return the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        began = time.monotonic()
+        posterior, mdp = build(Counts.load(given.counts), given.discount, given.prior)
+        _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
+        result = optimize(
+            posterior, mdp, delta=given.delta, eta=given.eta, draws=given.draws,
+            rng=np.random.default_rng(given.seed), device=given.device,
+            progress=lambda name, best: _say(
+                f"{time.monotonic() - began:6.1f} s  {name}: best so far {best:.6g}"
+            ),
+        )  # fmt: skip
+        _write(result, mdp, given.out)
+        _say(f"{result.certificate.sentence}\n{time.monotonic() - began:.1f} s in all; {given.out}")
+    except (ValueError, OSError, ImportError, MemoryError) as problem:
+        sys.stderr.write(f"surefoot.gpu: {problem}\n")
+        return 1
+    return 0
+
+
+def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posterior, MDP]:
+    """Return the posterior of counts and the model of its mean.
+
+    Without a prior of one number it is learned from all rows, which takes numba.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim
+    >>> counts = riverswim().simulate(20, np.random.default_rng(0))
+    >>> posterior, mdp = build(counts, 0.95, 1.0)
+    >>> posterior.matches(mdp)
+    True
+    """
+    if prior is None:
+        if not COMPILES:
+            raise ImportError(
+                "the prior is learned from all rows by numba, which is not installed here. Give "
+                "--prior 1, say, a Dirichlet parameter for every successor."
+            )
+        learned = LearnedPosterior(counts)
+        return learned, learned.to_mdp(discount=discount)
+    placed = counts.on_support()
+    return DirichletPosterior(placed, prior), placed.to_mdp(discount=discount, prior=prior)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m surefoot.gpu", description="From saved counts to a certificate, on a GPU."
+    )
+    parser.add_argument("counts", type=Path, help="counts.npz of a run folder, or Counts.save")
+    parser.add_argument("--discount", type=float, required=True)
+    parser.add_argument("--delta", type=float, default=0.05, help="failure probability (0.05)")
+    parser.add_argument("--eta", type=float, default=0.001, help="that of the draws (0.001)")
+    parser.add_argument("--prior", type=float, help="Dirichlet parameter (learned, with numba)")
+    parser.add_argument("--draws", type=int, help="posterior draws for each bound (chosen)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", choices=DEVICES, default="gpu")
+    parser.add_argument("--out", type=Path, default=Path("promise"), help="folder to write")
+    return parser
+
+
+def _write(result: Result, mdp: MDP, folder: Path) -> None:
+    """Write certificate.json and policy.csv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    result.certificate.save(folder / "certificate.json")
+    policy = np.asarray(result.policy)
+    with replacing(folder / "policy.csv", "w", encoding="utf-8") as file:
+        file.write("state,action\n")
+        for state, action in enumerate(policy):
+            file.write(f"{_label(mdp.state_labels, state)},{_label(mdp.action_labels, action)}\n")
+
+
+def _label(labels: tuple[object, ...] | None, number: int) -> str:
+    text = str(number if labels is None else labels[number])
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""One source for two machines: the same formulas on the device (JAX) and on the CPU (NumPy).
+
+The device is never believed alone: some of its draws are made and evaluated again by NumPy, from
+the same source lines and the same random bits.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+Array = Any
+"""An array of NumPy or of JAX."""
+
+
+class Arrays(NamedTuple):
+    """What the formulas use of an array library.
+
+    ``xp`` are its functions under their NumPy names, ``quantile`` the standard normal quantile,
+    ``loop(proceed, body, state)`` repeats ``body`` while ``proceed`` says so, and ``settled`` keeps
+    an array from being computed again for every use.
+    """
+
+    xp: Any
+    quantile: Callable[[Array], Array]
+    loop: Callable[[Callable[[Any], Any], Callable[[Any], Any], Any], Any]
+    settled: Callable[[Array], Array]
+
+
+def _loop(proceed: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
+    while proceed(state):
+        state = body(state)
+    return state
+
+
+NUMPY = Arrays(np, ndtri, _loop, lambda array: array)
+
+
+@cache
+def jax_arrays() -> Arrays:
+    """Return JAX as an array library; call it under `surefoot.solvers.gpu.device.doubles`."""
+    import jax
+    import jax.numpy as jnp
+
+    return Arrays(jnp, jax.scipy.special.ndtri, jax.lax.while_loop, jax.lax.optimization_barrier)

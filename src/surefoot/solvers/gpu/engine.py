@@ -1,0 +1,171 @@
+"""Returns in drawn models on a GPU: an engine beside the cores, checked by them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.model.policies import RowPolicy
+from surefoot.posterior.rows import RowLayout
+from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.gpu.batches import Batches
+from surefoot.solvers.gpu.device import Device, check_memory, doubles
+from surefoot.solvers.gpu.philox import NAME
+from surefoot.solvers.gpu.recheck import check_draw
+from surefoot.solvers.gpu.sweeps import Swept, bracket, spread_on_device, swept_on_device
+from surefoot.solvers.gpu.tiles import Tiling, lay_out
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_DRAWS, ROUND_DRAWS = 256, 16
+"""Draws of a batch at most, and what their number is a multiple of."""
+CACHE = 2**25
+"""Bytes of values that stay in the device's cache, where they are looked up."""
+COPIES = 6
+"""Arrays of the size of a batch that drawing takes at the same time."""
+CHECKED = 4
+"""Draws of every call that are made and evaluated again on the CPU; half of them for best returns,
+which take all rows."""
+MOST_SWEEPS, FADED = 20_000, 1e-13
+"""Sweeps at most; after fewer, where discounting has left nothing of an error, no more are made."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceEngine:
+    """Makes draws on a device and evaluates there.
+
+    Attributes
+    ----------
+    device
+        Where.
+    checked
+        Draws of every call that are checked on the CPU; 0 where nothing is promised.
+    stream
+        The name of its random stream, for certificates.
+    """
+
+    device: Device
+    checked: int = CHECKED
+    stream: str = NAME
+
+    def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
+        """Return brackets of a policy's return."""
+        mdp, rows = draws.mdp, policy.rows.astype(np.int64)
+        entries = RowLayout.of(mdp).entries_of(rows)
+        row_start = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))
+        tiling = lay_out(
+            policy.start.astype(np.int64), row_start, mdp.successor[entries], policy.share
+        )
+        return self._ends(draws, tiling, rows, entries, tolerance, best=False)
+
+    def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:  # noqa: ARG002
+        """Return brackets of the best return of any policy, by value iteration."""
+        mdp = draws.mdp
+        tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
+        rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
+        return self._ends(draws, tiling, rows, entries, tolerance, best=True)
+
+    def spreads(self, draws: Draws, value: Floats) -> tuple[Floats, Floats]:
+        """Return how far drawn rows lie from the mean, and how much their values scatter.
+
+        ``(R,)`` each: the mean L1 distance, and the standard deviation of ``r + discount P v``.
+        """
+        mdp = draws.mdp
+        tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
+        rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
+        with doubles():
+            job = _Job(self.device, Batches.of(draws, tiling, rows, entries), best=True)
+            return job.spreads(value)
+
+    def _ends(
+        self, draws: Draws, tiling: Tiling, rows: Ints, entries: Ints, tolerance: float, *,
+        best: bool,
+    ) -> Floats:  # fmt: skip
+        with doubles():
+            job = _Job(self.device, Batches.of(draws, tiling, rows, entries), best=best)
+            checked = -(-self.checked // 2) if best else self.checked
+            return job.run(tolerance, checked)
+
+
+class _Job:
+    """One call of the engine: what stays on the device from batch to batch."""
+
+    def __init__(self, device: Device, batches: Batches, *, best: bool) -> None:
+        import jax
+
+        self.device, self.batches, self.best = device, batches, best
+        self.mdp, self.tiling = batches.draws.mdp, batches.tiling
+        self.discount = self.mdp.discount
+        self.initial = (self.mdp.initial / self.mdp.initial.sum())[self.tiling.order]
+        self.links = [(tile.target, tile.share) for tile in self.tiling.tiles]
+        self.size = self._batch_size()
+
+        def put(arrays: Any) -> Any:
+            return jax.device_put(arrays, device.handle)
+
+        self.put = put
+        self.numbers = put(batches.numbers)
+        self.there = put((self.links, np.float64(self.discount), self.initial))
+
+    def _batch_size(self) -> int:
+        """Return how many draws are made together: what fits, and what the cache holds."""
+        each = 8 * COPIES * self.tiling.padded
+        check_memory(self.device, each * ROUND_DRAWS, f"a batch of {ROUND_DRAWS} draws")
+        fits = self.device.memory // each
+        cached = max(2 * ROUND_DRAWS, CACHE // (8 * self.mdp.num_states))
+        most = min(fits, cached, MOST_DRAWS, self.batches.draws.count + ROUND_DRAWS - 1)
+        return int(max(ROUND_DRAWS, most - most % ROUND_DRAWS))
+
+    def run(self, tolerance: float, checked: int) -> Floats:
+        """Return the brackets of all draws, some of them checked."""
+        count = self.batches.draws.count
+        ends = np.empty((count, 2))
+        start = np.zeros(len(self.initial))
+        every = -(-count // checked) if checked else count + 1
+        for first, made, drawn in self._made(count, start, tolerance):
+            last = min(first + self.size, count)
+            largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
+            found = bracket(made, self.discount, self.tiling.longest, largest)
+            ends[first:last] = found[: last - first]
+            for which in range(-(-first // every) * every, last if checked else first, every):
+                values = np.asarray(made.values[:, which - first : which - first + 1])
+                check_draw(
+                    self.batches, self.links, which, values, found[which - first], best=self.best
+                )
+        return ends
+
+    def spreads(self, value: Floats) -> tuple[Floats, Floats]:
+        """Return what `DeviceEngine.spreads` does, from one batch."""
+        drawn = self.batches.make(self.put, self.numbers, 0, self.size)
+        mean = self.batches.draws.batch.posterior.mean()
+        means = [np.where(t.entry < 0, 0.0, mean[t.entry]) for t in self.tiling.tiles]
+        found = spread_on_device()(drawn, *self.there[:2], self.put(means),
+                                   self.put(value[self.tiling.order]))  # fmt: skip
+        distance, scatter = np.zeros((2, self.mdp.num_rows))
+        for tile, (near, far) in zip(self.tiling.tiles, found, strict=True):
+            there = tile.row >= 0
+            distance[tile.row[there]] = np.asarray(near)[there]
+            scatter[tile.row[there]] = np.asarray(far)[there]
+        return distance, scatter
+
+    def _made(
+        self, count: int, start: Floats, tolerance: float
+    ) -> Iterator[tuple[int, Swept, Any]]:
+        """Yield batches, evaluated; each starts from the mean value of the one before."""
+        width = np.float64(tolerance * (1.0 - self.discount))
+        most = _most_sweeps(self.discount)
+        value: Any = self.put(start)
+        for first in range(0, count, self.size):
+            drawn = self.batches.make(self.put, self.numbers, first, first + self.size)
+            made = swept_on_device(best=self.best)(drawn, *self.there, value, width, most)
+            value = made.values.mean(axis=1)
+            yield first, made, drawn
+
+
+def _most_sweeps(discount: float) -> int:
+    if discount <= 0.0:
+        return 2
+    return int(min(MOST_SWEEPS, 50 + np.log(FADED) / np.log(discount)))

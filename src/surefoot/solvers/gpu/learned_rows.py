@@ -1,0 +1,163 @@
+"""Draws of rows whose concentration, number of successors and unseen successors are learned.
+
+The law is that of `surefoot.posterior.learned_kernels.learned_rows`, rearranged for whole arrays:
+unseen successors that land on one entry are counted, and one gamma variate has their shapes
+together, since independent gamma variates of one scale add up to one.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.posterior.row_laws import ALPHA, LAWS
+from surefoot.solvers.gpu.arrays import Array, Arrays
+from surefoot.solvers.gpu.philox import philox, uniforms
+from surefoot.solvers.gpu.tiles import Tile
+from surefoot.solvers.gpu.variates import log_gammas, shares
+
+if TYPE_CHECKING:
+    from surefoot.posterior.learned import LearnedPosterior
+
+Ints = NDArray[np.int64]
+GAMMAS, KINDS, LANDINGS = 0, 1, 2
+"""Streams: gamma variates of entries; concentration and size of rows; where the unseen land."""
+NEVER = -1e300
+"""The logarithm of no chance at all."""
+
+
+def learned_fixed(
+    posterior: "LearnedPosterior", tile: Tile, rows: Ints, entries: Ints
+) -> dict[str, Any]:
+    """Return what the formula must know of the rows of a tile."""
+    laws = posterior.laws
+    none = tile.row < 0
+    row = np.where(none, 0, rows[tile.row])
+    entry = np.where(tile.entry < 0, 0, entries[tile.entry])
+    count = np.where(tile.entry < 0, 0.0, posterior._count[entry])
+    likelihood = laws.marginal[laws.fine[row]] + laws.shape[row][..., None, :]
+    return {
+        "count": count[..., None],
+        "row": row[..., None].astype(np.uint32),
+        "action": laws.action[row].astype(np.int32),
+        "distinct": laws.distinct[row][..., None].astype(np.int32),
+        "group": laws.group[row][..., None].astype(np.int32),
+        # [size law, alpha, row, state]: neighbouring states lie side by side
+        "likelihood": np.ascontiguousarray(np.moveaxis(likelihood, (2, 3), (0, 1))),
+        "sizes": laws.sizes.reshape(-1, laws.sizes.shape[-1]),
+        "size_laws": np.int32(laws.sizes.shape[1]),
+        "landing": np.where(tile.entry < 0, 0.0, _landing(posterior)[:, entry]),
+        "alone": ((tile.entry >= 0).sum(axis=0) == 1)[..., None] & ~none[..., None],
+    }
+
+
+def _landing(posterior: "LearnedPosterior") -> NDArray[np.float64]:
+    """Return ``(parts, E)``: how likely an unseen successor of each part lands on each entry."""
+    if "_landing" not in posterior.__dict__:
+        start, entry, _ = posterior._places
+        parts = len(posterior.destinations.shares)
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        weight = np.zeros((parts, posterior.num_entries))
+        np.add.at(weight, (owner % parts, entry), posterior.destinations.weight)
+        posterior.__dict__["_landing"] = weight
+    found: NDArray[np.float64] = posterior.__dict__["_landing"]
+    return found
+
+
+def learned_probabilities(
+    arrays: Arrays, key: Array, fixed: dict[str, Array], drawn: dict[str, Array], draw: Array
+) -> Array:
+    """Draw rows, given the laws of every draw."""
+    xp = arrays.xp
+    action = fixed["action"]
+    size_law, alpha_law = drawn["size_law"][action], drawn["alpha_law"][action]
+    words = philox(xp, key, (fixed["row"], draw, np.uint32(0), np.uint32(KINDS)))
+    for_alpha, for_size = uniforms(xp, words)
+    kind = _alphas(xp, fixed["likelihood"], size_law, alpha_law, for_alpha)
+    line = (fixed["group"] * fixed["size_laws"] + size_law) * len(ALPHA) + kind
+    size = _first_above(xp, fixed["sizes"], line, for_size)
+    unseen = arrays.settled(xp.maximum(size - fixed["distinct"], 0))
+    alpha = arrays.settled(xp.asarray(ALPHA)[kind])
+    times = _landed(arrays, key, fixed, drawn["shares"], draw, unseen)
+    seen = fixed["count"] > 0.0
+    shape = xp.where(seen, fixed["count"] + alpha, 0.0) + alpha * times
+    shape = xp.where(fixed["alone"], xp.where(seen, shape, 0.0), shape)
+    logs = log_gammas(arrays, key, fixed["place"], draw, GAMMAS, shape, small=True)
+    first = xp.arange(len(logs))[:, None, None, None] == 0
+    return xp.where(fixed["alone"], first * 1.0, shares(xp, logs))
+
+
+def _alphas(xp: Any, likelihood: Array, size_law: Array, alpha_law: Array, u: Array) -> Array:
+    """Return which concentration each row has, given the laws and the row's own data."""
+    rows, states = np.ogrid[: size_law.shape[0], : size_law.shape[1]]
+    logs = []
+    prior = xp.asarray(np.log(np.maximum(LAWS, 1e-300)) + np.where(LAWS > 0, 0.0, NEVER))
+    for a in range(len(ALPHA)):
+        own = likelihood[:, a][size_law, rows[..., None], states[..., None]]
+        logs.append(prior[:, a][alpha_law] + own)
+    largest = logs[0]
+    for log in logs[1:]:
+        largest = xp.maximum(largest, log)
+    running = [xp.exp(logs[0] - largest)]
+    for log in logs[1:]:
+        running.append(running[-1] + xp.exp(log - largest))
+    goal = u * running[-1]
+    kind = xp.zeros(goal.shape, dtype=xp.int32)
+    for total in running[:-1]:
+        kind = kind + (total < goal)
+    return kind
+
+
+def _first_above(xp: Any, table: Array, line: Array, goal: Array) -> Array:
+    """Return the first place of a line whose cumulative weight reaches a goal, by halving."""
+    low = xp.zeros(line.shape, dtype=xp.int32)
+    high = xp.full(line.shape, table.shape[1], dtype=xp.int32)
+    for _ in range(int(table.shape[1]).bit_length()):
+        middle = (low + high) // 2
+        below = table[line, xp.minimum(middle, table.shape[1] - 1)] < goal
+        inside = low < high
+        low = xp.where(inside & below, middle + 1, low)
+        high = xp.where(inside & ~below, middle, high)
+    return low
+
+
+def _landed(
+    arrays: Arrays, key: Array, fixed: dict[str, Array], part_shares: Array, draw: Array,
+    unseen: Array,
+) -> Array:  # fmt: skip
+    """Return ``[entry, row, state, draw]``: how many unseen successors landed on each entry.
+
+    A part is picked among those that the row has, then an entry; what the listed ones of a part
+    leave goes to the rest, the last part.
+    """
+    xp = arrays.xp
+    landing = fixed["landing"]
+    listed = landing.sum(axis=1)
+    present = listed > 0.0
+    usual = part_shares[:, None, None] * present[..., None]
+    total = usual.sum(axis=0)
+    usual = usual / xp.where(total > 0.0, total, 1.0)
+    rest = usual[-1] + (usual[:-1] * (1.0 - listed[:-1, ..., None])).sum(axis=0)
+    chance = (usual[:-1, None] * landing[:-1, ..., None]).sum(axis=0) + rest * landing[-1][
+        ..., None
+    ]
+    running = arrays.settled(xp.cumsum(chance, axis=0))
+    most = running[-1:]
+    before = xp.concatenate((xp.zeros_like(most), running[:-1]))
+    wanted = xp.where(total > 0.0, unseen, 0)
+
+    def one(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        number, times = state
+        stream = np.uint32(LANDINGS)
+        u, other = uniforms(xp, philox(xp, key, (fixed["row"], draw, number, stream)))
+        for goal, turn in ((u, 0), (other, 1)):
+            goal = arrays.settled(goal) * most
+            here = (before < goal) & (goal <= running)
+            step = (2 * number + np.uint32(turn)).astype(xp.int32)
+            times = times + (here & (step < wanted))
+        return number + np.uint32(1), times
+
+    start = (xp.zeros(1, dtype=xp.uint32), xp.zeros(running.shape, dtype=xp.int32))
+    needed = wanted.max()
+    _, times = arrays.loop(lambda state: (2 * state[0][0]).astype(xp.int32) < needed, one, start)
+    return times

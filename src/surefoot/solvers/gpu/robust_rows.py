@@ -1,0 +1,215 @@
+"""Worst-case expectations of many rows side by side, by their one-multiplier duals.
+
+The duals are those of `surefoot.solvers.dual_kernels`. Here all rows search together: each keeps
+two tangents that meet above its maximum, evaluates where they meet, and replaces the one on that
+side. Any multiplier gives a sound lower bound; what the tangents leave above it is the gap.
+
+A row's numbers come as a list of arrays, one for each successor, or as one array with an axis for
+them (`Fold`); so the same lines serve whole arrays and the registers of a kernel.
+"""
+
+from typing import Any, NamedTuple
+
+from surefoot.solvers.gpu.arrays import Array, Arrays
+
+MOST_STEPS = 60
+"""Evaluations before rows are returned with the gaps that are left."""
+
+
+ROUNDING = 2.0**-49
+"""Gaps below this share of a row's values, times its length, are rounding: nothing closes them."""
+NOTHING = 1e300
+"""The value of a successor that a row does not have: nature will not go there."""
+
+
+class Worst(NamedTuple):
+    """What nature makes of rows: the value, the gap above it, and where the last tangents touch.
+
+    The next search of nearly the same rows looks there first.
+    """
+
+    value: Array
+    gap: Array
+    left: Array
+    right: Array
+
+
+class Tangents(NamedTuple):
+    """Two points of a concave function with values and slopes, and the best value so far."""
+
+    left: Array
+    left_value: Array
+    left_slope: Array
+    right: Array
+    right_value: Array
+    right_slope: Array
+    best: Array
+    gap: Array
+    steps: Array
+
+
+class Fold(NamedTuple):
+    """Where the successors of a row lie: in a list of arrays (``axis`` None), or along an axis."""
+
+    axis: int | None
+
+    def sum(self, parts: list[Array]) -> Array:
+        """Return sums over the successors."""
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole + part
+        return whole if self.axis is None else whole.sum(axis=self.axis)
+
+    def least(self, xp: Any, parts: list[Array]) -> Array:
+        """Return the smallest over the successors."""
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = xp.minimum(whole, part)
+        return whole if self.axis is None else whole.min(axis=self.axis)
+
+    def length(self, parts: list[Array]) -> int:
+        """Return how many successors a row has, filling included."""
+        return len(parts) if self.axis is None else int(parts[0].shape[self.axis])
+
+    def wide(self, xp: Any, row: Array) -> Array:
+        """Return a number for every row as one for every successor."""
+        return row if self.axis is None else xp.expand_dims(row, self.axis)
+
+
+LIST = Fold(None)
+
+
+def l1_dual(
+    xp: Any, fold: Fold, z: list[Array], p: list[Array], w: list[Array], budget: Array,
+    nominal: Array, mu: Array,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Evaluate the dual of ``min q.z  s.t.  sum_i w_i |q_i - p_i| <= budget``: value and slope.
+
+    With ``L = min_j z_j + mu w_j`` and donors ``{i : z_i - mu w_i > L}``::
+
+        g(mu) = p.z - mu budget - sum_donors p_i (z_i - mu w_i - L)
+        g'(mu) = sum_donors p_i (w_i + w_receiver) - budget
+    """
+    step = fold.wide(xp, mu)
+    above = [z_i + step * w_i for z_i, w_i in zip(z, w, strict=True)]
+    least = fold.least(xp, above)
+    lowest = fold.wide(xp, least)
+    receiver = fold.least(
+        xp, [xp.where(a <= lowest, w_i, xp.inf) for a, w_i in zip(above, w, strict=True)]
+    )
+    over = [z_i - step * w_i - lowest for z_i, w_i in zip(z, w, strict=True)]
+    moved = [xp.where(o > 0.0, p_i, 0.0) for o, p_i in zip(over, p, strict=True)]
+    taken = fold.sum([m * o for m, o in zip(moved, over, strict=True)])
+    each = fold.wide(xp, receiver)
+    slope = fold.sum([m * (w_i + each) for m, w_i in zip(moved, w, strict=True)]) - budget
+    return nominal - mu * budget - taken, slope
+
+
+def worst_l1(
+    arrays: Arrays, fold: Fold, z: list[Array], p: list[Array], w: list[Array], budget: Array,
+    guess: tuple[Array, Array], accuracy: Array,
+) -> Worst:  # fmt: skip
+    """Return ``min q.z`` over weighted L1 balls around ``p``; ``guess``: where to look first."""
+    xp = arrays.xp
+    nominal = fold.sum([p_i * z_i for p_i, z_i in zip(p, z, strict=True)])
+    zero = nominal * 0.0
+
+    def evaluate(mu: Array) -> tuple[Array, Array, Array]:
+        value, slope = l1_dual(xp, fold, z, p, w, budget, nominal, mu)
+        return value, xp.where(mu > 0.0, slope, 1.0), slope  # a multiplier is never below 0
+
+    # Nothing lies above the line nominal - mu*budget, nor above its height at 0.
+    start = Tangents(
+        left=zero, left_value=nominal, left_slope=zero,
+        right=zero, right_value=nominal, right_slope=-budget,
+        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
+    )  # fmt: skip
+    small = ROUNDING * fold.length(z) * (xp.abs(nominal) + xp.abs(fold.least(xp, z)))
+    return _closed_in(arrays, evaluate, start, guess, xp.maximum(accuracy, small))
+
+
+def box_dual(
+    xp: Any, fold: Fold, z: list[Array], low: list[Array], high: list[Array], t: Array
+) -> tuple[Array, Array, Array]:
+    """Evaluate the dual of ``min q.z  s.t.  low <= q <= high, sum q = 1``: value, both slopes.
+
+    ``g(t) = t + sum_i low_i (z_i - t)^+ - high_i (t - z_i)^+``.
+    """
+    level = fold.wide(xp, t)
+    rows = list(zip([z_i - level for z_i in z], low, high, strict=True))
+    held = [xp.where(over > 0.0, l_i, h_i) for over, l_i, h_i in rows]
+    value = t + fold.sum([h * over for h, (over, _, _) in zip(held, rows, strict=True)])
+    on_left = 1.0 - fold.sum([xp.where(over >= 0.0, l_i, h_i) for over, l_i, h_i in rows])
+    return value, on_left, 1.0 - fold.sum(held)
+
+
+def worst_box(
+    arrays: Arrays, fold: Fold, z: list[Array], low: list[Array], high: list[Array],
+    guess: tuple[Array, Array], accuracy: Array,
+) -> Worst:  # fmt: skip
+    """Return ``min q.z`` over boxes."""
+    xp = arrays.xp
+    bottom = fold.least(xp, z)
+    top = -fold.least(xp, [xp.where(z_i < NOTHING, -z_i, NOTHING) for z_i in z])
+
+    def evaluate(t: Array) -> tuple[Array, Array, Array]:
+        level = xp.clip(t, bottom, top)
+        return box_dual(xp, fold, z, low, high, level)
+
+    zero = bottom * 0.0
+    start = Tangents(
+        left=bottom, left_value=top, left_slope=zero, right=top, right_value=top, right_slope=zero,
+        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
+    )  # fmt: skip
+    small = ROUNDING * fold.length(z) * (xp.abs(bottom) + xp.abs(top))
+    inside = tuple(xp.clip(x, bottom, top) for x in guess)
+    return _closed_in(arrays, evaluate, start, inside, xp.maximum(accuracy, small), top)
+
+
+def _meeting(xp: Any, now: Tangents) -> tuple[Array, Array]:
+    """Return where the tangents meet, and how high; the left end where they are parallel."""
+    fall = now.left_slope - now.right_slope
+    rise = now.right_value - now.left_value + now.right_slope * (now.left - now.right)
+    way = xp.where(fall > 0.0, rise / xp.where(fall > 0.0, fall, 1.0), 0.0)
+    way = xp.maximum(way, 0.0)
+    return now.left + way, now.left_value + now.left_slope * way
+
+
+def _closed_in(
+    arrays: Arrays, evaluate: Any, start: Tangents, guess: Any, accuracy: Array,
+    end: Array | None = None,
+) -> Worst:  # fmt: skip
+    """Maximise a concave function, up to an end where it has one."""
+    xp = arrays.xp
+
+    def step(now: Tangents, x: Array) -> Tangents:
+        value, on_left, on_right = evaluate(x)
+        rising, falling = on_right > 0.0, on_left < 0.0
+        known = now.right > now.left
+        left = rising & (x >= now.left)
+        right = falling & ~rising & (x >= now.left) & ((x <= now.right) | ~known)
+        top = ~rising & ~falling  # the maximum itself: both tangents are level
+        after = Tangents(
+            left=xp.where(left | top, x, now.left),
+            left_value=xp.where(left | top, value, now.left_value),
+            left_slope=xp.where(left, on_right, xp.where(top, 0.0, now.left_slope)),
+            right=xp.where(right | top, x, now.right),
+            right_value=xp.where(right | top, value, now.right_value),
+            right_slope=xp.where(right, on_left, xp.where(top, 0.0, now.right_slope)),
+            best=xp.maximum(now.best, value),
+            gap=now.gap,
+            steps=now.steps + 1,
+        )
+        above = _meeting(xp, after)[1] - after.best
+        return after._replace(gap=xp.maximum(above, 0.0))
+
+    def body(now: Tangents) -> Tangents:
+        x = _meeting(xp, now)[0]
+        return step(now, x if end is None else xp.minimum(x, end))
+
+    def proceed(now: Tangents) -> Any:
+        return ((now.gap - accuracy).max() > 0.0) & (now.steps < MOST_STEPS)
+
+    first = step(step(start, guess[0]), guess[1])
+    found = arrays.loop(proceed, body, first)
+    return Worst(found.best, found.gap, found.left, found.right)

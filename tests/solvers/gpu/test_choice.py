@@ -1,0 +1,142 @@
+"""Which device computes, and what is said where it cannot."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surefoot import AmbiguitySet, DirichletPosterior, Settings, certify, garnet, riverswim, solve
+from surefoot.solvers.evaluation.engines import CORES
+from surefoot.solvers.gpu import choice, device
+from surefoot.solvers.gpu.choice import choose_engine, solves_on_device
+from surefoot.solvers.gpu.device import Device, check_memory, the_gpu
+from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.tiles import MOST_TILES, lay_out
+
+COUNTS = riverswim().simulate(20, np.random.default_rng(0))
+POSTERIOR = DirichletPosterior(COUNTS)
+MODEL = COUNTS.to_mdp(discount=0.9, prior=1.0)
+
+
+def test_without_a_gpu_auto_is_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "PAYING_ENTRIES", 1)
+    monkeypatch.setattr(choice, "find_gpu", lambda: None)
+    assert choose_engine("auto", MODEL, POSTERIOR) == (CORES, ())
+    assert not solves_on_device("auto", MODEL, None, None)
+
+
+def test_auto_takes_a_gpu_where_it_pays(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "gpu_here", lambda: True)
+    monkeypatch.setattr(choice, "find_gpu", lambda: device)
+    assert choose_engine("auto", MODEL, POSTERIOR).engine is CORES  # too small
+    monkeypatch.setattr(choice, "PAYING_ENTRIES", MODEL.num_entries)
+    chosen = choose_engine("auto", MODEL, POSTERIOR)
+    assert isinstance(chosen.engine, DeviceEngine)
+    assert chosen.on_device
+    assert "cpu" in chosen.findings[0].text
+    assert choose_engine("cpu", MODEL, POSTERIOR).engine is CORES
+    assert choose_engine("auto", MODEL.over(5), POSTERIOR).engine is CORES
+    monkeypatch.setattr(choice, "SOLVED_ENTRIES", MODEL.num_entries)
+    assert solves_on_device("auto", MODEL, None, None)
+    assert not solves_on_device("auto", MODEL, None, "policy_iteration")
+
+
+def test_a_gpu_that_is_asked_for_is_there_or_missed() -> None:
+    if device.find_gpu() is not None:
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ValueError, match=r"JAX .* finds no GPU here \(only cpu\)"):
+        solve(MODEL, device="gpu")
+    with pytest.raises(ValueError, match="finds no GPU"):
+        certify([1] * 6, POSTERIOR, MODEL, rng=np.random.default_rng(0), device="gpu")
+
+
+def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "find_gpu", lambda: None)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(ImportError, match=r"pip install 'surefoot\[gpu\]'"):
+        the_gpu()
+
+
+def test_what_a_gpu_cannot_do_is_refused() -> None:
+    with pytest.raises(ValueError, match="a horizon is evaluated on the cores only"):
+        choose_engine("gpu", MODEL.over(3), POSTERIOR)
+    kl = AmbiguitySet.from_arrays(MODEL, norm="kl", budget=0.1)
+    with pytest.raises(ValueError, match="kl sets are solved on the cores only"):
+        solve(MODEL, kl, device="gpu")
+    with pytest.raises(ValueError, match="'policy_iteration' runs on the cores only"):
+        solve(MODEL, algorithm="policy_iteration", device="gpu")
+    with pytest.raises(ValueError, match="choose 'auto', 'cpu', 'gpu'"):
+        solve(MODEL, device="tpu")
+    with pytest.raises(ValueError, match="choose one of auto, cpu, gpu"):
+        Settings(device="cuda")
+
+
+def test_too_little_memory_is_said_with_figures(device: Device) -> None:
+    tiny = replace(device, memory=2**20)
+    with pytest.raises(MemoryError, match=r"needs at least 2\.0 GiB on the device, and cpu offers"):
+        check_memory(tiny, 2**31, "this model")
+
+
+def test_few_tiles_hold_every_entry_once() -> None:
+    rng = np.random.default_rng(0)
+    actions = rng.integers(1, 5, 200)
+    state_rows = np.concatenate(([0], np.cumsum(actions)))
+    lengths = rng.integers(1, 200, state_rows[-1])
+    row_start = np.concatenate(([0], np.cumsum(lengths)))
+    successor = rng.integers(0, 200, row_start[-1])
+    tiling = lay_out(state_rows, row_start, successor, None)
+    assert len(tiling.tiles) <= MOST_TILES
+    entries = np.concatenate([tile.entry[tile.entry >= 0] for tile in tiling.tiles])
+    np.testing.assert_array_equal(np.sort(entries), np.arange(row_start[-1]))
+    for tile in tiling.tiles:
+        there = tile.entry >= 0
+        np.testing.assert_array_equal(
+            tiling.order[tile.target[there]], successor[tile.entry[there]]
+        )
+    assert tiling.longest == lengths.max()
+
+
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"numba", "llvmlite", "duckdb", "lazy_loader", "typer", "rich"}:
+            raise ImportError(f"{name} is not installed")
+
+sys.meta_path.insert(0, Blocked())
+from surefoot.solvers import solver
+from surefoot.solvers.gpu import choice, device
+host = device.host_device()
+for module in (choice, solver):
+    module.the_gpu = module.find_gpu = lambda: host
+from surefoot.gpu import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_from_counts_to_a_promise_without_numba_and_duckdb(tmp_path: Path) -> None:
+    counts = garnet(5, 2, 3, discount=0.7, rng=np.random.default_rng(0)).simulate(
+        9, np.random.default_rng(1)
+    )
+    counts.save(tmp_path / "counts.npz")
+    asked = [str(tmp_path / "counts.npz"), "--discount", "0.7", "--draws", "200"]
+    asked += ["--out", str(tmp_path / "out")]
+    command = [sys.executable, "-c", BLOCKED, *asked]
+    told = subprocess.run(
+        [*command, "--prior", "1"], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    assert "With 95% confidence" in told.stdout
+    from surefoot import Certificate, verify
+
+    certificate = Certificate.load(tmp_path / "out" / "certificate.json")
+    posterior, mdp = DirichletPosterior(counts), counts.to_mdp(discount=0.7, prior=1.0)
+    assert verify(certificate, posterior, mdp, rng=np.random.default_rng(1)).stands
+    assert (tmp_path / "out" / "policy.csv").read_text().startswith("state,action\n0,")
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert refused.returncode == 1
+    assert "numba, which is not installed here" in refused.stderr
