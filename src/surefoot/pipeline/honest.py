@@ -97,7 +97,7 @@ def find_honestly(
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
-        draws=settings.draws, rng=streams[2],
+        draws=settings.draws, rng=streams[2], limit_effort=settings.limit_effort,
     )  # fmt: skip
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     by, unit = "transitions", sizes

@@ -85,6 +85,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             time_budget=settings.time_budget, steps=settings.search_steps,
             allowed=model.allowed, eta=settings.eta, draws=settings.draws, progress=progress,
             holdout=model.posterior, stationary=settings.one_rule,
+            limit_effort=settings.limit_effort,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings)
@@ -158,7 +159,7 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
         return replace(model.shown(made), unit=settings.unit)
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
-        draws=settings.draws, rng=streams(settings.seed)[0],
+        draws=settings.draws, rng=streams(settings.seed)[0], limit_effort=settings.limit_effort,
     )  # fmt: skip
     made = for_first_state(model, made).adding(*past(model, NO_PARTS))
     shown = replace(model.shown(made), unit=settings.unit).adding(*_kept_apart(model))
