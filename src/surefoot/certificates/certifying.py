@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
 from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.solver import counted, evaluate
+from surefoot.solvers.unseen import lead_to_best
 
 
 @on_cluster
@@ -40,6 +42,7 @@ def certify(
     objective: str = "max",
     robust_return: float | None = None,
     upper: bool = True,
+    limit_effort: float = 1.0,
     allowed: ArrayLike | None = None,
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
@@ -75,6 +78,9 @@ def certify(
         The robust value to be shown beside the promise, if there is one.
     upper
         Whether to bound what any policy could be promised.
+    limit_effort
+        How much work goes into that bound, where ``draws`` is None: 4 takes four times as many
+        draws as usual, which halves what the Monte Carlo adds to it.
     allowed
         ``(S, A)`` booleans or (state, action) pairs: then that bound speaks of the policies which
         use these only, as this one must. None: of all.
@@ -101,6 +107,7 @@ def certify(
     True
     """
     delta, eta = check_levels(delta, eta)
+    limit_effort = check_effort(limit_effort)
     provenance.check_objective(posterior, objective)
     mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
@@ -113,7 +120,9 @@ def certify(
     if draws is not None:
         n = m = planning.check_draws(posterior, draws, delta, eta)
     else:
-        n, m, near = _planned(posterior, mdp, rows, rewards, delta, eta, pilot_rng, part, engine)
+        levels = delta, eta, limit_effort
+        n, m, near = _planned(posterior, mdp, rows, rewards, levels, pilot_rng, part, engine)
+    seen_again = deepcopy(lower_rng)
     returns = policy_returns(
         posterior, mdp, rows, n, lower_rng, rewards=rewards, tolerance=near, engine=engine
     )
@@ -126,8 +135,17 @@ def certify(
     elif upper:
         other = upper_bound(
             part.posterior, part.mdp, part.rewards, delta=delta, eta=eta, draws=m, rng=upper_rng,
-            start=part.start, tolerance=near, engine=engine,
+            start=part.start, tolerance=near, randomised=len(rows.rows) > mdp.num_states,
+            engine=engine,
         )  # fmt: skip
+        best = _unseen_at_best(mdp, posterior, rewards, objective)
+        if best is not None:
+            benign = policy_returns(
+                posterior, best[0], rows, m, seen_again, rewards=best[1], tolerance=near,
+                engine=engine,
+            )  # fmt: skip
+            own = bound_of_one(benign, delta=delta, eta=eta)
+            other = replace(other, value=max(other.value, own.value))
     found = (*provenance.findings_of(posterior, mdp), *on_device)
     if has_chosen(posterior):
         found = (*found, Finding.of("draws_reused"))
@@ -166,6 +184,32 @@ def check_levels(delta: float, eta: float) -> tuple[float, float]:
         if not (isinstance(value, (float, int, np.number)) and 0 < value <= 0.5):
             raise ValueError(f"{name}={value!r}; it must lie above 0 and at most at 1/2.")
     return float(delta), float(eta)
+
+
+def check_effort(effort: float) -> float:
+    """Return how much work goes into the limit, above 0."""
+    if not (isinstance(effort, (float, int, np.number)) and 0 < effort < np.inf):
+        raise ValueError(f"limit_effort={effort!r}; it must be a number above 0, 1 is the usual.")
+    return float(effort)
+
+
+def _unseen_at_best(
+    mdp: MDP, posterior: Posterior, rewards: Rewards, objective: str
+) -> tuple[MDP, Rewards] | None:
+    """Return the model with the unseen at its best, and its rewards; None where nothing is unseen.
+
+    The promise takes the unseen at its worst. A limit that does so too may lie below what the very
+    same policy can be promised by somebody who knows better, so it is never below that.
+    """
+    counts = posterior.counts
+    if counts is None or counts.unseen is None:
+        return None
+    own = as_rewards(mdp, objective)
+    best = lead_to_best(own, counts)
+    same = best.entry_reward == own.entry_reward
+    final = best.final_reward
+    kept = replace(rewards, fixed=best.entry_reward, uncertain=rewards.uncertain & same)
+    return best, replace(kept, final=final)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -207,12 +251,14 @@ def _part(
 
 def _planned(
     posterior: Posterior, mdp: MDP, rows: RowPolicy, rewards: Rewards,
-    delta: float, eta: float, rng: np.random.Generator, part: _Part, engine: Engine,
+    levels: tuple[float, float, float], rng: np.random.Generator, part: _Part, engine: Engine,
 ) -> tuple[int, int, float | None]:  # fmt: skip
     """Choose the draws of both ends and their precision from a pilot.
 
-    Finitely many draws are all used, without a pilot.
+    Finitely many draws are all used, without a pilot. ``levels`` are delta, eta and the effort for
+    the limit.
     """
+    delta, eta, effort = levels
     if posterior.num_draws is not None:
         n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n, None
@@ -227,5 +273,5 @@ def _planned(
         work = planning.policy_work(mdp, rewards, rows)
         best = planning.best_work(part.mdp, part.rewards)
     n = planning.plan_draws(pilot, delta, eta, work)
-    m = planning.plan_draws(pilot, delta, eta, best)
+    m = planning.plan_draws(pilot, delta, eta, best, effort=effort)
     return n, m, planning.precision(pilot)

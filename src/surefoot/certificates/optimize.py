@@ -14,7 +14,7 @@ from surefoot._rounding import column_texts
 from surefoot._workers import on_cluster
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.certifying import certify, check_levels
+from surefoot.certificates.certifying import certify, check_effort, check_levels
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.device_search import search_on_device
 from surefoot.certificates.models import (
@@ -147,6 +147,7 @@ def optimize(
     considered: ArrayLike | None = None,
     eta: float = 0.001,
     draws: int | None = None,
+    limit_effort: float = 1.0,
     objective: str = "max",
     progress: Progress | None = None,
     holdout: Posterior | None = None,
@@ -191,6 +192,8 @@ def optimize(
         Failure probability of the Monte Carlo behind each end of the certificate.
     draws
         Posterior draws for the choice and for each end of the certificate; None chooses them.
+    limit_effort
+        As for `certify`: how much work goes into the bound on what any policy could be promised.
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
     progress
@@ -222,6 +225,7 @@ def optimize(
     True
     """
     delta, eta = check_levels(delta, eta)
+    limit_effort = check_effort(limit_effort)
     check_objective(posterior, objective)
     mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
@@ -243,7 +247,7 @@ def optimize(
     def certified(policy: Policy, certifying: Posterior) -> Certificate:
         return certify(
             policy, certifying, mdp, delta=delta, eta=eta, draws=draws, rng=certify_rng,
-            objective=objective, allowed=allowed, device=device,
+            objective=objective, allowed=allowed, device=device, limit_effort=limit_effort,
         )  # fmt: skip
 
     if len(rows) == mdp.num_states:

@@ -33,11 +33,11 @@ SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 """Operations that drawing a probability and an uncertain mean reward cost."""
 
 
-def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
+def plan_draws(pilot: Floats, delta: float, eta: float, work: float, *, effort: float = 1.0) -> int:
     """Choose the number of draws from a pilot of returns that is not used otherwise.
 
     The strict order statistic lies about ``z sqrt(delta (1-delta)/n)`` in probability below the
-    quantile; the pilot tells what that is worth in return.
+    quantile; the pilot tells what that is worth in return. ``effort`` multiplies what may be spent.
     """
     low, middle, high = np.quantile(pilot, [delta / 2, delta, min(2 * delta, 0.5 * (1 + delta))])
     slope = (high - low) / (min(2 * delta, 0.5 * (1 + delta)) - delta / 2)
@@ -46,9 +46,10 @@ def plan_draws(pilot: Floats, delta: float, eta: float, work: float) -> int:
     least = least_draws(delta, eta, work)
     if scale <= 0 or slope <= 0:
         return least
+    least = int(effort * least) if effort > 1 else least
     reach = float(norm.isf(eta)) * math.sqrt(delta * (1 - delta)) * float(slope)
-    wanted = (reach / (WANTED_LOSS * scale)) ** 2
-    return int(min(max(wanted, least), max(least, min(MOST, WORK / work))))
+    wanted = effort * (reach / (WANTED_LOSS * scale)) ** 2
+    return int(min(max(wanted, least), max(least, min(MOST, effort * WORK / work))))
 
 
 def precision(pilot: Floats) -> float | None:

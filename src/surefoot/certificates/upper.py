@@ -2,7 +2,8 @@
 
 The percentile optimum ``y*`` is the largest delta-quantile of the return over policies. It is
 NP-hard, but bounded from above by the delta-quantile of the *best* return of each drawn model,
-whatever the policy, and, where there are few deterministic policies, by the largest of theirs.
+whatever the policy; of drawn models in which the actions of a state are lucky together, for
+deterministic policies (docs/limit.md); and, where there are few of these, by the largest of theirs.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from surefoot._cores import available_cores
 from surefoot._order_statistics import upper_rank
 from surefoot._workers import all_parts, current, ranges
+from surefoot.certificates.coupling import coupled
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import deterministic
 from surefoot.posterior.dirichlet import Key
@@ -69,33 +71,38 @@ def upper_bound(
     rng: np.random.Generator,
     start: NDArray[np.int64] | None = None,
     tolerance: float | None = None,
+    randomised: bool = False,
     engine: Engine | None = None,
 ) -> UpperBound:
     """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
 
-    On the cores, with few deterministic policies, the bound is taken over all of them.
-    ``tolerance`` is how wide the brackets of best returns may be.
+    On the cores, with few deterministic policies, the bound is taken over all of them. Else the
+    actions of a state are coupled in the draws, by what they are worth to the policy that plays the
+    rows ``start``, unless the bound must cover ``randomised`` policies too. ``tolerance`` is how
+    wide the brackets of best returns may be.
     """
     policies = count_policies(mdp)
+    first = mdp.state_start[:-1] if start is None else start
     plain_rng, listing_rng = rng.spawn(2)
     cost = policies * draws * (mdp.num_states**3 / 3 + 2 * mdp.num_entries)
-    listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES
+    listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES and not randomised
     # A policy by step is one of many more; until an end, brackets are made otherwise.
     listed = listed and mdp.horizon is None and mdp.discount < 1.0
     on_cores = engine is None or engine.stream == CORES.stream
     if listed and cost <= ENUMERATION_WORK and on_cores:
-        first = mdp.state_start[:-1] if start is None else start
         value = _enumerated(
             posterior, mdp, rewards, policies, delta, eta, draws, listing_rng, first
         )
         return UpperBound(value=value, scope=DETERMINISTIC, draws=draws, policies=policies)
+    alike = coupled(posterior, mdp, rewards, first) if on_cores and not randomised else None
     best = best_returns(
-        posterior, mdp, draws, plain_rng, rewards=rewards, start=start, tolerance=tolerance,
-        engine=engine,
+        alike or posterior, mdp, draws, plain_rng, rewards=rewards, start=first,
+        tolerance=tolerance, engine=engine,
     )  # fmt: skip
     rank = upper_rank(draws, delta, eta)
     value = float(np.sort(best.upper)[rank - 1]) if rank <= draws else np.inf
-    return UpperBound(value=value, scope=ANY_POLICY, draws=draws, policies=0)
+    scope = ANY_POLICY if alike is None else DETERMINISTIC
+    return UpperBound(value=value, scope=scope, draws=draws, policies=0)
 
 
 def bound_of_one(returns: ReturnDraws, *, delta: float, eta: float) -> UpperBound:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from surefoot._display import Shown
 from surefoot._order_statistics import draws_needed
 from surefoot.certificates import planning, provenance
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.upper import DETERMINISTIC
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most
-from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.returns import ReturnDraws, policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
 
@@ -76,7 +77,9 @@ def verify(
     """Check a certificate on new draws, independent of those it was made from.
 
     It stands unless the number of new returns below the promise has a probability of at most
-    eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``. A posterior of finitely
+    eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``; or so few of them lie below
+    the limit that this policy itself can be promised more: ``P[Bin(n, delta) <= below] <= eta``. A
+    posterior of finitely
     many draws has no new ones; the message says so. A certificate over a horizon is checked over
     that; ``final_reward`` is the one it was made with. The new draws are made on the ``device``
     asked for, whichever made those of the certificate.
@@ -111,16 +114,32 @@ def verify(
     below = int(np.count_nonzero(returns.upper < promise))
     p_value = float(binom.sf(below - 1, n, certificate.delta))
     ordered = certificate.lower_bound <= certificate.upper_bound
-    stands = p_value > certificate.eta and ordered
+    exceeded = _limit_exceeded(certificate, returns, rows.rows)
+    stands = p_value > certificate.eta and ordered and not exceeded
     which = "new draws" if posterior.num_draws is None else "draws (this posterior has no new ones)"
     words = (
         f"{below:,} of {n:,} {which} fall short of the promise ({below / n:.2%}; "
         f"{100 * certificate.delta:.4g}% may)"
     ) + ("" if ordered else "; the lower bound lies above the upper one")
+    if exceeded:
+        words += "; this policy alone can be promised more than the limit"
     verdict = "The certificate stands" if stands else "The certificate does not stand"
     return Verification(
         stands=stands, message=f"{verdict}: {words}.", below=below, draws=n, p_value=p_value
     )
+
+
+def _limit_exceeded(
+    certificate: Certificate, returns: ReturnDraws, played: NDArray[np.uint64]
+) -> bool:
+    """Tell whether new draws of the policy contradict the limit, where that speaks of it."""
+    policy = certificate.policy
+    mixed = isinstance(policy, np.ndarray) and len(played) > len(policy)
+    if mixed and certificate.scope.startswith(DETERMINISTIC):
+        return False
+    limit = certificate.upper_bound if certificate.objective == "max" else -certificate.lower_bound
+    below = int(np.count_nonzero(returns.lower <= limit))
+    return bool(binom.cdf(below, len(returns.lower), certificate.delta) <= certificate.eta)
 
 
 def _senseless(certificate: Certificate) -> str | None:

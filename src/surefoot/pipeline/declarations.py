@@ -203,6 +203,11 @@ class Declarations:
         None, COMPUTING, "Posterior draws for each bound.", metavar=WHOLE, otherwise="chosen",
         holds=lambda value: 1 <= value <= MOST_DRAWS, rule=f"from 1 to {MOST_DRAWS}",
     )  # fmt: skip
+    limit_effort: float = setting(
+        1.0, COMPUTING, "Work for the limit that no policy can be promised to exceed: 4 takes four "
+        "times the usual draws.", metavar=NUMBER,
+        holds=lambda value: 0 < value < math.inf, rule="above 0",
+    )  # fmt: skip
     time_budget: float | None = setting(
         None, SEARCH, "Seconds for the whole command, the first compilation excluded.",
         metavar="SECONDS", otherwise="no limit",

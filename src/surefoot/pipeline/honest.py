@@ -98,6 +98,7 @@ def find_honestly(
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams[2], device=settings.device,
+        limit_effort=settings.limit_effort,
     )  # fmt: skip
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     by, unit = "transitions", sizes

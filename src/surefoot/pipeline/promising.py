@@ -86,6 +86,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             allowed=model.allowed, considered=model.considered, eta=settings.eta,
             draws=settings.draws, progress=progress, holdout=model.posterior,
             stationary=settings.one_rule, device=settings.device,
+            limit_effort=settings.limit_effort,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
     weighed = weighed.adding(*model.findings, *_left_out(model))
@@ -169,6 +170,7 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams(settings.seed)[0], device=settings.device,
+        limit_effort=settings.limit_effort,
     )  # fmt: skip
     made = for_first_state(model, made).adding(*past(model, NO_PARTS))
     shown = replace(model.shown(made), unit=settings.unit).adding(*_kept_apart(model))

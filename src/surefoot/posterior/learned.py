@@ -201,32 +201,45 @@ class LearnedPosterior(OnRows):
         Rows have streams of their own, one for a block of 16 draws, and the laws have another. So
         any rows, any ranges and any number of threads give the same numbers.
         """
-        chosen = self.layout.check_rows(rows)
-        sizes = np.diff(self.row_start)[chosen]
-        ends = np.cumsum(sizes)
-        columns = ends - sizes
         # Streams are opened at the start of a block of draws; what lies before ``first`` is cut.
         begin = first - first % BLOCK_DRAWS
         drawn = self._drawn_laws(key, begin, last)
-        out = np.empty((last - begin, ends[-1] if len(ends) else 0))
+        chosen = self.layout.check_rows(rows)
+        return self.rows_given(drawn, key, begin, chosen, threads=threads)[first - begin :]
+
+    def rows_given(
+        self, drawn: tuple[Ints, Ints, Floats], key: Key, begin: int, chosen: Ints, *,
+        block: int = BLOCK_DRAWS, threads: int | None = None,
+    ) -> Floats:  # fmt: skip
+        """Return some rows of draws ``begin, ...``, one for each line of the drawn laws.
+
+        Given these, rows are independent, and a row depends on the laws of its own action only.
+        Streams are opened for so many draws as a ``block`` has; ``begin`` starts one.
+        """
+        sizes = np.diff(self.row_start)[chosen]
+        ends = np.cumsum(sizes)
+        columns = ends - sizes
+        out = np.empty((len(drawn[0]), ends[-1] if len(ends) else 0))
         laws, places = self.laws, self._places
 
         def fill(part: NDArray[np.intp]) -> None:
             kernels.learned_rows(
                 self._count, self.row_start, chosen[part], columns[part], laws.action, laws.fine,
                 laws.group, laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
-                *drawn, *places, *key, begin, out,
+                *drawn, *places, *key, begin, block, out,
             )  # fmt: skip
 
         fill_rows(fill, ends, out.size, threads)
-        return out[first - begin :]
+        return out
 
     @cached_property
     def _count(self) -> Floats:
         return self.counts.count.astype(np.float64)
 
     def _drawn_laws(self, key: Key, first: int, last: int) -> tuple[Ints, Ints, Floats]:
-        """Return the laws and the shares of the parts in some draws, whatever came before them.
+        """Return ``(n, actions)`` laws of sizes and of alphas, and ``(n, parts)`` shares.
+
+        What the rows of some draws share, whatever came before them.
 
         Their bits lie beyond those of all rows: counters of rows end in 0, theirs in 1.
         """

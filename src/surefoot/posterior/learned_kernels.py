@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
-from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS, dirichlet_draws, prepare
+from surefoot.posterior.dirichlet_kernels import dirichlet_draws, prepare
 from surefoot.posterior.philox_kernels import CONTROL, WORDS, open_stream, uniform
 
 Floats = NDArray[np.float64]
@@ -234,15 +234,15 @@ def learned_rows(
     group: Ints, distinct: Ints, shape: Floats, marginal: Floats, laws: Floats,
     alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats,
     part_start: Ints, part_entry: Ints, part_cumulative: Floats,
-    key0: np.uint64, key1: np.uint64, first: int, out: Floats,
+    key0: np.uint64, key1: np.uint64, first: int, block: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write draws ``first, first + 1, ...`` of several rows, one for each line of the drawn laws.
 
     A row's concentration and number of successors are drawn given the laws of its action and its
     own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a); each unseen one lands on an
     entry of the part that ``shares`` picks among those the row has; the last part, the rest, takes
-    what the weights of another leave. Each row has a stream for every block of draws, and ``first``
-    begins a block. O(K) a row.
+    what the weights of another leave. Each row has a stream for every ``block`` of draws, and
+    ``first`` begins one. O(K) a row.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)
@@ -270,8 +270,8 @@ def learned_rows(
                 place[shown] = e
                 shown += 1
         for i in range(len(size_law)):
-            if i % BLOCK_DRAWS == 0:
-                open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
+            if i % block == 0:
+                open_stream(control, key0, key1, row, (first + i) // block)
             s = size_law[i, action[row]]
             chosen = pick_alpha(
                 log[s], scaled[s], laws[alpha_law[i, action[row]]], uniform(words, control)
