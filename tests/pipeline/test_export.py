@@ -67,10 +67,28 @@ def test_randomised_policies_have_no_sql():
         policy_sql([line], LabelColumns(state=("s",), action=("a",)))
 
 
-def test_policies_by_step_have_no_sql():
-    rule = [*lines_of({"a": "b"}), *lines_of({"a": "c"})]
-    with pytest.raises(ValueError, match="depends on the step"):
-        policy_sql(rule, LabelColumns(state=("s",), action=("a",)))
+@pytest.mark.parametrize("database", ["duckdb", "sqlite"])
+def test_a_rule_by_step_asks_for_the_step(database):
+    rule = [
+        PolicyLine(
+            state=(state, number), action=action, probability=1.0, visits=1, margin=None,
+            first_step=first, last_step=last,
+        )
+        for state, number, action, first, last in (
+            ("a", 0, "wait", 0, 4), ("a", 0, "act", 5, 11), ("b", 0, "wait", 0, 11),
+            ("a", 1, "act", 0, 11), ("b", 1, "wait", 0, 4), ("b", 1, "act", 5, 11),
+        )
+    ]  # fmt: skip
+    expression = policy_sql(rule, LabelColumns(state=("s", "n"), action=("a",)))
+    assert expression.startswith('-- The rule depends on the step: "step" counts from 0')
+    connection = duckdb.connect() if database == "duckdb" else sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE visits (s VARCHAR, n INTEGER, step INTEGER)")
+    asked = [(*line.state, step, line.action) for line in rule
+             for step in (line.first_step, line.last_step)]  # fmt: skip
+    connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", [one[:3] for one in asked])
+    found = connection.execute(f"SELECT s, n, step, {expression} FROM visits").fetchall()
+    assert sorted(found) == sorted(asked)
+    connection.close()
 
 
 def test_a_sheet_holds_rule_and_promise(finished, tmp_path):

@@ -9,6 +9,8 @@ from surefoot.report.tables import PolicyLine
 
 UNKNOWN = "NULL"
 """What the expression gives for a state that the log never shows."""
+STEP = "step"
+"""The column that a rule by step asks for."""
 WIDTH = 96
 """Longest line of a comment."""
 
@@ -22,8 +24,8 @@ def policy_sql(
     """Return a CASE for each action column, to stand in a SELECT; other states give NULL.
 
     Standard SQL: identifiers in double quotes, text in single ones. States with the same action are
-    put together; a column that was cut into bins is compared with their edges. ``remark`` becomes a
-    comment.
+    put together; a column that was cut into bins is compared with their edges. A rule by step asks
+    for a column ``"step"`` that counts from 0. ``remark`` becomes a comment.
 
     Examples
     --------
@@ -39,11 +41,8 @@ def policy_sql(
     """
     if any(line.probability < 1 for line in lines):
         raise ValueError("the policy is randomised: SQL has no place for its probabilities.")
-    if len({line.state for line in lines}) < len(lines):
-        raise ValueError(
-            "the policy depends on the step, and a CASE over states does not know it: use "
-            "policy.csv, which has a line for every range of steps."
-        )
+    if _by_step(lines):
+        remark += f'\nThe rule depends on the step: "{STEP}" counts from 0 at the first decision.'
     said = [part for line in remark.splitlines() for part in textwrap.wrap(line, WIDTH)]
     comment = "".join(f"-- {line}\n" for line in said)
     test = _Test({one.column: one for one in bins})
@@ -58,16 +57,33 @@ def _case(
     lines: Sequence[PolicyLine], states: tuple[str, ...], name: str, part: int | None, test: "_Test"
 ) -> str:
     """Return the expression of one action column."""
-    groups: dict[Hashable, list[Hashable]] = {}
+    groups: dict[tuple[Hashable, str], list[Hashable]] = {}
+    by_step = _by_step(lines)
     for line in lines:
         whole = part is None or not isinstance(line.action, tuple)
         action = line.action if whole else line.action[part]  # type: ignore[index]
-        groups.setdefault(action, []).append(line.state)
+        groups.setdefault((action, _steps(line) if by_step else ""), []).append(line.state)
     whens = [
-        f"    WHEN {test.some(states, some)} THEN {_literal(action)}\n"
-        for action, some in groups.items()
+        f"    WHEN {_also(test.some(states, some), steps)} THEN {_literal(action)}\n"
+        for (action, steps), some in groups.items()
     ]
     return f"CASE\n{''.join(whens)}    ELSE {UNKNOWN}\nEND AS {_identifier(name)}"
+
+
+def _by_step(lines: Sequence[PolicyLine]) -> bool:
+    """Tell whether some state has different actions at different steps."""
+    return len({line.state for line in lines}) < len(lines)
+
+
+def _steps(line: PolicyLine) -> str:
+    """Return the test whether a step is in the range of a line."""
+    return f"{_identifier(STEP)} BETWEEN {line.first_step} AND {line.last_step}"
+
+
+def _also(state: str, steps: str) -> str:
+    if not steps:
+        return state
+    return f"{steps} AND ({state})" if "\n" in state else f"{steps} AND {state}"
 
 
 class _Test:
