@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot.certificates.curse import WHOLE, balanced_halves, curse_of_choosing, summarize
+from surefoot.certificates.curse import (
+    WHOLE,
+    balanced_halves,
+    curse_of_choosing,
+    curse_of_preferring,
+    summarize,
+)
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Log
 from surefoot.data.buckets import deal
@@ -27,12 +33,25 @@ def bandit(seed: int, arms: int) -> Counts:
     return Counts.from_arrays(counts, support=support, rewards=rewards)
 
 
-def measured(seed: int, arms: int = ARMS) -> Curse:
+def divided(seed: int, arms: int) -> Log:
     counts = bandit(seed, arms)
     mdp = counts.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
     posterior = DirichletPosterior(counts)
-    log = Log.of(posterior, mdp, counts, deal(counts, seed), costs=False, delta=0.05)
-    return curse_of_choosing(log, seed=seed)
+    return Log.of(posterior, mdp, counts, deal(counts, seed), costs=False, delta=0.05)
+
+
+def measured(seed: int, arms: int = ARMS) -> Curse:
+    return curse_of_choosing(divided(seed, arms), seed=seed)
+
+
+def test_what_was_not_chosen_by_its_value_has_no_luck_to_lose() -> None:
+    """The best of equal arms is as lucky beside a given arm; an arm beside itself is not."""
+    first = np.zeros(3, dtype=int)
+    found = [curse_of_preferring(divided(seed, ARMS), first, seed=seed) for seed in range(15)]
+    deviation = np.sqrt(0.25 / (TRIES / 2))
+    assert 1.6 * deviation < np.mean([one.mean for one in found]) / WHOLE < 2.4 * deviation
+    alone = curse_of_preferring(divided(0, 1), first, seed=0)
+    assert (alone.mean, alone.spread) == (0.0, 0.0)
 
 
 def test_equal_arms_show_the_luck_of_the_best() -> None:

@@ -172,6 +172,11 @@ def test_two_policies_are_compared(finished):
         finished.model, finished.certificate.policy, finished.model.behaviour, luck
     )
     assert unlucky.difference_lower_bound == pytest.approx(found.difference_lower_bound - 1.75)
+    log = promising.dealt_log(finished.model)
+    halves = promising.difference(
+        finished.model, finished.certificate.policy, finished.model.behaviour, log=log
+    )
+    assert halves.difference_lower_bound < found.difference_lower_bound
 
 
 @pytest.mark.parametrize("basis", ["bayesian", "frequentist"])

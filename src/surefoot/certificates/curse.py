@@ -23,6 +23,7 @@ from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, Log, as_seen
 from surefoot.certificates.plays import plays_of, row_values
 from surefoot.data.buckets import NUM_BUCKETS
+from surefoot.model.policies import AnyPolicy
 from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
@@ -35,6 +36,9 @@ FEW_TRIES = 2
 """Rows with so few tries in the whole log cannot be tested on halves of it."""
 WHOLE = 0.5**0.5
 """Luck shrinks with the root of the data, and a half has half of them."""
+
+Loss = tuple[float, tuple[float, float]]
+"""What a half's policy loses on the other half, and how lucky its rows were (see `_shortfall`)."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,14 +68,7 @@ def curse_of_choosing(
 
     ``policy``: the one chosen on the whole log, whose hardly tried rows are charged as well.
     """
-    if halves is None:
-        halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
-    parts = [(chosen,) for chosen in balanced_halves(halves, seed)]
-    if log.mdp.num_rows < SHARED_ROWS:
-        made = [_both_ways(log, *part) for part in parts]
-    else:
-        made = all_parts(_both_ways, (log,), parts)
-    found = [one for pair in made for one in pair]
+    found = _shortfalls(log, None, halves, seed)
     curse = summarize(np.array([difference for difference, _ in found]))
     if policy is None:
         return curse
@@ -80,14 +77,47 @@ def curse_of_choosing(
     return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
 
 
-def _both_ways(log: Log, chosen: tuple[int, ...]) -> list[tuple[float, tuple[float, float]]]:
+def curse_of_preferring(
+    log: Log, given: AnyPolicy, *, halves: int | None = None, seed: int
+) -> Curse:
+    """Return the luck in how much better a chosen policy looks than one that was given.
+
+    What halves think of all policies alike, too well or too badly, falls out of a difference; the
+    luck of the choice does not, and shows more clearly without it.
+    """
+    return summarize(np.array([less for less, _ in _shortfalls(log, given, halves, seed)]))
+
+
+def _shortfalls(log: Log, given: AnyPolicy | None, halves: int | None, seed: int) -> list[Loss]:
+    """Return the shortfalls of all halves, over that of a given policy if there is one."""
+    if halves is None:
+        halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
+    parts = [(chosen,) for chosen in balanced_halves(halves, seed)]
+    if log.mdp.num_rows < SHARED_ROWS:
+        made = [_both_ways(log, given, *part) for part in parts]
+    else:
+        made = all_parts(_both_ways, (log, given), parts)
+    return [one for pair in made for one in pair]
+
+
+def _both_ways(log: Log, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
     """Return the shortfalls of one pair of halves."""
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     sides = log.half(np.array(chosen)), log.half(rest)
-    return [_shortfall(log.choose(own), own, other) for own, other in (sides, sides[::-1])]
+    found = []
+    for own, other in (sides, sides[::-1]):
+        less, luck = _shortfall(log.choose(own), own, other)
+        found.append((less if given is None else less - _missed(given, own, other), luck))
+    return found
 
 
-def _shortfall(policy: Policy, own: Half, other: Half) -> tuple[float, tuple[float, float]]:
+def _missed(policy: AnyPolicy, own: Half, other: Half) -> float:
+    """Return how much less a policy that nobody chose brings on the other half."""
+    thought, seen = (evaluate(mdp, policy).return_lower for mdp in (own.mdp, as_seen(other, own)))
+    return thought - seen
+
+
+def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
     """Return what a half's policy loses on the other, and how lucky its rows were.
 
     Luck is a sum over rows that both have tried, of what they lost and of what a deviation of each

@@ -121,7 +121,7 @@ def compare(
     second = model.behaviour if other is None else _policy(other, model)
     announce_compiling(output)
     with output.stage("Comparing") as stage, computing(model.settings, Watched(stage).parts):
-        made = promising.difference(model, first, second, promising.measured_curse(model))
+        made = promising.difference(model, first, second, log=promising.dealt_log(model))
     made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
     output.result(made.to_mapping(), made.sentence)
 

@@ -14,9 +14,10 @@ from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LE
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.comparison import Comparison, compare, compare_frequentist
-from surefoot.certificates.curse import curse_of_choosing
+from surefoot.certificates.curse import curse_of_choosing, curse_of_preferring
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
+from surefoot.certificates.halves import Log
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.certificates.search import STARTS, Candidate
 from surefoot.certificates.verification import Verification, verify
@@ -179,11 +180,14 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
 
 
 def difference(
-    model: Model, policy: AnyPolicy, other: AnyPolicy, curse: Curse | None = None
-) -> Comparison:
+    model: Model, policy: AnyPolicy, other: AnyPolicy, curse: Curse | None = None,
+    log: Log | None = None,
+) -> Comparison:  # fmt: skip
     """Bound from below how much better a policy is than another one.
 
-    ``curse``: what choosing on this log costs, taken off, since policies mostly were chosen on it.
+    What choosing on this log is worth is taken off, since policies mostly were chosen on it:
+    ``curse``, or what halves of the ``log`` show in comparison with the other policy, if that is
+    more.
     """
     settings = model.settings
     if not model.bayesian:
@@ -195,17 +199,25 @@ def difference(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
         mdp_b=lead_to_best(model.mdp, model.placed),
-        luck=0.0 if curse is None else curse.mean + curse.spread, device=settings.device,
+        luck=_luck(curse, log, other, settings.seed), device=settings.device,
     ).adding(*past(model, NO_PARTS))  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
 
 
-def measured_curse(model: Model) -> Curse | None:
-    """Return what choosing on the log of a model costs; transitions are dealt into parts."""
+def _luck(curse: Curse | None, log: Log | None, other: AnyPolicy, seed: int) -> float:
+    """Return what to take off how much better a policy looks than another."""
+    found = [] if curse is None else [curse]
+    if log is not None:
+        found += [curse_of_choosing(log, seed=seed)] if curse is None else []
+        found.append(curse_of_preferring(log, other, seed=seed))
+    return max((one.mean + one.spread for one in found), default=0.0)
+
+
+def dealt_log(model: Model) -> Log | None:
+    """Return the log of a model, its transitions dealt into parts; None where they cannot be."""
     if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
         return None
-    log = log_of(model, deal(model.counts, model.settings.seed))
-    return None if log is None else curse_of_choosing(log, seed=model.settings.seed)
+    return log_of(model, deal(model.counts, model.settings.seed))
 
 
 def _compared(model: Model, *policies: AnyPolicy) -> int:

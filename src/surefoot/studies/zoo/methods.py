@@ -23,7 +23,7 @@ from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model, build_model, column_roles
-from surefoot.pipeline.parts import divide_log
+from surefoot.pipeline.parts import LogParts, divide_log, log_of
 from surefoot.pipeline.promising import difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -161,15 +161,16 @@ def default(
     for delta in deltas:
         asked = replace(model, settings=replace(settings, delta=delta, draws=draws))
         found = find(asked, parts, lambda *_: None)
-        claims += _claims(asked, found.certificate)
+        claims += _claims(asked, found.certificate, parts)
     return claims
 
 
-def _claims(model: Model, certificate: Certificate) -> list[Claim]:
+def _claims(model: Model, certificate: Certificate, parts: LogParts) -> list[Claim]:
     read = Read(counts=model.placed, mdp=model.mdp)
     delta, policy = certificate.delta, read.choice(certificate.policy)
     usual = np.argmax(np.where(model.mdp.available, model.behaviour, -1.0), axis=1)
-    made = difference(model, certificate.policy, usual, certificate.curse)
+    log = log_of(model, parts.buckets)
+    made = difference(model, certificate.policy, usual, certificate.curse, log)
     better = made.difference_lower_bound
     gained = None if certificate.gain is None else certificate.gain.lower_bound
     common: dict[str, Any] = {
