@@ -1,5 +1,7 @@
 """Questions to an expert: worth what the promise gains, and asked of rows that matter."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -51,7 +53,7 @@ def test_single_transitions_are_asked_about_where_a_row_has_several():
     _, found = asked(counts, np.zeros(4, dtype=int))
     single = [one for one in found if one.kind == "transition"]
     assert single[0].successor == 3  # the worst place it could lead to
-    assert all(a.gain >= b.gain for a, b in zip(found, found[1:], strict=False))
+    assert all(one.gain >= other.gain for one, other in pairwise(found))
 
 
 def test_the_worst_reward_is_asked_for_where_a_range_is_wide():

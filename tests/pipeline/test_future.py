@@ -104,17 +104,18 @@ def test_intervals_hold_what_real_data_lead_to():
     assert held >= 18  # of 24 at 90%: fewer happen once in a hundred times
 
 
-def test_unlisted_successors_are_never_met():
+def test_unlisted_successors_are_met_less_often_than_charged():
     log = {"state": [0, 0, 1, 1, 2], "action": [0, 1, 0, 1, 0], "next_state": [1, 2, 0, 2, 0],
            "reward": [1.0, 0.0, 0.5, 0.0, 0.0]}  # fmt: skip
     counts = sf.read_transitions(log)
     model = build_model(sf.Settings(discount=0.8, delta=0.1, eta=ETA), counts)
     future = future_of(model, np.zeros(model.mdp.num_states, dtype=int), 1)
-    truth = future.truth(rng(1))
     placed = model.placed
     away = (placed.successor == placed.unseen) & (placed.entry_state != placed.unseen)
-    assert away.any()
-    assert truth.probability[away].max() == 0.0
+    some = [future.truth(rng(seed)) for seed in range(200)]
+    met = np.mean([truth.probability[away] for truth in some])
+    assert 0.3 < met / model.posterior.mean()[away].mean() < 0.7
+    truth = some[0]
     total = np.add.reduceat(truth.probability, model.mdp.row_start[:-1])
     assert total == pytest.approx(np.ones(model.mdp.num_rows))
 
@@ -151,7 +152,9 @@ def walk():
                          after == 4))  # fmt: skip
             state, step = after, step + 1
     names = ("episode", "step", "state", "action", "reward", "next_state", "terminal")
-    columns = {name: np.array(values) for name, values in zip(names, zip(*rows), strict=True)}
+    columns = {
+        name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
+    }
     counts = sf.read_transitions(columns, episode="episode", step="step", terminal="terminal")
     settings = sf.Settings(discount=0.9, episode="episode", step="step", terminal="terminal")
     return build_model(settings, counts)

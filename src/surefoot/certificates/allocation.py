@@ -96,7 +96,8 @@ class Distance:
         turn = max(1, int(samples / (TURNS * max(float(cost.min(initial=1.0)), 1.0))))
         while left > 0:
             gain = self._gains(tries, bundles, singles=singles) / cost
-            gain = np.where(cost <= 1.5 * left, gain, 0.0)  # an episode is not cut in two
+            if taken.any():  # an episode is not cut in two, and there is one at least
+                gain = np.where(cost <= 1.5 * left, gain, 0.0)
             best = int(np.argmax(gain)) if len(gain) else 0
             if len(gain) == 0 or not gain[best] > 0:
                 break

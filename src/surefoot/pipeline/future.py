@@ -1,13 +1,15 @@
 """What a run would promise after more data: the data are simulated, the promise is made again.
 
 A truth is drawn from the posterior, data are drawn from the truth, the posterior is given them, and
-the promise is computed as a run does, with three shortcuts. The number of draws is smaller: what
-counts is the change on the same draws, added to the promise of the run. Instead of a search there
-are two policies, the run's and the cautious choice on the new data (the one that the curse of
-choosing is measured with); the better one is taken. And what all rows are like is not learned anew.
+the promise is computed as a run does, with four shortcuts. The number of draws is smaller: what
+counts is the change on the same draws, added to the promise of the run. So is the number of halves
+of the log that measure the luck of choosing. Instead of a search there are two policies, the run's
+and the cautious choice on the new data (the one that the luck is measured with); the better one is
+taken. And what all rows are like is not learned anew.
 
 What the posterior keeps for successors that nothing in the log points to is charged as the worst
-state, but never met: a truth has that mass on the successors that are listed.
+state. Real data never lead there, but somewhere that may be as bad or as good as any other. A truth
+has some share of that mass, drawn evenly between none and all, and the rest on what is listed.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +22,12 @@ from surefoot._order_statistics import lower_rank
 from surefoot.certificates import planning
 from surefoot.certificates.by_step import Policy, same
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.curse import curse_of_choosing
+from surefoot.certificates.curse import (
+    DEFAULT_HALVES,
+    FEW_HALVES,
+    MANY_ROWS,
+    curse_of_choosing,
+)
 from surefoot.certificates.halves import Log
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
@@ -38,6 +45,8 @@ from surefoot.solvers.solver import evaluate
 
 LEAST, MOST, WORK = 200, 500, 1e8
 """Draws behind one simulated promise, and operations that they may cost."""
+HALVES = 3
+"""Pairs of halves that measure luck in a simulated future; what counts is the change."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -169,12 +178,12 @@ class Future:
         return float(np.quantile(found, level))
 
     def truth(self, rng: np.random.Generator) -> Truth:
-        """Draw what may be true; nothing leads to the state for all that is not listed."""
+        """Draw what may be true, and how much of what is not listed there is in it."""
         mdp, counts = self.model.mdp, self.posterior.counts
         share = self.posterior.sample(1, rng)[0]
         if counts.unseen is not None:
             away = (counts.successor == counts.unseen) & (counts.entry_state != counts.unseen)
-            kept = np.where(away, 0.0, share)
+            kept = np.where(away, rng.random() * share, share)
             some = np.add.reduceat(kept, mdp.row_start[:-1])[mdp.entry_row] > 0
             share = np.where(some, kept, share)
         share = share / np.add.reduceat(share, mdp.row_start[:-1])[mdp.entry_row]
@@ -306,11 +315,27 @@ class Future:
         """
         bound = self._before_taking_off + low - self.now
         if log is not None:
-            curse = curse_of_choosing(log, policy, seed=model.settings.seed)
-            bound = max(bound - max(curse.mean + curse.spread, luck), min(bound, self._least))
+            charged = self._charged_by_run + self._charge(log, policy) - self._charged_now
+            bound = max(bound - max(charged, luck), min(bound, self._least))
         reach = evaluate(model.mdp, policy).return_lower - bound
         delta = self.certificate.delta
         return bound - first_state_doubt(model, policy, reach=reach, delta=delta)
+
+    def _charge(self, log: Log, policy: Policy) -> float:
+        """Return what luck costs by a few halves; its error is made that of as many as usual."""
+        usual = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
+        few = min(HALVES, usual)
+        curse = curse_of_choosing(log, policy, halves=few, seed=self.model.settings.seed)
+        return curse.mean + curse.spread * (few / usual) ** 0.5
+
+    @cached_property
+    def _charged_now(self) -> float:
+        return 0.0 if self.log is None else self._charge(self.log, self.policy)
+
+    @property
+    def _charged_by_run(self) -> float:
+        curse = self.certificate.curse
+        return 0.0 if curse is None else curse.mean + curse.spread
 
     @cached_property
     def _least(self) -> float:

@@ -378,7 +378,7 @@ def plan(
     _check_asked(samples, target, simulations)
     own = run.model.own if posterior is None and isinstance(run, Run) else posterior
     made = load_run(run.folder if isinstance(run, Run) else run, posterior=own)
-    _check_run(made)
+    check_run(made)
     with processors(made.settings):
         making = _Making(run=made, samples=samples, whole=episodes, teller=teller or Nobody())
         return making.plan(target, simulations)
@@ -398,7 +398,7 @@ def _check_asked(samples: int, target: float | None, simulations: int) -> None:
         raise ValueError("target= needs simulated futures; leave simulations=0 out.")
 
 
-def _check_run(run: Run) -> None:
+def check_run(run: Run) -> None:
     """Refuse runs that nothing can be planned for."""
     if not run.model.bayesian:
         raise ValueError(

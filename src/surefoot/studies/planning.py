@@ -134,15 +134,7 @@ class _Solved(NamedTuple):
 
 
 def replicate(case: Case, replication: int, seed: int) -> Outcome:
-    """Draw a log, plan, collect data in three ways, and promise again.
-
-    Examples
-    --------
-    >>> case = Case(world="riverswim", episodes=5, epsilon=0.5, whole=False, samples=20)
-    >>> found = replicate(case, 0, 1)
-    >>> len(found.forecast), min(found.forecast) <= max(found.forecast)
-    (19, True)
-    """
+    """Draw a log, plan, collect data in three ways, and promise again."""
     began = time.perf_counter()
     world = make_world(case.world, replication + 1 if WORLDS[case.world].random else 0)
     entropy = [seed, zlib.crc32(case.world.encode()), replication]
