@@ -8,6 +8,7 @@ from requirements import lacking
 
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_worker_niceness"] = "0"
 os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
 STORE = 100 * 2**20
 
