@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.cluster_kills [--times N] [--seed N] [node | head | driver]``: N times
 (twenty by default) a run on several Ray nodes on this machine loses a node, the head or its driver
-(in turn, or the one that is named) while it goes on. Without a node it must end by itself with the same files;
-without head or driver the same command without a cluster must go on from the folder that is left,
-to the same files. Exit code 1: something was wrong.
+(in turn, or the one that is named) while it goes on. Without a node it must end by itself with the
+same files; without head or driver the same command without a cluster must go on from the folder
+that is left, to the same files. Exit code 1: something was wrong.
 """
 
 import argparse
@@ -173,6 +173,7 @@ def disturb(times: int, seed: int, victims: tuple[str, ...]) -> list[Fate]:
 def main() -> int:
     """Do it, or be the driver of one run."""
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster_kills")
     parser.add_argument("victims", nargs="*", default=VICTIMS, help="node, head, driver")
     parser.add_argument("--times", type=int, default=20)

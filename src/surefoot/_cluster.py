@@ -7,6 +7,7 @@ Every wait has a limit and says what it waited for.
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import socket
@@ -75,6 +76,8 @@ def _ray() -> Any:
     # Ray under "uv run" would build the workers' environments anew.
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray's workers give way to everything else (nice 15): beside other work they would starve.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
@@ -184,6 +187,7 @@ class Pool:
     told: Told | None = None
     facts: Facts = field(default_factory=facts_here)
     _shared: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    _counted: tuple[float, int] = (-math.inf, 0)
 
     @cached_property
     def _task(self) -> Any:
@@ -191,8 +195,10 @@ class Pool:
 
     @property
     def count(self) -> int:
-        """The number of CPUs of the cluster now; at least 1."""
-        return max(1, self._cpus())
+        """The number of CPUs of the cluster some seconds ago; at least 1."""
+        if time.monotonic() - self._counted[0] > LOOK_SECONDS:
+            self._counted = time.monotonic(), self._cpus()
+        return max(1, self._counted[1])
 
     def check(self) -> None:
         """Ask every node what it is; refuse one that would give other answers."""

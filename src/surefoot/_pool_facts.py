@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass, fields
 from functools import cache
@@ -44,8 +45,9 @@ class Facts:
             if name == "device":
                 raise ValueError(
                     f"{place} computes on {its}, and this process on {mine}: a pool must not mix "
-                    "devices, whose last bits differ. Keep to one kind of machine, or set "
-                    "NUMBA_CPU_NAME to the weakest processor everywhere (x86-64-v3, say)."
+                    "devices, whose last bits differ. Keep to one kind of machine, or set both "
+                    "NUMBA_CPU_NAME and OPENBLAS_CORETYPE to the weakest processor everywhere "
+                    "(x86-64-v3 and Haswell, say)."
                 )
             raise ValueError(
                 f"{place} has {name} {its}, and this process has {mine}. Install the same version "
@@ -60,13 +62,15 @@ def facts_here() -> Facts:
     code = f"{__version__} ({cache_directory().name})"  # a working tree may be changed
     return Facts(
         surefoot=code, python=python, numpy=version("numpy"), numba=version("numba"),
-        device=f"cpu {_processor()}",
+        device=f"cpu, {_processor()}",
     )  # fmt: skip
 
 
 def _processor() -> str:
-    """Return what kernels are compiled for."""
+    """Return what kernels are compiled for, and what LAPACK was told to run on."""
     from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
     from numba import config
 
-    return str(config.CPU_NAME or get_host_cpu_name())
+    host = get_host_cpu_name()
+    lapack = os.environ.get("OPENBLAS_CORETYPE") or host
+    return f"kernels for {config.CPU_NAME or host}, LAPACK for {lapack}"

@@ -8,6 +8,7 @@ from requirements import lacking
 
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  (Ray spells it so)
 os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
 STORE = 100 * 2**20
 
@@ -29,7 +30,7 @@ def started(nodes: int):
 
 @pytest.fixture(scope="session")
 def cluster():
-    """Two nodes of one CPU each."""
-    made = started(2)
+    """A head, and one node of one CPU; tests may add others."""
+    made = started(1)
     yield made
     made.shutdown()

@@ -37,6 +37,8 @@ def certified(cluster=None):
 
 def test_any_number_of_workers_gives_the_answer_of_one_process(cluster):
     alone = certified()
+    assert certified(cluster.address) == alone  # one worker
+    cluster.add_node(num_cpus=1, object_store_memory=STORE)
     assert certified(cluster.address) == alone
     node = cluster.add_node(num_cpus=3, object_store_memory=STORE)
     killer = threading.Timer(
