@@ -13,7 +13,6 @@ import numpy as np
 
 from surefoot._order_statistics import marginal_rank
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates.candidates import ROBUST_SCALES
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.models import Ints, percentile, restricted
 from surefoot.certificates.search import Candidate, Progress
@@ -28,8 +27,12 @@ from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.solving import DeviceSolver
 from surefoot.solvers.steps import largest_value
 
-CAUTION = (0.1, 0.25, 0.5, 1.0, 2.0)
+CHOICE_DRAWS = 1000
+"""Draws that candidates are compared on, where the number is left to us: all meet the same."""
+CAUTION = (0.25, 0.5, 1.0)
 """Standard deviations of a row's value that cautious candidates take off its reward."""
+ROBUST_SCALES = (0.1, 0.25, 0.5, 1.0)
+"""Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
 """Draws that say how uncertain rows are."""
 
