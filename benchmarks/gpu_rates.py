@@ -25,11 +25,11 @@ def fastest(run: Callable[..., Any], *given: Any) -> float:
     """Return the seconds of the fastest of some runs, after one that compiles."""
     import jax
 
-    jax.block_until_ready(run(*given))
+    jax.block_until_ready(run(*given))  # type: ignore[no-untyped-call]
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()
-        jax.block_until_ready(run(*given))
+        jax.block_until_ready(run(*given))  # type: ignore[no-untyped-call]
         seconds.append(time.perf_counter() - began)
     return min(seconds)
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.gpu.device import DEVICES
+from surefoot.solvers.gpu.device import DEVICES, find_gpu
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         began = time.monotonic()
+        if given.device != "cpu":  # starting JAX takes seconds: meanwhile the counts are read
+            Thread(target=find_gpu, daemon=True).start()
         posterior, mdp = build(Counts.load(given.counts), given.discount, given.prior)
         _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
         result = optimize(

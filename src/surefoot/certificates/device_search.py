@@ -6,6 +6,7 @@ percentile on the same draws, none of which certifies.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from surefoot._order_statistics import marginal_rank
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates.candidates import ROBUST_SCALES
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.models import Ints, percentile, restricted
 from surefoot.certificates.search import Candidate, Progress
@@ -24,12 +24,17 @@ from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.gpu.device import Device
 from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.solving import DeviceSolver
 from surefoot.solvers.steps import largest_value
 
-CAUTION = (0.1, 0.25, 0.5, 1.0, 2.0)
+CHOICE_DRAWS = 1000
+"""Draws that candidates are compared on, where the number is left to us: all meet the same."""
+CAUTION = (0.25, 0.5, 1.0)
 """Standard deviations of a row's value that cautious candidates take off its reward."""
+ROBUST_SCALES = (0.1, 0.25, 0.5, 1.0)
+"""Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
 """Draws that say how uncertain rows are."""
 
@@ -83,14 +88,20 @@ def _proposals(
     yield "nominal", nominal.policy, nominal.mean_return
     draws = Draws.take(posterior, mdp, rewards, SPREAD_DRAWS, rng)
     distance, scatter = engine.spreads(draws, nominal.value)
-    for share in CAUTION:
-        policy = plain.solve(100 * tolerance, less=share * scatter).policy
-        name = f"cautious, {share:g} standard deviations off"
-        yield name, policy, plain.evaluate(policy, tolerance)
-    robust = DeviceSolver(
-        engine.device, mdp, AmbiguitySet(mdp=mdp, norm="l1", budget=np.minimum(2.0, distance))
-    )
-    for scale in ROBUST_SCALES:
-        policy = robust.solve(100 * tolerance, scale=scale).policy
+    ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.minimum(2.0, distance))
+    with ThreadPoolExecutor(1) as pool:  # compiles while others are compared
+        later = pool.submit(_robust, engine.device, mdp, ball, 100 * tolerance)
+        for share in CAUTION:
+            policy = plain.solve(100 * tolerance, less=share * scatter).policy
+            name = f"cautious, {share:g} standard deviations off"
+            yield name, policy, plain.evaluate(policy, tolerance)
+        found = later.result()
+    for scale, policy in zip(ROBUST_SCALES, found, strict=True):
         name = f"robust, budget {scale:g} x mean distance"
         yield name, policy, plain.evaluate(policy, tolerance)
+
+
+def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> list[Ints]:
+    """Return the robust policies of all budgets."""
+    solver = DeviceSolver(device, mdp, ball)
+    return [solver.solve(tolerance, scale=scale).policy for scale in ROBUST_SCALES]

@@ -16,7 +16,7 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certifying import certify, check_effort, check_levels
 from surefoot.certificates.clock import SearchClock
-from surefoot.certificates.device_search import search_on_device
+from surefoot.certificates.device_search import CHOICE_DRAWS, search_on_device
 from surefoot.certificates.models import (
     Ints,
     affordable,
@@ -27,7 +27,6 @@ from surefoot.certificates.models import (
     mark_chosen_on,
     split_draws,
 )
-from surefoot.certificates.planning import least_draws
 from surefoot.certificates.provenance import check_objective
 from surefoot.certificates.search import Candidate, Progress, search
 from surefoot.model.mdp import MDP
@@ -264,7 +263,7 @@ def optimize(
     source, told = choosing_rng(search_rng), _told(progress, objective)
     engine = choose_engine(device, mdp, choosing).engine
     if isinstance(engine, DeviceEngine):
-        n = least_draws(delta, eta, 1.0) if draws is None else draws
+        n = CHOICE_DRAWS if draws is None else draws
         candidates = search_on_device(
             choosing, mdp, rewards, rows, n, source, engine, delta, clock, told
         )

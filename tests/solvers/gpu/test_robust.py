@@ -19,7 +19,6 @@ from surefoot.solvers.gpu.robust_pallas import (
 )
 from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, worst_box, worst_l1
 from surefoot.solvers.gpu.robust_work import DeviceWork
-from surefoot.solvers.worst_case import worst_case
 
 
 def rows(length: int, number: int, seed: int = 0) -> Any:
@@ -138,14 +137,13 @@ def test_solves_agree_with_the_cores(norm: Any, objective: str, nature: str, gpu
         np.testing.assert_allclose(there.value, here.value, atol=1e-7)
 
 
-def test_weights_and_worst_cases(gpu: Device) -> None:
+def test_weights_count(gpu: Device) -> None:
     mdp = model()
     weights = np.random.default_rng(2).uniform(0.5, 2.0, mdp.num_entries)
     ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.full(mdp.num_rows, 0.4), weights=weights)
     there = solve(mdp, ball, device="gpu", tolerance=1e-9)
     here = solve(mdp, ball, device="cpu", tolerance=1e-9)
     np.testing.assert_allclose(there.value, here.value, atol=1e-8)
-    assert worst_case is not None
 
 
 def test_a_wrong_image_is_noticed(gpu: Device) -> None:
@@ -155,6 +153,6 @@ def test_a_wrong_image_is_noticed(gpu: Device) -> None:
     work = DeviceWork(gpu, make_problem(mdp, None, objective="max", nature="worst"), None)
     work.sweep()
     work.recheck()
-    work.lifted = work.lifted + 1e-6
+    work.lifted = np.asarray(work.lifted) + 1e-6
     with pytest.raises(RuntimeError, match="disagree about state"):
         work.recheck()

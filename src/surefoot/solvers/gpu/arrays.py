@@ -19,13 +19,15 @@ class Arrays(NamedTuple):
     """What the formulas use of an array library.
 
     ``xp`` are its functions under their NumPy names, ``quantile`` the standard normal quantile,
-    ``loop(proceed, body, state)`` repeats ``body`` while ``proceed`` says so, and ``settled`` keeps
-    an array from being computed again for every use.
+    ``loop(proceed, body, state)`` repeats ``body`` while ``proceed`` says so,
+    ``repeat(times, body, state)`` so many times, and ``settled`` keeps an array from being computed
+    again for every use.
     """
 
     xp: Any
     quantile: Callable[[Array], Array]
     loop: Callable[[Callable[[Any], Any], Callable[[Any], Any], Any], Any]
+    repeat: Callable[[int, Callable[[Any], Any], Any], Any]
     settled: Callable[[Array], Array]
 
 
@@ -35,7 +37,13 @@ def _loop(proceed: Callable[[Any], Any], body: Callable[[Any], Any], state: Any)
     return state
 
 
-NUMPY = Arrays(np, ndtri, _loop, lambda array: array)
+def _repeat(times: int, body: Callable[[Any], Any], state: Any) -> Any:
+    for _ in range(times):
+        state = body(state)
+    return state
+
+
+NUMPY = Arrays(np, ndtri, _loop, _repeat, lambda array: array)
 
 
 @cache
@@ -44,4 +52,8 @@ def jax_arrays() -> Arrays:
     import jax
     import jax.numpy as jnp
 
-    return Arrays(jnp, jax.scipy.special.ndtri, jax.lax.while_loop, jax.lax.optimization_barrier)
+    def repeat(times: int, body: Callable[[Any], Any], state: Any) -> Any:
+        return jax.lax.fori_loop(0, times, lambda _, now: body(now), state)
+
+    quantile, settled = jax.scipy.special.ndtri, jax.lax.optimization_barrier
+    return Arrays(jnp, quantile, jax.lax.while_loop, repeat, settled)

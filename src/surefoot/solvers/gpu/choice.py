@@ -14,8 +14,8 @@ from surefoot.solvers.gpu.engine import CHECKED, DeviceEngine
 from surefoot.solvers.gpu.sources import can_draw
 from surefoot.solvers.steps import until_the_end
 
-PAYING_ENTRIES = 50_000
-"""Entries of a model from which a GPU pays for promises (docs/gpu.md)."""
+PAYING_ENTRIES = 100_000
+"""Entries of a model from which a GPU pays for promises, beside 16 cores (docs/gpu.md)."""
 SOLVED_ENTRIES = 20_000_000
 """Entries of a model from which a GPU pays for one robust solve."""
 

@@ -109,5 +109,6 @@ def check_memory(device: Device, least: int, what: str) -> None:
     if least > device.memory:
         raise MemoryError(
             f"{what} needs at least {least / 2**30:.1f} GiB on the device, and {device.name} "
-            f"offers {device.memory / 2**30:.1f} GiB. Use device='cpu', or a model with fewer successors."
+            f"offers {device.memory / 2**30:.1f} GiB. Use device='cpu', or a model "
+            "with fewer successors."
         )

@@ -12,11 +12,11 @@ from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, Worst, worst_b
 
 SHORT = 24
 """Longest row that one thread holds."""
-SHORT_ROWS, TILE = 32, 1024
+SHORT_ROWS, TILE = 32, 128
 """Rows of a block of short ones; entries of a block of long ones."""
-WARPS = (1, 4)
-"""Groups of 32 threads in a block of short rows and in one of long rows. Rows of a block search
-until the last of them has found its place: small blocks wait less."""
+PER_WARP = 512
+"""Entries of a block for each group of 32 threads. Rows of a block search until the last of them
+has found its place: small blocks wait less."""
 POINT, L1, BOX = 0, 1, 2
 """What nature may choose from."""
 
@@ -47,6 +47,8 @@ def worst_rows(
     long: bool, interpret: bool,
 ) -> Worst:  # fmt: skip
     """Return the worst case of ``sign * (reward + discount * v)`` in every row."""
+    if kind == POINT:
+        return _points(v, model, long=long)
     import jax
     import jax.experimental.pallas as pl
 
@@ -61,7 +63,7 @@ def worst_rows(
     whole = pl.BlockSpec(v.shape, lambda _: (0,))
     two, one = pl.BlockSpec((2,), lambda _: (0,)), pl.BlockSpec((1,), lambda _: (0,))
     reward = entries if model.reward.ndim == 2 else each
-    shape = jax.ShapeDtypeStruct((rows,), v.dtype)
+    shape = jax.ShapeDtypeStruct((rows,), v.dtype)  # type: ignore[no-untyped-call]
     call = pl.pallas_call(
         partial(_kernel, kind, long=long),
         out_shape=(shape,) * 4,
@@ -69,9 +71,20 @@ def worst_rows(
         in_specs=[whole, entries, entries, entries, reward, each, two, each, each, one],
         out_specs=(each,) * 4,
         interpret=interpret,
-        **({} if interpret else _triton(WARPS[long])),
+        **({} if interpret else _triton(max(1, block * length // PER_WARP) if long else 1)),
     )
     return Worst(*call(v, *model, *guess, accuracy))
+
+
+def _points(v: Array, model: RowModel, *, long: bool) -> Worst:
+    """Return plain expectations: nothing is searched, and the compiler's own kernel is as fast."""
+    axis = 1 if long else 0
+    reward = model.reward
+    if reward.ndim == 1:
+        reward = reward[:, None] if long else reward[None]
+    z = model.scale[1] * v[model.target] + model.scale[0] * reward
+    value = (model.a * z).sum(axis=axis)
+    return Worst(value, value * 0.0, value * 0.0, value * 0.0)
 
 
 def _triton(warps: int) -> dict[str, Any]:
@@ -100,10 +113,7 @@ def _kernel(
         found = scale * v_ref[xp.maximum(target, 0)] + sign * rewards[k if per_entry else 0]
         z.append(xp.where(target < 0, NOTHING, found))
     a = parts(a_ref)
-    if kind == POINT:
-        value = fold.sum([a_i * z_i for a_i, z_i in zip(a, z, strict=True)])
-        made = Worst(value, value * 0.0, value * 0.0, value * 0.0)
-    elif kind == L1:
+    if kind == L1:
         guess = (first_ref[:], second_ref[:])
         made = worst_l1(arrays, fold, z, a, parts(b_ref), budget_ref[:], guess, accuracy_ref[0])
     else:

@@ -81,24 +81,20 @@ def swept(
     xp = arrays.xp
     over = partial(sweep, arrays, tiles, links, discount, best=best)
 
-    def look(v: Array) -> tuple[Array, Array, Array]:
-        image = over(v)
-        change = image - v
-        return image, change.min(axis=0), change.max(axis=0)
-
     def proceed(state: Any) -> Any:
         done, _, _, least, most = state
         return (done < most_sweeps) & ~((most - least) <= width).all()
 
     def body(state: Any) -> Any:
-        done, _, image, _, _ = state
-        for _ in range(BETWEEN):
-            image = over(image)
-        v = image
-        return (done + BETWEEN + 1, v, *look(v))
+        done, _, v, _, _ = state
+        v = arrays.repeat(BETWEEN, over, v)
+        image = over(v)
+        change = image - v
+        return done + BETWEEN + 1, v, image, change.min(axis=0), change.max(axis=0)
 
-    first = xp.zeros((len(initial), tiles[0].gain.shape[-1])) + start[:, None]
-    _, v, _, least, most = arrays.loop(proceed, body, (1, first, *look(first)))
+    v = xp.zeros((len(initial), tiles[0].gain.shape[-1])) + start[:, None]
+    endless = xp.full(v.shape[1], xp.inf)
+    _, v, _, least, most = arrays.loop(proceed, body, (0, v, v, -endless, endless))
     mean = (initial[:, None] * v).sum(axis=0)
     return Swept(least, most, mean, xp.abs(v).max(axis=0), v)
 

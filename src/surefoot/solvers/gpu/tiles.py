@@ -94,8 +94,10 @@ def lay_out(
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     tiles = tuple(
-        _tile(np.flatnonzero(kind == k), *map(int, found[k]), state_rows, row_start, successor,
-              place, share)
+        _tile(
+            np.flatnonzero(kind == k), int(found[k, 0]), int(found[k, 1]), state_rows, row_start,
+            successor, place, share,
+        )
         for k in range(len(found))
     )  # fmt: skip
     together = int(rows.max()) if share is not None else 1
