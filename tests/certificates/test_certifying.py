@@ -198,12 +198,15 @@ def test_plain_upper_bound_lies_above_the_listed_one(river, monkeypatch):
     mdp, posterior = river
     rewards = rewards_of(mdp, posterior, objective="max")
     ends = []
-    for most in (4096, 0):
+    for most, randomised in ((4096, False), (0, True)):
         monkeypatch.setattr("surefoot.certificates.upper.MAX_POLICIES", most)
         rng = np.random.default_rng(1)
         ends.append(
-            upper_bound(posterior, mdp, rewards, delta=0.05, eta=0.001, draws=5000, rng=rng)
-        )
+            upper_bound(
+                posterior, mdp, rewards, delta=0.05, eta=0.001, draws=5000, rng=rng,
+                randomised=randomised,
+            )
+        )  # fmt: skip
     assert ends[0].value <= ends[1].value * 1.1
     assert ends[1].scope == "no policy"
 

@@ -6,7 +6,7 @@ is one function and one line in :data:`METHODS`; nothing else here depends on ho
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,67 +18,22 @@ from surefoot.certificates.comparison import compare
 from surefoot.certificates.frequentist import certify_frequentist
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.policies import behaviour_policy
-from surefoot.data.counts import Counts
 from surefoot.data.transitions import read_transitions
-from surefoot.model.mdp import MDP
-from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import LogParts, divide_log, log_of
 from surefoot.pipeline.promising import difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
+from surefoot.studies.zoo import baselines
 from surefoot.studies.zoo.claims import Claim, ClaimMaker, Facts
 from surefoot.studies.zoo.logs import Columns
-from surefoot.studies.zoo.truth import Choice
+from surefoot.studies.zoo.reading import PRIOR, Read, first_states, read_log
+from surefoot.studies.zoo.rsvf import rsvf
 
 DRAWS, LARGE_DRAWS, LARGE = 1000, 500, 100
 """Posterior draws of a replication, and fewer for models with more than `LARGE` states: enough for
 strict ranks at delta .05, and quick."""
-PRIOR = 1.0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Read:
-    """A log as version 0.1 read it: counts on the successors taken as possible, and the model."""
-
-    counts: Counts
-    mdp: MDP
-
-    def choice(self, policy: AnyPolicy) -> Choice:
-        """Return a policy in the words of the log; it says nothing where the log never acted."""
-        known = np.zeros(self.mdp.num_states, dtype=np.bool_)
-        known[self.counts.row_state[self.counts.visits > 0]] = True
-        return Choice(
-            states=self.mdp.state_labels or (), actions=self.mdp.action_labels or (),
-            policy=policy, known=known,
-        )  # fmt: skip
-
-    @property
-    def within_range_seen(self) -> bool:
-        """Whether the sentence restricts itself to rewards within the range seen."""
-        return self.counts.reward_model == "bounded" and self.counts.reward_range is None
-
-
-def read_log(columns: Columns, facts: Facts, *, prior: float | None) -> Read:
-    """Count a log and make the model of it, declared facts included."""
-    episode, step = ("episode", "step") if "episode" in columns else (None, None)
-    counts = read_transitions(
-        columns, episode=episode, step=step, terminal="terminal", reward_range=facts.reward_range
-    )
-    placed = counts.on_support(facts.support)
-    mdp = placed.to_mdp(
-        discount=facts.discount, prior=prior, initial=_initial(placed, facts)
-    )  # fmt: skip
-    return Read(counts=placed, mdp=mdp)
-
-
-def _initial(counts: Counts, facts: Facts) -> NDArray[np.float64] | None:
-    """Return the declared first states in the order of the counts; None: what the log shows."""
-    if facts.initial is None:
-        return None
-    found = np.array([facts.initial.get(label, 0.0) for label in counts.state_labels or ()])
-    return np.asarray(found / found.sum())
 
 
 def version_0_1(
@@ -154,7 +109,7 @@ def default(
     counts = read_transitions(columns, **column_roles(settings), reward_range=facts.reward_range)
     if facts.support is not None:
         counts = counts.on_support(facts.support)
-    model = build_model(settings, counts, _initial(counts, facts))
+    model = build_model(settings, counts, first_states(counts, facts))
     parts = divide_log(settings, counts, (columns,))
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
     claims = []
@@ -194,6 +149,11 @@ METHODS: dict[str, ClaimMaker] = {
     "default": default,
     "0.1": version_0_1,
     "frequentist": frequentist,
+    "behaviour": baselines.done,
+    "importance": baselines.importance,
+    "weighted-importance": baselines.weighted_importance,
+    "spibb": baselines.spibb,
+    "rsvf": rsvf,
 }
 
 

@@ -1,0 +1,59 @@
+"""A log as version 0.1 read it: what methods beside the pipeline begin with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.data.counts import Counts
+from surefoot.data.transitions import read_transitions
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import AnyPolicy
+from surefoot.studies.zoo.claims import Facts
+from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.truth import Choice
+
+PRIOR = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Read:
+    """A log as version 0.1 read it: counts on the successors taken as possible, and the model."""
+
+    counts: Counts
+    mdp: MDP
+
+    def choice(self, policy: AnyPolicy) -> Choice:
+        """Return a policy in the words of the log; it says nothing where the log never acted."""
+        known = np.zeros(self.mdp.num_states, dtype=np.bool_)
+        known[self.counts.row_state[self.counts.visits > 0]] = True
+        return Choice(
+            states=self.mdp.state_labels or (), actions=self.mdp.action_labels or (),
+            policy=policy, known=known,
+        )  # fmt: skip
+
+    @property
+    def within_range_seen(self) -> bool:
+        """Whether the sentence restricts itself to rewards within the range seen."""
+        return self.counts.reward_model == "bounded" and self.counts.reward_range is None
+
+
+def read_log(columns: Columns, facts: Facts, *, prior: float | None) -> Read:
+    """Count a log and make the model of it, declared facts included."""
+    episode, step = ("episode", "step") if "episode" in columns else (None, None)
+    counts = read_transitions(
+        columns, episode=episode, step=step, terminal="terminal", reward_range=facts.reward_range
+    )
+    placed = counts.on_support(facts.support)
+    mdp = placed.to_mdp(
+        discount=facts.discount, prior=prior, initial=first_states(placed, facts)
+    )  # fmt: skip
+    return Read(counts=placed, mdp=mdp)
+
+
+def first_states(counts: Counts, facts: Facts) -> NDArray[np.float64] | None:
+    """Return the declared first states in the order of the counts; None: what the log shows."""
+    if facts.initial is None:
+        return None
+    found = np.array([facts.initial.get(label, 0.0) for label in counts.state_labels or ()])
+    return np.asarray(found / found.sum())
