@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.gpu`` certifies the same policy on both, compilation included, as somebody
 meets it who does it once. Where there is no numba, the figures of the cores come from a file that
-``--save`` wrote on a machine that has it (``--cores FILE``). ``--rates`` measures the parts instead
+``--save`` wrote on a machine that has it (``--cores benchmarks/gpu_cores.json``: 16 cores beside an
+H200). ``--rates`` measures the parts instead
 (`benchmarks.gpu_rates`).
 """
 
@@ -80,7 +81,8 @@ def main() -> None:
     timed(*made(50, 4), "gpu")  # what every process pays once
     if COMPILES:
         timed(*made(50, 4), "cpu")
-        timed(*made(600, 4), "cpu")
+        for size in ((600, 4), (60, 30)):  # the kernels of all ways to evaluate
+            timed(*made(*size), "cpu")
     print(
         f"{'states':>8} {'length':>6} {'entries':>10} {'cores':>9} {'gpu':>8}  auto  bounds apart"
     )
