@@ -140,10 +140,7 @@ def _previous_state_too_thin(pairs: int, tried: float) -> str:
 
 
 @says("warning")
-def _doubt_not_linear(
-    explained: float, linear: float, reach: float, draws: int, objective: str = "max"
-) -> str:
-    del objective
+def _doubt_not_linear(explained: float, linear: float, reach: float, draws: int) -> str:
     return (
         f"The return is far from linear in what is not known: rows one by one explain "
         f"{100 * explained:.0f}% of its variance ({draws:,} draws), and would put the promise "
