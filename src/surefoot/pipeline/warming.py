@@ -46,6 +46,7 @@ def compile_others() -> None:
     import numpy as np
 
     from surefoot.calibration.credible import credible_set
+    from surefoot.certificates.coupling import coupled
     from surefoot.certificates.local_search import climb, local_search
     from surefoot.certificates.models import draw_models
     from surefoot.certificates.upper import upper_bound
@@ -71,6 +72,9 @@ def compile_others() -> None:
     climb(batch, choice, 0.05, 1.0)
     local_search(batch, choice, 0.05)
     upper_bound(posterior, mdp, rewards, delta=0.05, eta=0.1, draws=200, rng=rng, start=choice)
+    alike = coupled(posterior, mdp, rewards, choice)
+    if alike is not None:
+        alike.sample(16, rng)
     credible_set(posterior, mdp, delta=0.05, union="states", rng=rng)
 
 

@@ -1,10 +1,16 @@
 """What drawn rows are worth, and rows dealt out anew: what coupling needs (`coupled.py`)."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from surefoot._compile import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @kernel(lean=True)
-def score_rows(draws, values, row_start, out):
+def score_rows(draws: Floats, values: Floats, row_start: Ints, out: Floats) -> None:
     """Write ``out[i, r]``: what row ``r`` of draw ``i`` is worth, ``p.values``. O(n entries)."""
     for i in range(len(draws)):
         for r in range(len(row_start) - 1):
@@ -15,7 +21,7 @@ def score_rows(draws, values, row_start, out):
 
 
 @kernel(lean=True)
-def deal_rows(draws, places, row_start, out):
+def deal_rows(draws: Floats, places: Ints, row_start: Ints, out: Floats) -> None:
     """Write row ``r`` of draw ``j`` into model ``places[j, r]``. O(n entries)."""
     for j in range(len(draws)):
         for r in range(len(row_start) - 1):

@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from surefoot.studies import (
+    brackets,
     certificate_coverage,
     example_one,
     planning,
@@ -16,6 +17,7 @@ from surefoot.studies import (
 )
 
 STUDIES: dict[str, Callable[..., Any]] = {
+    "brackets": brackets.command,
     "certificate-coverage": certificate_coverage.command,
     "example-one": example_one.command,
     "mismatch": scale_mismatch.command,
