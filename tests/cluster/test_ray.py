@@ -14,6 +14,10 @@ from surefoot.solvers.evaluation import engines
 from surefoot.solvers.sharded import solve_sharded
 
 STORE = 100 * 2**20
+# Ray does not wait for the processes of a node that it kills.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 
 
 @pytest.fixture(autouse=True)
