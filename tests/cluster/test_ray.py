@@ -9,11 +9,15 @@ from benchmarks.cluster_cost import DISCOUNT, RandomRows
 
 import surefoot as sf
 from surefoot._workers import all_parts, working_on
-from surefoot.certificates import models, upper
+from surefoot.certificates import pieces, upper
 from surefoot.solvers.evaluation import engines
 from surefoot.solvers.sharded import solve_sharded
 
 STORE = 100 * 2**20
+# Ray does not wait for the processes of a node that it kills.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +25,7 @@ def everything_is_worth_sharing(monkeypatch):
     monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
     monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
-    monkeypatch.setattr(models, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
     monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
 
 

@@ -11,7 +11,7 @@ import pytest
 import surefoot as sf
 from surefoot import _cluster, _workers
 from surefoot._pool_facts import Facts, facts_here
-from surefoot.certificates import models, upper
+from surefoot.certificates import pieces, upper
 from surefoot.data import shards
 from surefoot.solvers.evaluation import engines
 
@@ -35,7 +35,7 @@ def sharing(monkeypatch):
     monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
     monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
-    monkeypatch.setattr(models, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
     monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
     return Others()
 

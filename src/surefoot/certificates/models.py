@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import marginal_rank
-from surefoot._workers import all_parts, current, ranges
 from surefoot.certificates import search_kernels as kernels
+from surefoot.certificates.pieces import by_workers, worth_sharing
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.posterior.protocol import Posterior, check_generator, stream_key
@@ -39,8 +39,6 @@ CHOOSING = 0x5EA2C4
 """What sets the generators of choices apart."""
 SWEPT_TOLERANCE = 1e-8
 """How exactly large models are evaluated while choosing, as a share of the largest value."""
-SHARED_WORK = 2e9
-"""Operations that are worth handing over to the workers of a cluster (a second or two)."""
 VISITS_SHARE = 1e-3
 """What share of the first visits may be misplaced: visits only estimate what a change brings."""
 
@@ -119,19 +117,6 @@ class Models:
     def part(self, which: Ints | slice) -> "Models":
         """Return some of the draws."""
         return replace(self, draws=self.draws[which], gains=self.gains[which])
-
-    @cached_property
-    def pieces(self) -> list[tuple[int, int, "Models"]]:
-        """The draws in as many pieces as workers can use: first, last, and the models."""
-        workers = current()
-        number = 1 if workers is None else 2 * workers.count
-        cut = ranges(self.size, -(-self.size // number))
-        return [(first, last, self.part(slice(first, last))) for first, last in cut]
-
-    @property
-    def worth_sharing(self) -> bool:
-        """Whether workers would evaluate a policy sooner than this process."""
-        return current() is not None and self.size > 1 and self.evaluation_work >= SHARED_WORK
 
     @cached_property
     def mean(self) -> "Models":
@@ -324,8 +309,8 @@ def policy_values(
     if tolerance is None:
         largest = float(np.abs(batch.gains).max()) * counted_steps(batch.mdp)
         tolerance = SWEPT_TOLERANCE * max(largest, 1e-300)
-    if batch.worth_sharing:
-        found = _by_workers(policy_values, batch, choice, start, tolerance)
+    if worth_sharing(batch):
+        found = by_workers(policy_values, batch, choice, start, tolerance)
         return np.concatenate([v for v, _ in found]), np.concatenate([r for _, r in found])
     states = batch.mdp.num_states
     returns = np.empty(batch.size)
@@ -355,8 +340,8 @@ def policy_values(
 
 def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> Floats:
     """Return discounted visits ``(n, S)`` of one row per state in every draw."""
-    if batch.worth_sharing:
-        return np.concatenate(_by_workers(policy_visits, batch, choice, start))
+    if worth_sharing(batch):
+        return np.concatenate(by_workers(policy_visits, batch, choice, start))
     states = batch.mdp.num_states
     if start is not None:
         visits = start.copy()
@@ -380,17 +365,6 @@ def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> F
 
     _shared(batch, solve, sweep)
     return visits
-
-
-def _by_workers(
-    work: Callable[..., Any], batch: Models, choice: Ints, start: Floats | None, *more: Any
-) -> list[Any]:
-    """Return what pieces of the draws give: every draw is evaluated by itself."""
-    parts = [
-        (piece, choice, None if start is None else start[first:last], *more)
-        for first, last, piece in batch.pieces
-    ]
-    return all_parts(work, (), parts)
 
 
 def _shared(batch: Models, solve: Work, sweep: Work) -> None:
