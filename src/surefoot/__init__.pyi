@@ -72,4 +72,4 @@ from .pipeline.loading import verify_run as verify_run
 from .pipeline.decision import Decision as Decision
 from .pipeline.what_if import what_if as what_if
 from .pipeline.plan import plan as plan
-from .pipeline.plan import Plan as Plan
+from .pipeline.plan_result import Plan as Plan

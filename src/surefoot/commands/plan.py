@@ -52,8 +52,8 @@ def plan(
 
     The log is not needed. Futures are simulated from the posterior of the run.
     """
-    from surefoot.pipeline.plan import NOT_USED
     from surefoot.pipeline.plan import plan as make
+    from surefoot.pipeline.plan_result import NOT_USED
 
     if out is not None and out.exists() and not force:
         raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")

@@ -326,7 +326,7 @@ class Future:
         usual = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
         few = min(HALVES, usual)
         curse = curse_of_choosing(log, policy, halves=few, seed=self.model.settings.seed)
-        return curse.mean + curse.spread * (few / usual) ** 0.5
+        return float(curse.mean + curse.spread * (few / usual) ** 0.5)
 
     @cached_property
     def _charged_now(self) -> float:
