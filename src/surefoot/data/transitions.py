@@ -11,7 +11,8 @@ import numpy as np
 
 from surefoot._findings import Finding
 from surefoot._rows import Ints, pack
-from surefoot.data.checks import Check, check_assumptions
+from surefoot.data.check import Check
+from surefoot.data.checks import check_assumptions
 from surefoot.data.columns import Layout
 from surefoot.data.counts import Counts
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
