@@ -140,7 +140,13 @@ def test_every_public_noun_is_shown(everything):
     }
     assert all(issubclass(getattr(surefoot, name), Shown) for name in nouns)
     left = nouns - set(everything)
-    assert left <= {"HierarchicalPosterior", "Settings", "Run", "Decision"}  # tested elsewhere
+    assert left <= {
+        "HierarchicalPosterior",
+        "Settings",
+        "Run",
+        "Decision",
+        "Plan",
+    }  # tested elsewhere
 
 
 def test_printed_bounds_stay_on_the_safe_side(everything):

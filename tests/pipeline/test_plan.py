@@ -47,6 +47,17 @@ def test_rows_have_all_of_the_doubt_and_the_samples(made, finished):
     assert made.explained > 0.8
 
 
+def test_a_plan_shows_itself(made):
+    line = repr(made)
+    assert len(line) < 250
+    assert "\n" not in line
+    assert " at 0x" not in line
+    assert len(made.summary().splitlines()) < 40
+    page = made._repr_html_()
+    assert page.count("<table") == page.count("</table>")
+    assert "wear 4" in page
+
+
 def test_episodes_follow_the_policy(made):
     (line,) = made.episodes
     assert (line.start, line.behaviour) == (None, "policy")

@@ -55,7 +55,7 @@ def with_options(*sections: str) -> Callable[[Callable[..., Any]], Callable[...,
     >>> @with_options(SEARCH)
     ... def search(output, **given): ...
     >>> list(inspect.signature(search).parameters)
-    ['output', 'allowed', 'forbidden', 'time_budget', 'search_steps']
+    ['output', 'least_tries', 'allowed', 'forbidden', 'time_budget', 'search_steps']
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -74,8 +74,8 @@ class CoupledRows(OnRows):
 
     Examples
     --------
-    >>> from surefoot import DirichletPosterior, riverswim
-    >>> counts = riverswim().simulate(20, np.random.default_rng(0))
+    >>> from surefoot import DirichletPosterior, machine_replacement
+    >>> counts = machine_replacement().simulate(20, np.random.default_rng(0))
     >>> posterior, layout = DirichletPosterior(counts), RowLayout.of(counts)
     >>> values = np.arange(posterior.num_entries, dtype=float)
     >>> draws = CoupledRows(posterior, layout, values).sample(1024, np.random.default_rng(1))
