@@ -79,3 +79,15 @@ def test_rows_played_by_one_episode_say_nothing() -> None:
     start = np.array([0, 3, 6])
     found = early_and_late(start, np.arange(6), np.ones(6), np.array([True, False]))
     assert found == Memory(statistic=0.0, p_value=None, informative=0)
+
+
+def test_rounding_errors_are_no_memory() -> None:
+    """Rows that always bring the same leave residuals of rounding only, which have patterns."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(5, 40, size=200)
+    start = np.concatenate(([0], np.cumsum(lengths)))
+    row = rng.integers(0, 30, size=start[-1])
+    value = (-13.7 + rng.normal(size=30) / 3)[row]
+    found = early_and_late(start, row, value, rng.random(200) < 0.5)
+    assert found.p_value is None
+    assert found.informative == 0

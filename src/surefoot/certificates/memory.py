@@ -26,6 +26,9 @@ Heavy tails of ``g`` make the statistic's tails lighter, not heavier: it is divi
 spread (for symmetric ``g``, ``P[T > x] <= exp(-x^2/2)`` in any sample).
 """
 
+ROUNDING = 1e-9
+"""Residuals below this share of the largest value are rounding errors of sums, not luck."""
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -107,7 +110,10 @@ def _residuals(episode: Ints, row: Ints, value: Floats, use: NDArray[np.bool_]) 
     own_count, own_sum = np.bincount(visit, weight), np.bincount(visit, weight * value)
     count = np.bincount(row, weight, rows)[row] - own_count[visit]
     total = np.bincount(row, weight * value, rows)[row] - own_sum[visit]
-    return np.where(count > 0.5, value - total / np.maximum(count, 1.0), 0.0)
+    residual = np.where(count > 0.5, value - total / np.maximum(count, 1.0), 0.0)
+    # Where a row always brings the same, what is left is rounding, which has a pattern of its own.
+    least = ROUNDING * float(np.abs(value).max(initial=0.0))
+    return np.where(np.abs(residual) > least, residual, 0.0)
 
 
 def _earlier(start: Ints, lengths: Ints, residual: Floats) -> Floats:
