@@ -13,7 +13,8 @@ from surefoot.model.policies import action_at
 from surefoot.pipeline.agreeing import agreement_with
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import divide_log, steps_alike
-from surefoot.pipeline.practice import least_return, return_limits
+from surefoot.pipeline.practice import return_limits
+from surefoot.pipeline.reward_ends import least_return
 from surefoot.pipeline.variations import usual_variations
 from surefoot.pipeline.what_if import what_if
 from surefoot.studies.zoo.catalogue import make_world

@@ -9,7 +9,7 @@ from surefoot.certificates.behaviour import share_delta
 from surefoot.certificates.certifying import certify
 from surefoot.certificates.evidence import Curse
 from surefoot.demo import demo_settings
-from surefoot.pipeline.first_state import first_state_doubt
+from surefoot.pipeline.first_state import first_state_doubt, unknown_start_mass
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
@@ -170,3 +170,25 @@ def test_actions_hardly_tried_are_not_chosen_where_others_were_tried(tmp_path):
     assert told.text.startswith("2 actions were not chosen from, being tried fewer than 3 times")
     for other in ({"least_tries": 0}, {"unvisited": "prior"}):
         assert made(**other)[0].considered is None
+
+
+def test_unknown_first_states_count_as_the_least_there_is(tmp_path):
+    """Each episode begins in a state of its own: the next ones will, too."""
+    path = tmp_path / "log.csv"
+    lines = ["episode,step,state,action,reward,next_state"]
+    for i in range(20):
+        first = "usual" if i % 2 else f"new {i}"
+        steps = [(first, 1, "middle"), ("middle", 0, "usual"), ("usual", 1, "middle")]
+        lines += [f"{i},{t},{s},go,{r},{n}" for t, (s, r, n) in enumerate(steps)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    columns = {"episode": "episode", "step": "step", "next_state": "next_state"}
+    settings = Settings(log=(str(path),), discount=0.5, **columns, **FEW).in_full()
+    model = build_model(settings, read_log(settings))
+    assert unknown_start_mass(model) == 0.5
+    policy = solve(model.mdp).policy
+    share = model.placed.starts / model.placed.starts.sum()
+    mean = float(share @ evaluate(model.mdp, policy).value[: len(share)])
+    found = first_state_doubt(model, policy, reach=0.0, delta=0.05)
+    assert found >= 0.5 * mean  # the least is 0
+    known = replace(model, settings=replace(settings, initial="uniform"))
+    assert first_state_doubt(known, policy, reach=0.0, delta=0.05) == 0.0

@@ -2,18 +2,24 @@
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.reward_ends import least_return
 from surefoot.solvers.solver import evaluate
+
+Floats = NDArray[np.float64]
 
 
 def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: float) -> float:
     """Return what not knowing the first state takes off a promise about a policy; 0 where given.
 
     The doubt of transitions and that of the first state are independent: their deviations add as
-    squares. ``reach`` is what the promise already lies below the mean.
+    squares. ``reach`` is what the promise already lies below the mean. Episodes that begin in a
+    state which the log does not know have no rule to follow: they may earn the least there is.
     """
     starts = model.placed.starts
     if starts is None or not starts.any() or model.settings.initial not in (None, "episodes"):
@@ -23,4 +29,26 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     mean = float(share @ value)
     deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
     own = max(reach, 0.0)
-    return max(math.hypot(own, float(norm.isf(delta)) * deviation) - own, 0.0)
+    spread = max(math.hypot(own, float(norm.isf(delta)) * deviation) - own, 0.0)
+    mass = unknown_start_mass(model)
+    return spread if mass == 0.0 else spread + mass * (mean - _least(model, value))
+
+
+def unknown_start_mass(model: Model) -> float:
+    """Return how many of the next episodes begin in a state that the log does not know.
+
+    As many as would have done so had they come last: their first state occurs nowhere else (the
+    estimate of Good and Turing). A single episode says nothing about others.
+    """
+    placed = model.placed
+    if placed.starts is None or placed.starts.sum() < 2:
+        return 0.0
+    visits = np.bincount(placed.row_state, placed.visits, placed.num_states)
+    alone = (placed.starts == 1) & (visits == 1)
+    return float(alone.sum() / placed.starts.sum())
+
+
+def _least(model: Model, value: Floats) -> float:
+    """Return the least that an episode can earn; of the states known, where there is no least."""
+    least = least_return(model)
+    return least if math.isfinite(least) else float(value.min())

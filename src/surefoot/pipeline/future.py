@@ -37,7 +37,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.practice import least_return
+from surefoot.pipeline.reward_ends import least_return
 from surefoot.posterior.protocol import Divisible, at_most, is_divisible, stream_key
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of

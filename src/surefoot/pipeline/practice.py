@@ -19,6 +19,7 @@ from surefoot.model.policies import check_policy
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
+from surefoot.pipeline.reward_ends import reward_ends
 from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
@@ -41,7 +42,7 @@ def return_limits(model: Model) -> tuple[float, float]:
     counts = model.placed
     if model.settings.min_visits > 0:
         counts = place(replace(model.settings, min_visits=0), model.counts)
-    low, high = _reward_ends(counts)
+    low, high = reward_ends(counts)
     known = np.ones(counts.num_entries, dtype=np.bool_)
     if counts.unseen is not None:
         known = (counts.successor != counts.unseen) & (counts.entry_state != counts.unseen)
@@ -50,32 +51,6 @@ def return_limits(model: Model) -> tuple[float, float]:
     return -_best_path(-low, -end, known, counts, model.mdp), _best_path(
         high, end, known, counts, model.mdp
     )
-
-
-def least_return(model: Model) -> float:
-    """Return what earning the lowest reward of the model at every step would bring."""
-    mdp = model.mdp
-    low = min(float(np.nanmin(_reward_ends(model.placed)[0])), float(mdp.reward.min()))
-    if model.placed.reward_model == "normal":  # the mean of a step may lie below all that was seen
-        return -np.inf
-    if until_the_end(mdp):  # a model may put off its end for as long as it likes
-        return -np.inf if low < 0 else 0.0
-    last = 0.0 if mdp.final_reward is None else float(mdp.final_reward.min())
-    return float(low * counted_steps(mdp) + mdp.discount ** float(mdp.horizon or 0) * last)
-
-
-def _reward_ends(counts: Counts) -> tuple[Floats, Floats]:
-    """Return ``(E,)`` lowest and highest rewards of single steps; those of ends are 0."""
-    reward = np.asarray(counts.reward_mean)
-    ending = counts.is_terminal[counts.entry_state]
-    if counts.reward_range is not None:
-        low, high = counts.reward_range
-        return np.where(ending, reward, low), np.where(ending, reward, high)
-    if not counts.rewards_vary or counts.reward_low is None or counts.reward_high is None:
-        return reward, reward
-    least = np.fmin(counts.reward_low[counts.entry_action], reward)
-    most = np.fmax(counts.reward_high[counts.entry_action], reward)
-    return np.where(ending, reward, least), np.where(ending, reward, most)
 
 
 def _best_path(

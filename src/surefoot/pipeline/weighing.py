@@ -19,7 +19,8 @@ from surefoot.pipeline.doubting import explained
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, log_of, memory_of, steps_alike
-from surefoot.pipeline.practice import least_return, practice, return_limits
+from surefoot.pipeline.practice import practice, return_limits
+from surefoot.pipeline.reward_ends import least_return
 from surefoot.pipeline.roughly import about_split, about_whole
 
 FAILS = 0.01

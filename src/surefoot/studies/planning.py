@@ -31,7 +31,7 @@ from surefoot.data.transitions import read_transitions
 from surefoot.pipeline.future import Future
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import divide_log, log_of
-from surefoot.pipeline.practice import least_return
+from surefoot.pipeline.reward_ends import least_return
 from surefoot.pipeline.schemes import (
     HABITS,
     EpisodePlan,
