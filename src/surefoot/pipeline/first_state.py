@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model
@@ -30,22 +30,26 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
     own = max(reach, 0.0)
     spread = max(math.hypot(own, float(norm.isf(delta)) * deviation) - own, 0.0)
-    mass = unknown_start_mass(model)
+    mass = unknown_start_mass(model, delta)
     return spread if mass == 0.0 else spread + mass * (mean - _least(model, value))
 
 
-def unknown_start_mass(model: Model) -> float:
-    """Return how many of the next episodes begin in a state that the log does not know.
+def unknown_start_mass(model: Model, delta: float) -> float:
+    """Bound which share of new episodes begins in a state that the log does not know; 0 for none.
 
-    As many as would have done so had they come last: their first state occurs nowhere else (the
-    estimate of Good and Turing). A single episode says nothing about others.
+    The estimate of Good and Turing counts the episodes that would have done so had they come last:
+    no other began in their first state, and no step led there. ``delta`` is how often a binomial
+    share would lie above the bound. A single episode says nothing about others.
     """
     placed = model.placed
     if placed.starts is None or placed.starts.sum() < 2:
         return 0.0
-    visits = np.bincount(placed.row_state, placed.visits, placed.num_states)
-    alone = (placed.starts == 1) & (visits == 1)
-    return float(alone.sum() / placed.starts.sum())
+    moved = placed.successor != placed.entry_state
+    reached = np.bincount(placed.successor[moved], placed.count[moved], placed.num_states)
+    alone = int(((placed.starts == 1) & (reached == 0)).sum())
+    if alone == 0:
+        return 0.0
+    return float(beta.isf(delta, alone + 1, max(placed.starts.sum() - alone, 0.5)))
 
 
 def _least(model: Model, value: Floats) -> float:
