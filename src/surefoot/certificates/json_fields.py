@@ -3,9 +3,10 @@
 import math
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 
@@ -47,13 +48,13 @@ def from_plain(wanted: Any, value: Any) -> Any:
     >>> from_plain(Behaviour | None, {"log": None, "model": {"mean": 1, "lower": 0, "upper": 2}})
     Behaviour(log=None, model=Interval(mean=1, lower=0, upper=2))
     """
-    if isinstance(wanted, UnionType):
+    origin = get_origin(wanted)
+    if origin in (UnionType, Union):
         kinds = [kind for kind in get_args(wanted) if kind is not NoneType]
         if isinstance(value, dict):
             kinds.sort(key=lambda kind: not is_dataclass(kind))
         return None if value is None else from_plain(kinds[0], value)
-    origin = get_origin(wanted)
-    if origin is np.ndarray:
+    if origin in (np.ndarray, NDArray):  # newer NumPy makes an alias of its own of NDArray
         return _array(value)
     if origin is tuple and isinstance(value, list):
         return tuple(from_plain(get_args(wanted)[0], item) for item in value)
