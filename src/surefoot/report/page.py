@@ -153,20 +153,21 @@ def breaks(text: object) -> bool:
 
 
 def render(name: str, **values: Any) -> str:
-    """Return a page from its template, with the style and the script that all pages share.
+    """Return a page from its template, with the head, the style and the script that all share.
 
     The page forbids itself to load anything, and any script but this one.
     """
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters["breaks"] = breaks
     script = _source("page.js")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(_source(name)).render(
+    return environment.get_template(name).render(
         css=Markup(_source("page.css")),
         js=Markup(script),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
