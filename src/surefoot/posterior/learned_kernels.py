@@ -309,3 +309,27 @@ def learned_rows(
             dirichlet_draws(gamma, d, c, 0, used, logarithmic, words, control, 0, 1, 0, drawn)
             for k in range(used):
                 out[i, columns[j] + place[k] - begin] += drawn[0, k]
+
+
+@kernel()
+def add_rare(
+    rare: Floats, landing: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints,
+    out: Floats,
+) -> None:  # fmt: skip
+    """Move the share ``rare[i, action]`` of draw ``i`` of every row to where the unseen lands.
+
+    Rows of which no successor is new, or that have a single one, stay as they are.
+    """
+    for j in range(len(rows)):
+        begin, end = row_start[rows[j]], row_start[rows[j] + 1]
+        new = 0.0
+        for e in range(begin, end):
+            new += landing[e]
+        if new <= 0.0 or end - begin == 1:
+            continue
+        for i in range(len(out)):
+            share = rare[i, action[rows[j]]]
+            if share > 0.0:
+                for e in range(begin, end):
+                    at = columns[j] + e - begin
+                    out[i, at] = (1.0 - share) * out[i, at] + share * landing[e] / new
