@@ -324,7 +324,8 @@ class LearnedPosterior(OnRows):
         part[:, -1] += ((1.0 - listed) * part)[:, :-1].sum(axis=1)
         found = np.zeros(self.num_entries)
         np.add.at(found, entry, self.destinations.weight * part.ravel()[owner])
-        return found
+        whole = np.add.reduceat(found, self.row_start[:-1])[self.layout.entry_row]
+        return np.divide(found, whole, out=found, where=whole > 0)
 
     @property
     def prior_words(self) -> str:

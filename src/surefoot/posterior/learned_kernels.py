@@ -332,4 +332,4 @@ def add_rare(
             if share > 0.0:
                 for e in range(begin, end):
                     at = columns[j] + e - begin
-                    out[i, at] = (1.0 - share) * out[i, at] + share * landing[e] / new
+                    out[i, at] = (1.0 - share) * out[i, at] + share * landing[e]

@@ -5,8 +5,9 @@ ones fit no such law: where a thousand tries of two successors each end in one a
 as if they had two. What such a law misses can be counted. Of ``N`` tries of an action, those that
 ended where their row went just once estimate how many of the next ``N`` would end somewhere new
 (Good 1953); corrected for what these tries have shown themselves (Chao and Jost 2012). Their rate
-has a Beta posterior with a flat prior. What a draw of it exceeds the laws by is added to every row
-of the action.
+has a Beta posterior with a flat prior. What the laws lack of it is added to every row of the
+action: a number of new ones that is drawn, since numbers of new ones drawn from the laws and from
+the rest add up to those of the whole (as gamma variates of one scale do).
 """
 
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from scipy.special import betaincinv
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-import os
-BEFORE = float(os.environ.get("BEFORE","1"))
+
+BEFORE = 1.0
 """New ones before any was counted: a flat prior of their rate."""
 
 
