@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surefoot.posterior import coupling_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS

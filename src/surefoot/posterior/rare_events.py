@@ -39,7 +39,7 @@ class RareEvents:
         visits = np.add.reduceat(count, row_start[:-1])
 
         def total(of_row: NDArray[np.floating]) -> Floats:
-            return np.bincount(action, of_row, num_actions)
+            return np.asarray(np.bincount(action, of_row, num_actions), dtype=np.float64)
 
         once = total(np.add.reduceat(count == 1, row_start[:-1]).astype(np.float64))
         twice = total(np.add.reduceat(count == 2, row_start[:-1]).astype(np.float64))
