@@ -330,6 +330,15 @@ def _hardly_tried(pairs: int, tries: int) -> str:
 
 
 @says("note")
+def _usual_kept(states: int) -> str:
+    where = "1 state" if states == 1 else f"{states:,} states"
+    return (
+        f"In {where} the policy keeps the action that was tried most: another one looks better, "
+        "but by less than its doubt."
+    )
+
+
+@says("note")
 def _draws_split(draws: int, choosing: int, certifying: int) -> str:
     return (
         f"The posterior's {draws} draws were split once: {choosing} to choose the policy, "

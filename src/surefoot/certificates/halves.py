@@ -9,10 +9,12 @@ from scipy.stats import norm
 
 from surefoot.certificates.by_step import Policy, best_rule
 from surefoot.certificates.plays import row_values
+from surefoot.certificates.usual import caution_at, keep_usual
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.backward import Ranges
@@ -69,6 +71,8 @@ class Log:
         With a horizon: whether one rule for all steps is chosen.
     least
         How often a half must have tried what it chooses, where it can.
+    keep
+        How many deviations count where a half keeps the usual action (`keep_usual`); None: never.
     """
 
     posterior: Divisible
@@ -79,11 +83,12 @@ class Log:
     caution: float
     stationary: bool = False
     least: int = 1
+    keep: float | None = None
 
     @classmethod
     def of(
         cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
-        delta: float, stationary: bool = False, least_tries: int = 1,
+        delta: float, stationary: bool = False, least_tries: int = 1, keeps_usual: bool = False,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
@@ -108,6 +113,7 @@ class Log:
             caution=CAUTION * float(norm.isf(delta)),
             stationary=stationary,
             least=max(1, (least_tries + 1) // 2),
+            keep=caution_at(delta) if keeps_usual else None,
         )
 
     @cached_property
@@ -173,7 +179,10 @@ class Log:
                 continue
             found = solve(careful, tolerance=tolerance)
             policy, value = np.asarray(found.policy, dtype=np.int64), found.value
-        return policy
+        if self.keep is None or mdp.horizon is not None:
+            return policy
+        rows = check_policy(mdp, policy).rows.astype(np.int64)
+        return np.asarray(mdp.row_action[keep_usual(mdp, rows, half.visits, self.keep)])
 
     def _choose_by_step(self, half: Half, missing: Floats) -> StepPolicy:
         """Return the cautious policy by step, by backward induction."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from surefoot._display import Shown
 from surefoot._rounding import near_text
 from surefoot.certificates import by_step
@@ -12,11 +14,15 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.local_search import Seen, local_search
-from surefoot.certificates.models import Floats, Models, percentile, policy_values
+from surefoot.certificates.models import Floats, Ints, Models, percentile, policy_values
+from surefoot.certificates.usual import caution_at, keep_usual
 from surefoot.model.step_policy import StepPolicy
 
 STARTS, LARGE_STARTS = 3, 1
 """How many of the best candidates the local search starts from; fewer in large models."""
+
+KEPT = ", the usual action where that is not surely worse"
+"""What is added to the name of a candidate that keeps usual actions."""
 
 Progress = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
@@ -68,11 +74,14 @@ class Candidate(Shown):
 
 
 def search(
-    batch: Models, delta: float, clock: SearchClock, progress: Progress | None, *, stationary: bool
-) -> tuple[Candidate, ...]:
+    batch: Models, delta: float, clock: SearchClock, progress: Progress | None, *, stationary: bool,
+    visits: Ints | None = None,
+) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.
 
-    Without a horizon a choice is one row per state, with one it is a policy of actions.
+    Without a horizon a choice is one row per state, with one it is a policy of actions. ``visits``:
+    how often each row of the whole model was tried; the best then keeps the usual action where it
+    is not surely better (`surefoot.certificates.usual`), and is selected like that.
     """
     rank = batch.rank(delta)
     pool: list[tuple[str, Policy, float]] = []
@@ -106,6 +115,12 @@ def search(
             found = local_search(batch, choice, delta, clock, seen)[0]
         consider(f"local search from {name}", found)
     best = max(range(len(pool)), key=lambda k: pool[k][2])
+    name, choice, _ = pool[best]
+    if visits is not None and not by_steps and isinstance(choice, np.ndarray):
+        kept = keep_usual(batch.mdp, choice, visits[batch.rows], caution_at(delta))
+        if not np.array_equal(kept, choice):
+            consider(f"{name}{KEPT}", kept)
+            best = len(pool) - 1
     return tuple(
         Candidate(
             name=name,

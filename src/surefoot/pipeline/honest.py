@@ -92,7 +92,7 @@ def find_honestly(
         chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
         eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
-        stationary=settings.one_rule, device=settings.device,
+        stationary=settings.one_rule, keep_usual=True, device=settings.device,
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(

@@ -120,7 +120,7 @@ def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
     return Log.of(
         model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
         delta=settings.delta, stationary=settings.one_rule,
-        least_tries=1 if settings.unvisited == "prior" else settings.least_tries,
+        least_tries=1 if settings.unvisited == "prior" else settings.least_tries, keeps_usual=True,
     )  # fmt: skip
 
 

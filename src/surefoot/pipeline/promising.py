@@ -86,7 +86,7 @@ def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None
             time_budget=settings.time_budget, steps=settings.search_steps,
             allowed=model.allowed, considered=model.considered, eta=settings.eta,
             draws=settings.draws, progress=progress, holdout=model.posterior,
-            stationary=settings.one_rule, device=settings.device,
+            stationary=settings.one_rule, keep_usual=True, device=settings.device,
             limit_effort=settings.limit_effort,
         )  # fmt: skip
         weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])

@@ -1,0 +1,79 @@
+"""The usual action, where nothing is known to be better."""
+
+import numpy as np
+import pytest
+
+from surefoot import MDP, LearnedPosterior, optimize, read_transitions
+from surefoot.certificates.search import KEPT
+from surefoot.certificates.usual import keep_usual, usual_rows
+
+
+def bets(pays):
+    """Return a model of one state and an end: each action pays off with a chance of its own."""
+    chances = np.array(pays)
+    transitions = np.zeros((3, len(chances), 3))
+    transitions[0, :, 1], transitions[0, :, 2] = chances, 1 - chances
+    transitions[1, :, 1] = transitions[2, :, 2] = 1.0
+    rewards = np.zeros((3, len(chances), 3))
+    rewards[0, :, 1] = 1.0
+    return MDP.from_arrays(transitions, rewards, discount=0.9, initial=[1.0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("tries", "kept"),
+    [
+        ((10, 200), True),  # .6 after ten tries is not surely better than .5
+        ((2000, 20_000), False),  # after two thousand it is
+        ((200, 10), False),  # the better one is the usual one
+        ((10, 10), False),  # nothing is usual
+    ],
+)
+def test_departures_must_be_surely_better(tries, kept):
+    mdp = bets((0.6, 0.5))
+    visits = np.array([*tries, 0, 0, 0, 0])
+    rows = np.array([0, 2, 4])
+    changed = keep_usual(mdp, rows, visits, caution=1.64)
+    assert changed[0] == (1 if kept else 0)
+    assert changed[1:].tolist() == [2, 4]
+
+
+def test_without_caution_the_better_mean_stays():
+    mdp = bets((0.6, 0.5))
+    visits = np.array([1, 200, 0, 0, 0, 0])
+    assert keep_usual(mdp, np.array([0, 2, 4]), visits, caution=0.0).tolist() == [0, 2, 4]
+
+
+def test_the_usual_row_is_the_first_of_those_tried_most():
+    mdp = bets((0.6, 0.5))
+    assert usual_rows(mdp, np.array([3, 3, 0, 1, 0, 0])).tolist() == [0, 3, 4]
+
+
+def log_of_bets(rng):
+    """A thousand tries of a fair bet, and five of another, of which three were won."""
+    won = np.concatenate((rng.permutation(1000) < 500, np.arange(5) < 3))
+    return {
+        "state": ["play"] * 1005,
+        "action": ["fair"] * 1000 + ["other"] * 5,
+        "reward": won.astype(float),
+        "next_state": np.where(won, "won", "lost"),
+        "terminal": np.ones(1005, bool),
+    }
+
+
+def test_optimize_keeps_what_was_usual_and_says_so():
+    counts = read_transitions(log_of_bets(np.random.default_rng(0)), terminal="terminal")
+    posterior = LearnedPosterior(counts)
+    mdp = posterior.to_mdp(discount=0.9)
+    state, other = counts.state_labels.index("play"), counts.action_labels.index("other")
+    made = {
+        keep: optimize(
+            posterior, mdp, delta=0.4, draws=500, rng=np.random.default_rng(1), keep_usual=keep
+        )
+        for keep in (False, True)
+    }
+    found = made[True]
+    assert made[False].candidates[0].policy[state] == other  # which looks better on average
+    assert found.policy[state] != other
+    assert found.certificate.has("usual_kept") == (made[False].policy[state] == other)
+    assert [c.selected for c in found.candidates].count(True) == 1
+    assert found.candidates[-1].name.endswith(KEPT) == found.candidates[-1].selected
