@@ -49,14 +49,14 @@ def test_the_usual_row_is_the_first_of_those_tried_most():
 
 
 def log_of_bets(rng):
-    """A thousand tries of a fair bet, and five of another, of which three were won."""
-    won = np.concatenate((rng.permutation(1000) < 500, np.arange(5) < 3))
+    """A thousand tries of a fair bet, and twelve of another, of which eight were won."""
+    won = np.concatenate((rng.permutation(1000) < 500, np.arange(12) < 8))
     return {
-        "state": ["play"] * 1005,
-        "action": ["fair"] * 1000 + ["other"] * 5,
+        "state": ["play"] * 1012,
+        "action": ["fair"] * 1000 + ["other"] * 12,
         "reward": won.astype(float),
         "next_state": np.where(won, "won", "lost"),
-        "terminal": np.ones(1005, bool),
+        "terminal": np.ones(1012, bool),
     }
 
 
@@ -67,7 +67,7 @@ def test_optimize_keeps_what_was_usual_and_says_so():
     state, other = counts.state_labels.index("play"), counts.action_labels.index("other")
     made = {
         keep: optimize(
-            posterior, mdp, delta=0.4, draws=500, rng=np.random.default_rng(1), keep_usual=keep
+            posterior, mdp, delta=0.05, draws=500, rng=np.random.default_rng(1), keep_usual=keep
         )
         for keep in (False, True)
     }
