@@ -1,20 +1,34 @@
 """From a log of decisions to a policy and a certified lower bound on its return.
 
-The public names stand in ``__init__.pyi``, each once, in the order of the pipeline. They are
-imported on first use, so that the command line answers at once.
+The public names stand in ``__init__.pyi``, each once, in the order of the pipeline. The stub is
+read when the first of them is asked for, and each is imported on first use: the command line
+answers at once.
 """
 
+import functools
 from typing import Any
 
 from surefoot import _hooks
-from surefoot._version import __version__
+from surefoot._version import __version__ as __version__
 
-try:
-    import lazy_loader
-except ImportError:  # GPU machines may not have it: there rooms are imported one by one
-    __all__: list[str] = []
-else:
-    __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+@functools.cache
+def _names() -> tuple[Any, Any, list[str]]:
+    try:
+        import lazy_loader
+    except ImportError as problem:  # GPU machines may not have it: there rooms are imported
+        raise AttributeError(f"import from the rooms of surefoot: {problem}") from problem
+    attached: tuple[Any, Any, list[str]] = lazy_loader.attach_stub(__name__, __file__)
+    return attached
+
+
+def __getattr__(name: str) -> Any:
+    load, _, names = _names()
+    return names if name == "__all__" else load(name)
+
+
+def __dir__() -> list[str]:
+    return [*_names()[1]()]
 
 
 def _lead_to_worst(mdp: Any, counts: Any) -> Any:

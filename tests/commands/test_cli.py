@@ -1,16 +1,19 @@
 """The command line: results, exit codes, one line per error, quiet and JSON output."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
 
 import pytest
+import typer
 
 import surefoot.cli
 import surefoot.demo
 from surefoot.cli import app, main
 from surefoot.commands import command, console, solving
+from surefoot.commands.catalogue import COMMANDS
 from surefoot.commands.command import ExitCode, refusal
 from surefoot.commands.console import Output
 from surefoot.domains.catalogue import DOMAINS
@@ -217,10 +220,21 @@ def test_an_unknown_domain_gets_the_nearest_name(capsys, tmp_path):
 def test_help_imports_nothing_heavy():
     check = (
         "import sys; from surefoot.cli import main; main(['--help'])\n"
-        "heavy = {'numpy', 'numba', 'duckdb', 'scipy', 'matplotlib', 'rich'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'numba', 'duckdb', 'scipy', 'matplotlib', 'rich', 'lazy_loader',\n"
+        "         'surefoot.pipeline.settings'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", check], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_the_catalogue_names_the_files_of_all_commands():
+    known = typer.main.get_group(app).commands
+    for name, (file, text) in COMMANDS.items():
+        group = typer.Typer(callback=lambda: None)
+        importlib.import_module(f"surefoot.commands.{file}").register(group)
+        made = set(typer.main.get_group(group).commands)
+        assert made == {other for other, (its, _) in COMMANDS.items() if its == file}
+        assert known[name].get_short_help_str() == text
 
 
 def test_a_reader_that_goes_away_is_no_error():
@@ -267,8 +281,6 @@ def test_labels_are_never_markup(capsys):
 
 
 def test_a_command_may_have_its_own_options(capsys):
-    import typer
-
     other = typer.Typer()
     other.callback()(lambda: None)
     seen = []

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from surefoot.data import sources
+from surefoot.data import sources, tally
 from surefoot.data.counts import Counts
 from surefoot.data.reward_sums import digits_for, from_limbs, limbs_needed, to_limbs
 from surefoot.data.transitions import read_transitions
@@ -162,3 +162,36 @@ def test_the_scale_follows_the_largest_reward() -> None:
 def test_integers_survive_limbs() -> None:
     numbers = np.array([0, -1, 2**31, -(2**31), 2**130 + 7, -(2**130) - 7], dtype=object)
     assert from_limbs(to_limbs(numbers, limbs_needed(numbers))).tolist() == numbers.tolist()
+
+
+@pytest.mark.parametrize(
+    ("decimals", "size", "last", "quick"),
+    [
+        (0, 90.0, 3.0, True),
+        (2, 90.0, 0.07, True),
+        (6, 0.5, -12.345678, True),
+        (2, 9.0, 0.1234567, False),  # more decimals than the first rows have
+        (2, 9.0, 1e7, False),  # another scale
+        (6, 99.0, 99.999999, False),  # squares above 2**53
+    ],
+)
+def test_rewards_of_few_decimals_have_the_sums_of_all_others(
+    monkeypatch: pytest.MonkeyPatch, decimals: int, size: float, last: float, quick: bool
+) -> None:
+    rows, most = 30_000, int(size * 10**decimals)
+    cents = np.random.default_rng(6).integers(-most, most, rows)
+    reward = pl.Series(cents / 10**decimals).scatter(rows - 1, last)
+    log = random_log(rows).with_columns(reward=reward, state=pl.lit(0), next_state=pl.lit(1))
+    used = []
+    add = tally._add_decimals
+    monkeypatch.setattr(tally, "_add_decimals", lambda *given: used.append(add(*given)) or used[-1])
+    found = read_transitions(log)
+    assert used == [quick]
+    monkeypatch.setattr(tally, "_add_decimals", lambda *_given: False)
+    same_bits(found, other := read_transitions(log))
+    mine, theirs = found.reward_sums, other.reward_sums
+    assert mine is not None
+    assert theirs is not None
+    assert mine.digits == theirs.digits
+    assert mine.total.tolist() == theirs.total.tolist()
+    assert mine.square.tolist() == theirs.square.tolist()

@@ -1,27 +1,20 @@
 """CONTRIBUTING, "A new command", followed literally: ``surefoot states``."""
 
 import json
+import sys
 from typing import Annotated
 
 import pytest
 import typer
 
-from surefoot.commands.command import ExitCode, command, examples, run_app
+from surefoot.cli import main
+from surefoot.commands.catalogue import COMMANDS
+from surefoot.commands.command import ExitCode, command, examples
 from surefoot.commands.console import Output
-
-app = typer.Typer(rich_markup_mode=None)
-
-
-@app.callback()
-def _shared() -> None:
-    """Keep the name of the command although it is the only one."""
 
 
 def register(group: typer.Typer) -> None:
-    command(
-        group, "states", short_help="Count the states of a domain.",
-        epilog=examples("surefoot states riverswim"),
-    )(states)  # fmt: skip
+    command(group, "states", epilog=examples("surefoot states riverswim"))(states)
 
 
 def states(
@@ -37,7 +30,11 @@ def states(
     return ExitCode.OK if count <= most else ExitCode.NOT_VERIFIED
 
 
-register(app)
+@pytest.fixture(autouse=True)
+def listed(monkeypatch):
+    """Stand in for the file ``commands/states.py`` and its line in the catalogue."""
+    monkeypatch.setitem(sys.modules, "surefoot.commands.states", sys.modules[__name__])
+    monkeypatch.setitem(COMMANDS, "states", ("states", "Count the states of a domain."))
 
 
 @pytest.mark.parametrize(
@@ -48,14 +45,15 @@ register(app)
         (["states", "riverswim", "--most", "x"], 2, "--most"),
         (["states", "lake"], 1, "surefoot: there is no domain 'lake'"),
         (["states", "--help"], 0, "surefoot states riverswim"),
+        (["--help"], 0, "states     Count the states of a domain."),
     ],
 )
 def test_results_and_exit_codes(arguments, code, shown, capsys):
-    assert run_app(app, arguments) == code
+    assert main(arguments) == code
     captured = capsys.readouterr()
     assert shown in captured.out + captured.err
 
 
 def test_json_holds_the_facts(capsys):
-    assert run_app(app, ["states", "riverswim", "--json"]) == 0
+    assert main(["states", "riverswim", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"name": "riverswim", "states": 6}

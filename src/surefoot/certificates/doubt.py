@@ -27,7 +27,7 @@ from surefoot.certificates.evidence import Cause, Doubt
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.protocol import Posterior
-from surefoot.posterior.rows import OnRows, RowLayout
+from surefoot.posterior.rows import OfWhole, RowLayout
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
@@ -46,7 +46,7 @@ Causes = frozenset[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Surer(OnRows):
+class Surer(OfWhole):
     """The draws of a posterior with less doubt in them.
 
     Attributes
@@ -77,34 +77,10 @@ class Surer(OnRows):
         """The rows and entries of the whole."""
         return RowLayout.of(self.whole)
 
-    @property
-    def independent_rows(self) -> bool:
-        """Whether the rows of one draw are independent of each other."""
-        return self.whole.independent_rows
-
-    @property
-    def num_draws(self) -> int | None:
-        """How many independent draws there are; None when there is no end to them."""
-        return self.whole.num_draws
-
-    @property
-    def counts(self) -> None:
-        """None: how sure rewards are is decided elsewhere."""
-        return None
-
-    @property
-    def identity(self) -> Floats:
-        """The mean."""
-        return self.mean()
-
     def mean(self) -> Floats:
         """Return the whole's mean with the same taken away, ``(E,)``."""
         rows = np.arange(self.layout.num_rows)
         return np.asarray(self._surer(self.whole.mean()[None], rows)[0])
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return ``n`` draws, ``(n, E)``."""
-        return np.concatenate(list(self.stream(n, rng)))
 
     def stream(
         self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None

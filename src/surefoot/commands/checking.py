@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, check_free, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import (
     Config,
@@ -36,33 +36,34 @@ PolicyPath = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     command(
-        app, "inspect", short_help="What a log holds, and what to worry about.",
+        app, "inspect",
         epilog=examples("surefoot inspect log.csv", "surefoot inspect 'logs/*.parquet' --json"),
-    )(with_options(READING, MODEL)(inspect))  # fmt: skip
+    )(inspect)  # fmt: skip
     command(
-        app, "certify", short_help="What may be promised about a policy you bring.",
+        app, "certify",
         epilog=examples(
             "surefoot certify log.csv --discount 0.95 --policy mine.csv",
             "surefoot certify run --policy mine.csv --out mine.json",
         ),
-    )(with_options(PROMISE, READING, MODEL, COMPUTING)(certify))  # fmt: skip
+    )(certify)  # fmt: skip
     command(
-        app, "compare", short_help="How much better one policy is than another.",
+        app, "compare",
         epilog=examples(
             "surefoot compare run --policy mine.csv --with run",
             "surefoot compare log.csv --discount 0.95 --policy mine.csv",
         ),
-    )(with_options(PROMISE, READING, MODEL, COMPUTING)(compare))  # fmt: skip
+    )(compare)  # fmt: skip
     command(
-        app, "verify", short_help="Check the promise of a run again.",
+        app, "verify",
         epilog=examples("surefoot verify run", "surefoot verify run --log 'new/*.csv'"),
     )(verify)  # fmt: skip
     command(
-        app, "report", short_help="Write the report of a run again, or compare several.",
+        app, "report",
         epilog=examples("surefoot report run", "surefoot report june july --out both.html"),
     )(report)  # fmt: skip
 
 
+@with_options(PROMISE, READING, MODEL, COMPUTING)
 def certify(
     output: Output,
     policy: PolicyPath,
@@ -82,8 +83,7 @@ def certify(
     from surefoot.pipeline.journal import Watched
     from surefoot.pipeline.running import computing
 
-    if out is not None and out.exists() and not force:
-        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
+    check_free(out, force=force)
     model = _model(output, log, config, given)
     chosen = _policy(policy, model)
     announce_compiling(output)
@@ -98,6 +98,7 @@ def certify(
     output.result(json.loads(certificate.to_json()), certificate.summary(), *where)
 
 
+@with_options(PROMISE, READING, MODEL, COMPUTING)
 def compare(
     output: Output,
     policy: PolicyPath,
@@ -182,13 +183,13 @@ def report(
             if out is None
             else "--out names the page about several runs; the report of one lies in its folder."
         )
-    if out is not None and out.exists() and not force:
-        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
+    check_free(out, force=force)
     with output.stage("Writing the report"):
         path = report_run(runs[0]) if out is None else compare_report(runs, out)
     output.result({"report": str(path)}, f"Report: {path}")
 
 
+@with_options(READING, MODEL)
 def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
     """Show what a log holds: sizes, visits, rewards, checks, warnings."""
     from surefoot.pipeline.model import place, read_log

@@ -8,13 +8,13 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from surefoot.commands.console import Output
-from surefoot.pipeline.option_text import as_options
 
 
 class ExitCode(IntEnum):
@@ -77,7 +77,7 @@ def command(
     """Add a command that takes the shared options too, and receives an `Output` first.
 
     The function returns an exit code, or None for success. An error it raises for bad input
-    becomes one line. ``short_help`` is its line in the list of commands.
+    becomes one line.
     """
 
     def decorate(function: Callable[..., ExitCode | None]) -> Callable[..., ExitCode]:
@@ -131,6 +131,8 @@ def guarded(output: Output, job: Callable[[], ExitCode | None]) -> ExitCode:
     except (ValueError, OSError, ImportError, MemoryError) as problem:
         if output.debug:
             traceback.print_exc()
+        from surefoot.pipeline.option_text import as_options
+
         return _complain(output, as_options(one_line(problem)), ExitCode.BAD_INPUT)
     except Exception:
         traceback.print_exc()
@@ -161,6 +163,12 @@ def one_line(problem: BaseException) -> str:
     if isinstance(problem, MemoryError):
         return "not enough memory."
     return " ".join(str(problem).split()) or type(problem).__name__
+
+
+def check_free(path: Path | None, *, force: bool) -> None:
+    """Refuse to write over what exists, unless told to."""
+    if path is not None and path.exists() and not force:
+        raise FileExistsError(f"{path} exists already. Choose another name, or pass --force.")
 
 
 def refusal(system: str, environment: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surefoot.commands.command import command, examples
+from surefoot.commands.command import check_free, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
 from surefoot.pipeline.setting import FILE, WHOLE
@@ -21,7 +21,7 @@ SHOWN = 50
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app, "decide", short_help="What to do in a state, by the policy of a run.",
+        app, "decide",
         epilog=examples(
             "surefoot decide run --state condition='wear 4'",
             "surefoot decide run --state age=old --state pressure=high --json",
@@ -67,8 +67,7 @@ def decide(
         raise ValueError("name a state with --state COLUMN=VALUE, or a file of them with --states.")
     if out is not None and states is None:
         raise ValueError("--out goes with --states.")
-    if out is not None and out.exists() and not force:
-        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
+    check_free(out, force=force)
     made = load_run(run)
     if made.certificate.withheld:
         output.note(f"NOT CERTIFIED. {' '.join(made.certificate.failures)}")

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    command(
-        app, "doctor", short_help="What this machine offers, and what it can serve.",
-        epilog=examples("surefoot doctor", "surefoot doctor --json"),
-    )(doctor)  # fmt: skip
+    command(app, "doctor", epilog=examples("surefoot doctor", "surefoot doctor --json"))(doctor)
 
 
 def doctor(output: Output) -> None:

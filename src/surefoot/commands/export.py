@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from surefoot.commands.command import command, examples
+from surefoot.commands.command import check_free, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import Force, RunPath
 from surefoot.pipeline.setting import FILE
@@ -14,7 +14,7 @@ from surefoot.pipeline.setting import FILE
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app, "export", short_help="The policy of a run as SQL or as a spreadsheet.",
+        app, "export",
         epilog=examples("surefoot export run policy.sql", "surefoot export run policy.xlsx"),
     )(export)  # fmt: skip
 
@@ -31,8 +31,7 @@ def export(
     from surefoot.pipeline.export import export_policy
     from surefoot.pipeline.loading import load_run
 
-    if path.exists() and not force:
-        raise FileExistsError(f"{path} exists already. Choose another name, or pass --force.")
+    check_free(path, force=force)
     made = load_run(run)
     export_policy(made, path)
     states = len({line.state for line in made.policy})

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surefoot.commands.command import command, examples
+from surefoot.commands.command import check_free, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
 from surefoot.commands.solving import announce_compiling
@@ -15,7 +15,7 @@ from surefoot.pipeline.setting import NUMBER
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app, "plan", short_help="Where the doubt comes from, and what to measure next.",
+        app, "plan",
         epilog=examples(
             "surefoot plan run",
             "surefoot plan run --samples 500 --target 190 --out next",
@@ -55,8 +55,7 @@ def plan(
     from surefoot.pipeline.plan import plan as make
     from surefoot.pipeline.plan_result import NOT_USED
 
-    if out is not None and out.exists() and not force:
-        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
+    check_free(out, force=force)
     announce_compiling(output)
     made = make(
         run, samples=samples, target=target, episodes=episodes, simulations=simulations,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app, "reproduce", short_help="The paper's tables again, beside the published numbers.",
+        app, "reproduce",
         epilog=examples("surefoot reproduce --table bayesian --domain riverswim --seeds 12"),
     )(reproduce)  # fmt: skip
 

@@ -40,16 +40,11 @@ def announce_compiling(output: Output) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    command(
-        app, "solve", short_help="From a log to a policy, a promise and a report.",
-        epilog=SOLVE_EXAMPLES,
-    )(with_options(OWN, PROMISE, READING, MODEL, SEARCH, COMPUTING)(solve))  # fmt: skip
-    command(
-        app, "demo", short_help="A complete job on a bundled log.",
-        epilog=examples("surefoot demo", "surefoot demo --out try"),
-    )(demo)  # fmt: skip
+    command(app, "solve", epilog=SOLVE_EXAMPLES)(solve)
+    command(app, "demo", epilog=examples("surefoot demo", "surefoot demo --out try"))(demo)
 
 
+@with_options(OWN, PROMISE, READING, MODEL, SEARCH, COMPUTING)
 def solve(
     output: Output,
     log: LogPath = None,

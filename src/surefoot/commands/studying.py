@@ -18,7 +18,7 @@ PRIOR = "With --domain: models drawn from the prior of a domain"
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app, "coverage", short_help="How often sentences are broken where the truth is known.",
+        app, "coverage",
         epilog=examples(
             "surefoot coverage --quick",
             "surefoot coverage --set test --processes 8 --out counted",

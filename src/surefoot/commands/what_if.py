@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from surefoot.commands.command import command, examples
+from surefoot.commands.command import check_free, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
 from surefoot.commands.solving import announce_compiling
@@ -15,7 +15,7 @@ from surefoot.pipeline.setting import FILE, NUMBER, WORD
 def register(app: typer.Typer) -> None:
     """Add the command."""
     command(
-        app, "what-if", short_help="What a run would promise with one setting changed.",
+        app, "what-if",
         epilog=examples(
             "surefoot what-if run --out what-if.html",
             "surefoot what-if run --discount 0.9 --discount 0.99 --forbid repair",
@@ -57,8 +57,7 @@ def what_if(
     from surefoot.pipeline.what_if import ALONE
     from surefoot.pipeline.what_if import what_if as ask
 
-    if out is not None and out.exists() and not force:
-        raise FileExistsError(f"{out} exists already. Choose another name, or pass --force.")
+    check_free(out, force=force)
     announce_compiling(output)
     made = ask(
         run, discount=discount or (), delta=delta or (), forbidden=forbid or (), prior=prior or (),

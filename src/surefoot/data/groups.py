@@ -86,14 +86,15 @@ def missing(layout: Layout) -> dict[str, str]:
 
 def group_query(
     layout: Layout, *, drop_missing: bool, digits: int | None = None, split: int | None = None,
-    wide: bool = False,
+    wide: bool = False, decimals: int | None = None,
 ) -> str:  # fmt: skip
     """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
 
     ``digits`` is the scale to which rewards are rounded before they are summed; None: only their
     range is wanted. With ``split`` the table also says how many lines are among the first ``split``
     rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
-    logs.
+    logs. ``decimals`` is a guess: if no reward has more, the sums are exact as floating-point
+    numbers, in units of the last decimal (`are_exact_query` tells, `at_scale_query` converts).
     """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
@@ -115,7 +116,9 @@ def group_query(
     rows = transitions(layout, drop_missing=drop_missing, rows=split is not None)
     if layout.columns.reward is not None:
         measures += ["count(r) AS rewarded", "min(r) AS lowest", "max(r) AS highest"]
-    if digits is not None:
+    if digits is not None and decimals is not None:
+        measures += _floating_sums(digits, decimals)
+    elif digits is not None:
         rows = f"SELECT *, {_multiple('r', digits)} AS q FROM ({rows})"
         measures += _reward_sums(layout.columns.count is not None, wide)
     return (
@@ -137,6 +140,58 @@ def _multiple(reward: str, digits: int) -> str:
     scaled = f"{reward} * 1e{digits}" if digits >= 0 else f"{reward} / 1e{-digits}"
     # The statistics of files know no NaN, so the condition alone would let it through.
     return f"CASE WHEN abs({reward}) <= 1e{KEPT - digits} THEN TRY_CAST({scaled} AS BIGINT) END"
+
+
+HALFWAY = "6755399441055744.0::DOUBLE"
+"""1.5 * 2**52: adding it and taking it off again rounds to a whole number, halves to even."""
+LARGEST_EXACT = 2**53
+"""Whole numbers up to this are exact as floating-point numbers."""
+MOST_DECIMALS, MOST_DIGITS = 6, 22
+"""Decimals that are guessed at; and the powers of ten that are floating-point numbers."""
+
+
+def _rounded(digits: int) -> str:
+    return f"((r * 1e{digits} + {HALFWAY}) - {HALFWAY})"
+
+
+def _excess(digits: int, decimals: int) -> str:
+    """Return the SQL that is 0 where a reward, rounded to ``digits``, has only some decimals."""
+    return f"abs({_rounded(digits)} - {_rounded(decimals)} * 1e{digits - decimals})"
+
+
+def _floating_sums(digits: int, decimals: int) -> list[str]:
+    """Return sums as floating-point numbers: half the work of wide integers.
+
+    Partial sums of whole numbers are exact as long as the sum of squares is below 2**53, in any
+    order. A reward with more decimals makes the sum of squares enormous.
+    """
+    whole = _rounded(decimals)
+    square = f"{whole} * {whole} + {_excess(digits, decimals)} * 1e300"
+    return [f"sum({whole}) AS total", f"sum({square}) AS square0"]
+
+
+def decimals_query(layout: Layout, digits: int, rows: int) -> str:
+    """Return the SQL that tells, for 0, 1, ... decimals, whether the first rows have no more."""
+    enough = (f"bool_and({_excess(digits, d)} = 0)" for d in range(min(digits, MOST_DECIMALS) + 1))
+    return f"SELECT {', '.join(enough)} FROM (SELECT r FROM ({layout.select()}) LIMIT {rows})"
+
+
+def are_exact_query() -> str:
+    """Return the SQL that tells whether floating-point sums of ``groups`` are exact."""
+    return (
+        f"SELECT coalesce(bool_and(square0 < {LARGEST_EXACT}), true) FROM groups "
+        f"WHERE flag IN ({MOVE}, {GAP})"
+    )
+
+
+def at_scale_query(digits: int, decimals: int) -> str:
+    """Return the SQL that turns exact floating-point sums into those of multiples of the scale."""
+    factor = 10 ** (digits - decimals)
+    return (
+        "CREATE OR REPLACE TEMP TABLE groups AS SELECT * REPLACE ("
+        f"TRY_CAST(total AS HUGEINT) * {factor} AS total, "
+        f"TRY_CAST(square0 AS HUGEINT) * {factor} * {factor} AS square0) FROM groups"
+    )
 
 
 def _reward_sums(weighted: bool, wide: bool) -> list[str]:

@@ -167,8 +167,9 @@ def _group(
     """Create the table ``groups`` and return the scale of its sums of rewards.
 
     Sums cost as much as all the rest. Where no transition shows two rewards they follow from the
-    counts, and a range tells. The scale follows from the largest reward, which only the groups know
-    for certain. A first guess that was wrong, of either, costs a second pass.
+    counts, and a range tells. Where rewards have few decimals floating-point sums are exact. The
+    scale follows from the largest reward, which only the groups know for certain. A first guess
+    that was wrong, of any of these, costs a second pass.
     """
     options: dict[str, Any] = {"drop_missing": drop_missing, "split": split}
     if layout.columns.reward is None:
@@ -184,11 +185,43 @@ def _group(
         guess = right
     else:
         guess = digits_for(_largest(connection, layout, largest))
+        if _add_decimals(connection, layout, guess, most, options):
+            return guess
     _create_groups(connection, layout, guess, options)
     right = _right_digits(connection, most)
     if right != guess:
         _create_groups(connection, layout, right, options)
     return right
+
+
+def _add_decimals(
+    connection: Connection, layout: Layout, digits: int, most: int | None, options: dict[str, Any]
+) -> bool:
+    """Sum rewards of few decimals as floating-point numbers; tell whether all sums are exact."""
+    decimals = _decimals(connection, layout, digits)
+    if decimals is None:
+        return False
+    query = groups.group_query(layout, digits=digits, decimals=decimals, **options)
+    try:
+        faults.execute(connection, layout, query)
+        exact = connection.execute(groups.are_exact_query()).fetchall()[0][0]
+        if not exact or _right_digits(connection, most) != digits:
+            return False
+        connection.execute(groups.at_scale_query(digits, decimals))
+    except duckdb.OutOfRangeException:
+        return False
+    return True
+
+
+def _decimals(connection: Connection, layout: Layout, digits: int) -> int | None:
+    """Return how many decimals the rewards of the first rows have; None: many, or unknown."""
+    if layout.columns.count is not None or not 0 <= digits <= groups.MOST_DIGITS:
+        return None
+    try:
+        found = connection.execute(groups.decimals_query(layout, digits, FIRST_ROWS)).fetchall()[0]
+    except duckdb.Error:  # the count itself will say where the file cannot be read
+        return None
+    return next((decimals for decimals, enough in enumerate(found) if enough), None)
 
 
 def _create_groups(

@@ -19,7 +19,7 @@ from surefoot.posterior import coupling_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.learned import DrawnLaws, LearnedPosterior
 from surefoot.posterior.protocol import BLOCK_VALUES, Posterior, check_draws_wanted, stream_key
-from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout, SomeRows
+from surefoot.posterior.rows import Floats, Ints, OfWhole, RowLayout, SomeRows
 
 RANKS = 0xC0FFEE
 """What sets the generator of ranks apart from the draws of the same key."""
@@ -53,7 +53,7 @@ def _whole(posterior: Posterior) -> Posterior:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoupledRows(OnRows):
+class CoupledRows(OfWhole):
     """The draws of a posterior, with the rows of each state coupled by what they are worth.
 
     Whatever row is chosen in each state, the draws of these rows are independent and have the law
@@ -94,27 +94,9 @@ class CoupledRows(OnRows):
         return False
 
     @property
-    def num_draws(self) -> None:
-        """None: draws are unlimited."""
-        return None
-
-    @property
-    def counts(self) -> None:
-        """Rewards are those of the whole, and read from there."""
-        return None
-
-    @property
     def identity(self) -> Floats:
         """That of the whole."""
         return self.whole.identity
-
-    def mean(self) -> Floats:
-        """Return the posterior mean, ``(E,)``: that of the whole."""
-        return self.whole.mean()
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return ``n`` draws, ``(n, E)``."""
-        return np.concatenate(list(self.stream(n, rng)))
 
     def stream(
         self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None

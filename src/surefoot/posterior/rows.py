@@ -165,8 +165,48 @@ class OnRows(Shown):
             )
 
 
+class OfWhole(OnRows):
+    """The draws of another posterior, ``whole``, made into something else; without counts."""
+
+    whole: Posterior
+
+    @property
+    def independent_rows(self) -> bool:
+        """Whether the rows of one draw are independent of each other."""
+        return self.whole.independent_rows
+
+    @property
+    def num_draws(self) -> int | None:
+        """The number of independent draws; None when draws are unlimited."""
+        return self.whole.num_draws
+
+    @property
+    def counts(self) -> None:
+        """None: those of the whole say how uncertain rewards are."""
+        return None
+
+    @property
+    def identity(self) -> Floats:
+        """The posterior mean."""
+        return self.mean()
+
+    def mean(self) -> Floats:
+        """Return the posterior mean, ``(E,)``."""
+        return self.whole.mean()
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` independent draws, ``(n, E)``."""
+        return np.concatenate(list(self.stream(n, rng)))
+
+    def stream(
+        self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
+        return self.whole.stream(n, rng, rows)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SomeRows(OnRows):
+class SomeRows(OfWhole):
     """Some rows of another posterior, in ascending order; its draws of them are the same bits.
 
     Examples
@@ -203,33 +243,9 @@ class SomeRows(OnRows):
         """Which entries of the whole these are."""
         return self.source.entries_of(self.rows)
 
-    @property
-    def independent_rows(self) -> bool:
-        """Whether the rows of one draw are independent of each other."""
-        return self.whole.independent_rows
-
-    @property
-    def num_draws(self) -> int | None:
-        """The number of independent draws; None when draws are unlimited."""
-        return self.whole.num_draws
-
-    @property
-    def counts(self) -> None:
-        """Those of the whole do not have these rows."""
-        return None
-
-    @property
-    def identity(self) -> Floats:
-        """The posterior mean of these rows."""
-        return self.mean()
-
     def mean(self) -> Floats:
         """Return the posterior mean, ``(E,)``."""
         return self.whole.mean()[self.entries]
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return ``n`` independent draws, ``(n, E)``."""
-        return np.concatenate(list(self.stream(n, rng)))
 
     def stream(
         self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
