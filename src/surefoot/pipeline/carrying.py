@@ -45,8 +45,9 @@ class Carried:
     @property
     def lost(self) -> NDArray[np.uint64]:
         """Hashed labels of those of which it is not known what they earned."""
-        known = [] if self.begun is None else self.begun.returns.identity
-        return self.known[~np.isin(self.known, known)]
+        if self.begun is None:
+            return self.known
+        return self.known[~np.isin(self.known, self.begun.returns.identity)]
 
 
 def carried(settings: Settings, counts: Counts) -> Carried:
