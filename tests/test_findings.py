@@ -81,6 +81,7 @@ VALUES = {
     "tried": 12,
     "unseen": 1.5,
     "unseen_without": -7.0,
+    "unlike": "discount",
     "usual": "7 days",
     "wanted": 900,
     "what": "reward",

@@ -219,6 +219,23 @@ def _episodes_go_on(episodes: int, across: int) -> str:
     )
 
 
+_NOT_CARRIED = {
+    "episodes": "it does not tell its episodes apart",
+    "seed": "it was made with another seed",
+    "folder": "an earlier version of surefoot did not keep it",
+    "discount": "it was made with another discount",
+    "horizon": "it was made with another horizon",
+}
+
+
+@says("note")
+def _earlier_returns_left_out(unlike: str) -> str:
+    return (
+        "What the episodes of the earlier run earned is not known here "
+        f"({_NOT_CARRIED[unlike]}): only episodes that began later say what was earned before."
+    )
+
+
 @says("warning")
 def _steps_read_twice(episodes: int) -> str:
     have = "has" if episodes == 1 else "have"

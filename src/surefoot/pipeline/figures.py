@@ -40,11 +40,10 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
     marks = marks_of(certificate)
     alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
-    counted = _counted(model)
-    limit = "less" if model.settings.costs else "more"
-    caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
-    if not np.isfinite(certificate.gap):
-        caption = counted
+    caption = _counted(model)
+    if np.isfinite(certificate.gap):
+        limit = certificate.limit_sentence("the limit")
+        alt, caption = f"{alt}. {limit}", f"{limit} {caption}"
 
     def figure(name: str, width: float, height: float) -> Figure:
         with drawing(name, alt, width, height) as drawn:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
+
+from surefoot.report.page import render
 
 LEFT, RIGHT, ROW = 190.0, 620.0, 26.0
 """Where the axis of the picture begins and ends, and the height of a line."""
@@ -40,6 +41,8 @@ class WhatIfPage:
         The picture, the run as it is first.
     axis
         What the picture measures.
+    limit
+        What the limit says, in a sentence.
     changes
         Words, state, old and new action.
     """
@@ -51,23 +54,16 @@ class WhatIfPage:
     rows: Sequence[Sequence[str]]
     dots: Sequence[Dot]
     axis: str
+    limit: str
     changes: Sequence[Sequence[str]]
 
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""
-        from jinja2 import Environment, StrictUndefined
-
-        environment = Environment(
-            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        source = files("surefoot.report").joinpath("what_if.html").read_text(encoding="utf-8")
-        return environment.from_string(source).render(
-            title=self.title,
-            subtitle=self.subtitle,
-            alone=self.alone,
-            head=self.head,
-            rows=self.rows,
-            plot=(plot := _plot(self.dots, self.axis)),
+        plot = _plot(self.dots, self.axis)
+        return render(
+            "what_if.html",
+            page=self,
+            plot=plot,
             far=any(dot["far"] for dot in plot["dots"]),
             hollow=any(not dot.certified for dot in self.dots),
             changes=self.changes[:SHOWN],
