@@ -228,14 +228,12 @@ class _LearnedGroup(_Group):
     def dealt(self, places: Ints) -> Floats:
         """Return the models; rows to which the shares matter are drawn again with theirs."""
         out = super().dealt(places)
-        sizes, alphas, shares = self.laws
-        start = self.layout.row_start
-        for r in np.flatnonzero(self._sharing[self.rows]):
-            given = (sizes, alphas, np.ascontiguousarray(shares[places[:, r]]))
-            again = self.posterior.rows_given(
-                given, self.key, self.first, self.rows[r : r + 1], block=1
-            )
-            out[places[:, r], start[r] : start[r + 1]] = again
+        sharing = np.flatnonzero(self._sharing[self.rows])
+        models = np.ascontiguousarray(places[:, sharing].T)
+        self.posterior.deal_rows(
+            self.laws, self.key, self.first, self.rows[sharing], self.layout.row_start[sharing],
+            models, out, block=1,
+        )  # fmt: skip
         return out
 
     @property

@@ -216,21 +216,37 @@ class LearnedPosterior(OnRows):
         Given these, rows are independent, and a row depends on the laws of its own action only.
         Streams are opened for so many draws as a ``block`` has; ``begin`` starts one.
         """
-        sizes = np.diff(self.row_start)[chosen]
-        ends = np.cumsum(sizes)
-        columns = ends - sizes
-        out = np.empty((len(drawn[0]), ends[-1] if len(ends) else 0))
+        width = int(np.diff(self.row_start)[chosen].sum())
+        out = np.empty((len(drawn[0]), width))
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
+        columns = ends - np.diff(self.row_start)[chosen]
+        every = np.arange(len(out))[None]
+        self.deal_rows(
+            drawn, key, begin, chosen, columns, every, out, block=block, threads=threads
+        )
+        return out
+
+    def deal_rows(
+        self, drawn: tuple[Ints, Ints, Floats], key: Key, begin: int, chosen: Ints, columns: Ints,
+        models: Ints, out: Floats, *, block: int, threads: int | None = None,
+    ) -> None:  # fmt: skip
+        """Write rows of draws from ``columns`` of ``out`` on, each into a model it is dealt to.
+
+        ``models[j, i]`` is the line of ``out`` to which draw ``i`` of row ``chosen[j]`` goes, and
+        of the shares that it has; one line of ``models`` may serve all rows.
+        """
         laws, places = self.laws, self._places
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
 
         def fill(part: NDArray[np.intp]) -> None:
             kernels.learned_rows(
                 self._count, self.row_start, chosen[part], columns[part], laws.action, laws.fine,
                 laws.group, laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
-                *drawn, *places, *key, begin, block, out,
+                *drawn, models if len(models) == 1 else models[part], *places, *key, begin, block,
+                out,
             )  # fmt: skip
 
-        fill_rows(fill, ends, out.size, threads)
-        return out
+        fill_rows(fill, ends, len(drawn[0]) * int(ends[-1]) if len(ends) else 0, threads)
 
     @cached_property
     def _count(self) -> Floats:
