@@ -1,8 +1,21 @@
-"""How many cores there are to work with."""
+"""How many cores there are to work with, and threads that wait for work on them."""
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+Part = TypeVar("Part")
+
+
+class _NoneLeft:
+    """Says that all parts were given out."""
+
+
+_NONE_LEFT = _NoneLeft()
 
 _most: int | None = None
 """How many cores this process was told to use at most."""
@@ -33,3 +46,57 @@ def limited(cores: int) -> Iterator[None]:
         yield
     finally:
         _most = before
+
+
+def on_threads(work: Callable[[Part], object], parts: Iterable[Part], threads: int) -> None:
+    """Call ``work`` on every part, on so many threads; this thread is one of them.
+
+    The others wait for work between calls: starting threads anew takes longer than many a part. A
+    part that asks for threads of its own does its work alone.
+
+    Examples
+    --------
+    >>> done = []
+    >>> on_threads(done.append, range(5), 2)
+    >>> sorted(done)
+    [0, 1, 2, 3, 4]
+    """
+    if threads <= 1 or getattr(_THREAD, "busy", False):
+        for part in parts:
+            work(part)
+        return
+    waiting, lock = iter(parts), threading.Lock()
+    failed = threading.Event()
+
+    def go_on() -> None:
+        _THREAD.busy = True
+        try:
+            while not failed.is_set():
+                with lock:
+                    found = next(waiting, _NONE_LEFT)
+                if isinstance(found, _NoneLeft):
+                    return
+                work(found)
+        except BaseException:
+            failed.set()
+            raise
+        finally:
+            _THREAD.busy = False
+
+    others = [_pool(os.getpid()).submit(go_on) for _ in range(threads - 1)]
+    try:
+        go_on()
+    finally:
+        for other in others:
+            if not other.cancel():
+                other.result()
+
+
+_THREAD = threading.local()
+"""Whether a thread is at work on parts."""
+
+
+@cache
+def _pool(_process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process; one that was forked has none of its parent's."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="surefoot")

@@ -329,5 +329,16 @@ def test_promises_hold_whatever_the_rows_are_like(evenness):
 
 
 def test_stream_reads_what_the_kernels_export():
-    assert kernels.first_above(np.array([0.2, 0.2, 1.0]), 0.2) == 0
-    assert kernels.first_above(np.array([0.0, 0.2]), 0.3) == 2
+    assert kernels.first_above(np.array([0.2, 0.2, 1.0]), 0, 3, 0.2) == 0
+    assert kernels.first_above(np.array([0.0, 0.2]), 0, 2, 0.3) == 2
+
+
+def test_many_weights_are_halved_to_the_one_that_a_scan_finds():
+    rng = np.random.default_rng(0)
+    for size in (1, 7, 8, 9, 10, 100):
+        weights = np.cumsum(rng.integers(0, 3, size)) / (2 * size)
+        for goal in (*rng.random(20), *weights):
+            first = int(rng.integers(0, size))
+            above = np.flatnonzero(weights[first:] >= goal)
+            wanted = first + above[0] if len(above) else size
+            assert kernels.first_above(weights, first, size, goal) == wanted

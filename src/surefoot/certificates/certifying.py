@@ -273,5 +273,6 @@ def _planned(
         work = planning.policy_work(mdp, rewards, rows)
         best = planning.best_work(part.mdp, part.rewards)
     n = planning.plan_draws(pilot, delta, eta, work)
-    m = planning.plan_draws(pilot, delta, eta, best, effort=effort)
+    # Returns of large models differ little, and so do the limits of few draws and of many.
+    m = planning.plan_draws(pilot, delta, eta, best, effort=effort, most=planning.WORK)
     return n, m, planning.precision(pilot)

@@ -135,6 +135,11 @@ class Log:
         usual = float(own.sum() / max(1.0, free.sum()))
         return np.asarray((own + usual) / (free + 1.0))
 
+    @cached_property
+    def _value(self) -> Floats:
+        """``(S,)``: the best value by the whole log, from which every half sets out."""
+        return solve(self.mdp, tolerance=max(1e-6 * largest_value(self.mdp), 1e-300)).value
+
     def half(self, buckets: Ints) -> Half:
         """Return what some buckets say, the laws of rows as learned from all."""
         wanted = np.zeros(NUM_BUCKETS, dtype=np.bool_)
@@ -166,7 +171,7 @@ class Log:
         if mdp.horizon is not None and not self.stationary:
             return self._choose_by_step(half, missing)
         tolerance = max(1e-6 * largest_value(mdp), 1e-300)
-        value = solve(self.mdp, tolerance=tolerance).value
+        value = self._value
         policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
         for _ in range(ROUNDS):
             deviation = row_values(mdp, mdp.discount * value[mdp.successor])[1]

@@ -27,10 +27,10 @@ from surefoot.report.tables import PolicyLine
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
-DRAWN, LEAST = 20_000, 2000
+DRAWN, LEAST = 20_000, 1000
 """Draws behind the figures."""
-WORK = 5e9
-"""Fewer draws where they would take more operations than this (a few seconds)."""
+WORK = 2e9
+"""Fewer draws where they would take more operations than this (a second or two)."""
 CELLS = 1600
 """A grid of more states than this is a blur."""
 

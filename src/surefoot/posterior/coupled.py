@@ -211,14 +211,12 @@ class _LearnedGroup(_Group):
     def dealt(self, places: Ints) -> Floats:
         """Return the models; rows to which the shares matter are drawn again with theirs."""
         out = super().dealt(places)
-        sizes, alphas, shares, rare = self.laws
-        start = self.layout.row_start
-        for r in np.flatnonzero(self.posterior._has_new[self.rows]):
-            given = (sizes, alphas, shares[places[:, r]], rare[places[:, r]])
-            again = self.posterior.rows_given(
-                given, self.key, self.first, self.rows[r : r + 1], block=1
-            )
-            out[places[:, r], start[r] : start[r + 1]] = again
+        sharing = np.flatnonzero(self.posterior._has_new[self.rows])
+        models = np.ascontiguousarray(places[:, sharing].T)
+        self.posterior.deal_rows(
+            self.laws, self.key, self.first, self.rows[sharing], self.layout.row_start[sharing],
+            models, out, block=1,
+        )  # fmt: skip
         return out
 
 

@@ -20,6 +20,7 @@ from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.mean_model import mean_model
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rare_events import RareEvents
+from surefoot.posterior.rare_kernels import add_rare
 from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
 from surefoot.posterior.threads import fill_rows
@@ -221,25 +222,39 @@ class LearnedPosterior(OnRows):
         Given these, rows are independent, and a row depends on the laws of its own action only.
         Streams are opened for so many draws as a ``block`` has; ``begin`` starts one.
         """
-        sizes = np.diff(self.row_start)[chosen]
-        ends = np.cumsum(sizes)
-        columns = ends - sizes
-        out = np.empty((len(drawn[0]), ends[-1] if len(ends) else 0))
+        width = int(np.diff(self.row_start)[chosen].sum())
+        out = np.empty((len(drawn[0]), width))
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
+        columns = ends - np.diff(self.row_start)[chosen]
+        every = np.arange(len(out))[None]
+        self.deal_rows(drawn, key, begin, chosen, columns, every, out, block=block, threads=threads)
+        return out
+
+    def deal_rows(
+        self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, columns: Ints,
+        models: Ints, out: Floats, *, block: int, threads: int | None = None,
+    ) -> None:  # fmt: skip
+        """Write rows of draws from ``columns`` of ``out`` on, each into a model it is dealt to.
+
+        ``models[j, i]`` is the line of ``out`` to which draw ``i`` of row ``chosen[j]`` goes, and
+        of the shares and rare events that it has; one line of ``models`` may serve all rows.
+        """
         laws, places = self.laws, self._places
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
 
         def fill(part: NDArray[np.intp]) -> None:
             kernels.learned_rows(
                 self._count, self.row_start, chosen[part], columns[part], laws.action, laws.fine,
                 laws.group, laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
-                *drawn[:3], *places, *key, begin, block, out,
+                *drawn[:3], models if len(models) == 1 else models[part], *places, *key, begin,
+                block, out,
             )  # fmt: skip
-            kernels.add_rare(
+            add_rare(
                 drawn[3], self._landing, self.row_start, chosen[part], columns[part], laws.action,
                 out,
             )  # fmt: skip
 
-        fill_rows(fill, ends, out.size, threads)
-        return out
+        fill_rows(fill, ends, len(drawn[0]) * int(ends[-1]) if len(ends) else 0, threads)
 
     @cached_property
     def _count(self) -> Floats:
