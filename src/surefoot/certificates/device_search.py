@@ -33,9 +33,9 @@ from surefoot.solvers.steps import largest_value
 
 CHOICE_DRAWS = 1000
 """Draws that candidates are compared on, where the number is left to us: all meet the same."""
-CAUTION = (0.25, 0.5, 1.0)
+CAUTION = (0.25, 0.5)
 """Standard deviations of a row's value that cautious candidates take off its reward."""
-ROBUST_SCALES = (0.1, 0.25, 0.5, 1.0)
+ROBUST_SCALES = (0.1, 0.25, 0.5)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
 """Draws that say how uncertain rows are."""
