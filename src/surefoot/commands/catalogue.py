@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "The policy of a run as SQL or as a spreadsheet."),
     "coverage": ("studying", "How often sentences are broken where the truth is known."),
     "reproduce": ("reproducing", "The paper's tables again, beside the published numbers."),
-    "doctor": ("doctor", "What this machine offers, and what it can serve."),
+    "doctor": ("doctor", "What this machine offers, and how large a model it can handle."),
     "domains": ("domains", "The benchmark domains."),
 }
 """Name of a command: its file in ``commands/``, and its line in the help, in the order shown."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.commands.command import ExitCode, check_free, command, examples
+from surefoot.commands.command import ExitCode, check_new, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import (
     Config,
@@ -83,7 +83,7 @@ def certify(
     from surefoot.pipeline.journal import Watched
     from surefoot.pipeline.running import computing
 
-    check_free(out, force=force)
+    check_new(out, force=force)
     model = _model(output, log, config, given)
     chosen = _policy(policy, model)
     announce_compiling(output)
@@ -134,8 +134,8 @@ def verify(
         list[str] | None,
         typer.Option(
             "--log", metavar="LOG",
-            help="All data that came after the run: does the promise agree with them? May be asked "
-            "again and again; repeat for several files.",
+            help="All data that came after the run: does the promise agree with them? Ask as often "
+            "as you like; repeat the option for several files.",
         ),
     ] = None,
 ) -> ExitCode:  # fmt: skip
@@ -183,7 +183,7 @@ def report(
             if out is None
             else "--out names the page about several runs; the report of one lies in its folder."
         )
-    check_free(out, force=force)
+    check_new(out, force=force)
     with output.stage("Writing the report"):
         path = report_run(runs[0]) if out is None else compare_report(runs, out)
     output.result({"report": str(path)}, f"Report: {path}")

@@ -165,7 +165,7 @@ def one_line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or type(problem).__name__
 
 
-def check_free(path: Path | None, *, force: bool) -> None:
+def check_new(path: Path | None, *, force: bool) -> None:
     """Refuse to write over what exists, unless told to."""
     if path is not None and path.exists() and not force:
         raise FileExistsError(f"{path} exists already. Choose another name, or pass --force.")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surefoot.commands.command import check_free, command, examples
+from surefoot.commands.command import check_new, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
 from surefoot.commands.solving import announce_compiling
@@ -27,18 +27,23 @@ def plan(
     output: Output,
     run: RunPath,
     samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many further samples to share out.")
+        int, typer.Option(metavar="N", min=1, help="How many more samples to allocate.")
     ] = 100,
     target: Annotated[
         float | None,
-        typer.Option(metavar=NUMBER, help="A promise that is wanted: what does it take?"),
+        typer.Option(metavar=NUMBER, help="The promise you want: what would it take?"),
     ] = None,
     episodes: Annotated[
-        bool, typer.Option("--episodes", help="Only whole episodes can be had, no single tries.")
+        bool,
+        typer.Option(
+            "--episodes", help="Samples come as whole episodes only, not as single tries."
+        ),
     ] = False,
     simulations: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Futures simulated; 0 leaves forecasts out."),
+        typer.Option(
+            metavar="N", min=0, help="How many futures to simulate; 0 leaves forecasts out."
+        ),
     ] = 19,
     out: Annotated[
         Path | None,
@@ -55,7 +60,7 @@ def plan(
     from surefoot.pipeline.plan import plan as make
     from surefoot.pipeline.plan_result import NOT_USED
 
-    check_free(out, force=force)
+    check_new(out, force=force)
     announce_compiling(output)
     made = make(
         run, samples=samples, target=target, episodes=episodes, simulations=simulations,

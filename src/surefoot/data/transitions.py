@@ -96,7 +96,7 @@ def read_transitions(
         ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
         gives integers, any other exact text. ``"text"``: always text.
     decimal
-        What stands before the decimals of numbers in text, ``"."`` or ``","``. None: found out.
+        Decimal mark of numbers in text, ``"."`` or ``","``. None: found out.
     date_format
         How dates of steps are written, as in ``"%d.%m.%Y"``. None: found out.
     encoding

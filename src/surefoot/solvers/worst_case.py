@@ -230,7 +230,7 @@ def loss_bound(
     _check_failure(ambiguity, delta)
     if ambiguity.mdp.horizon is not None or ambiguity.mdp.discount == 1.0:
         raise ValueError(
-            "Theorem 3.2 is about a future without end at a discount below 1; this model counts "
+            "Theorem 3.2 is about an infinite horizon at a discount below 1; this model counts "
             "otherwise."
         )
     largest = float(spans(ambiguity, value, objective=objective).max())
