@@ -1,6 +1,6 @@
 """A Ray cluster that does parts of jobs: started here or joined, checked, and let go.
 
-Parts are tasks that anybody may do again: a worker or a node that dies costs what it was doing.
+Parts are tasks that any worker may do again: a worker or a node that dies costs what it was doing.
 What many parts share is put into the object store once and read there by all workers of a node.
 Every wait has a limit and says what it waited for.
 """

@@ -282,7 +282,7 @@ def _weights_independent() -> str:
 
 @says("note")
 def _weights_from_other_data() -> str:
-    return "The weights come from other data than the sizes."
+    return "The weights come from data other than those of the sizes."
 
 
 @says("warning")

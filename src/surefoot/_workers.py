@@ -103,7 +103,7 @@ def on_cluster(function: Callable[P, R]) -> Callable[P, R]:
 def each_part(
     work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the place and the result of each part, by whoever does them.
+    """Yield the place and the result of each part, whoever does it.
 
     Examples
     --------

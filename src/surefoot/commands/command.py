@@ -177,14 +177,14 @@ def refusal(system: str, environment: Mapping[str, str]) -> str:
     Examples
     --------
     >>> refusal("posix", {}), refusal("nt", {"SUREFOOT_UNTESTED": "1"}), refusal("nt", {})[:24]
-    ('', '', 'Windows: nobody has ever')
+    ('', '', 'surefoot was never teste')
     """
     if system == "posix" or environment.get("SUREFOOT_UNTESTED"):
         return ""
     return (
-        f"{'Windows' if system == 'nt' else system}: nobody has ever tested surefoot here, and "
-        "nothing keeps two runs from writing one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to "
-        "try it all the same."
+        f"surefoot was never tested on {'Windows' if system == 'nt' else system}, where nothing "
+        "keeps two runs from writing into one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to try it "
+        "anyway."
     )
 
 

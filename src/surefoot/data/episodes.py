@@ -86,7 +86,7 @@ def read_episodes(
     whole
         Whether the log is all that was counted; False where more was added to the counts.
     horizon
-        Count at most so many steps of each episode. None: all.
+        Count at most this many steps of each episode. None: all.
     how
         How the log is written, as in :func:`read_transitions`: ``decimal``, ``encoding``, ...
 

@@ -21,7 +21,7 @@ class Reading:
     date_format
         How the dates of steps are written, as in ``"%d.%m.%Y"``; None: detected.
     encoding
-        How text files are encoded, as in ``"cp1252"``; None: found out.
+        How text files are encoded, as in ``"cp1252"``; None: detected.
     sheet
         The sheet of a spreadsheet; None: its only one.
     table, query

@@ -70,7 +70,7 @@ def solve(
     threads
         None: as many as pay off.
     horizon
-        Count at most so many steps: backward induction, with a policy that may depend on the step
+        Count at most this many steps: backward induction, with a policy that may depend on the step
         (`StepPolicy`) and bounds for the first step. None: as the model has it. All steps are
         done, whatever ``max_iterations``; there is one algorithm.
     final_reward

@@ -1,4 +1,4 @@
-"""Returns of at most so many steps, or until the end, of a policy or the best in many draws.
+"""Returns over a horizon, or until the end, in many draws: of a policy, or of the best one.
 
 Backward induction draw by draw: two value vectors, time linear in the number of steps. The layout
 is that of `return_kernels`. An error of the value after a step is at most discounted once more, and
