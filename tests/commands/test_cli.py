@@ -69,7 +69,7 @@ def test_windows_is_refused_in_a_sentence(capsys, monkeypatch):
     monkeypatch.setattr("surefoot.commands.command.refusal", lambda *_: refuse)
     code, out, err = run(capsys, "domains", "list")
     assert (code, out) == (1, "")
-    assert err.startswith("surefoot: Windows: nobody has ever tested")
+    assert err.startswith("surefoot: surefoot was never tested on Windows")
     assert json.loads(run(capsys, "domains", "list", "--json")[1])["code"] == 1
 
 

@@ -183,8 +183,8 @@ def refusal(system: str, environment: Mapping[str, str]) -> str:
         return ""
     return (
         f"surefoot was never tested on {'Windows' if system == 'nt' else system}, where nothing "
-        "keeps two runs from writing into one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to try it "
-        "anyway."
+        "keeps two runs from writing into one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to try "
+        "it anyway."
     )
 
 
