@@ -165,6 +165,14 @@ def one_line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or type(problem).__name__
 
 
+def announce_compiling(output: Output) -> None:
+    """Explain why the first run takes longer than those after it."""
+    from surefoot.pipeline.warming import is_cold
+
+    if is_cold():
+        output.note("First run: the numerical kernels are compiled now, once (half a minute).")
+
+
 def check_new(path: Path | None, *, force: bool) -> None:
     """Refuse to write over what exists, unless told to."""
     if path is not None and path.exists() and not force:

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from surefoot.commands.command import check_new, command, examples
+from surefoot.commands.command import announce_compiling, check_new, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
-from surefoot.commands.solving import announce_compiling
 from surefoot.pipeline.setting import FILE, NUMBER, WORD
 
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._workers import working_on
-from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Cluster
-from surefoot.commands.solving import announce_compiling
 
 PRIOR = "With --domain: models drawn from the prior of a domain"
 """Title of the options that go with --domain alone."""
