@@ -18,7 +18,7 @@ from surefoot.model.step_policy import StepPolicy
 STARTS, LARGE_STARTS = 3, 1
 """How many of the best candidates the local search starts from; fewer in large models."""
 
-Progress = Callable[[str, float], None]
+OnCandidate = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
 
 
@@ -68,7 +68,12 @@ class Candidate(Shown):
 
 
 def search(
-    batch: Models, delta: float, clock: SearchClock, progress: Progress | None, *, stationary: bool
+    batch: Models,
+    delta: float,
+    clock: SearchClock,
+    progress: OnCandidate | None,
+    *,
+    stationary: bool,
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the best one selected: the first of equals.
 
