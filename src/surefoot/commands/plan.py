@@ -70,7 +70,7 @@ def plan(
     told = [made.target_words, *(found.text for found in made.findings)]
     lines: list[Any] = [line for text in told if text for line in (text, "")]
     grid = made.row_grid
-    lines += [f"Where the doubt comes from, and how to share out {samples:,} samples",
+    lines += [f"Where the doubt comes from, and how to allocate {samples:,} samples",
               table(grid.head, grid.rows), ""]  # fmt: skip
     if made.episode_words:
         lines += [made.episode_words, ""]
