@@ -35,6 +35,7 @@ BESIDE = {
 """Rooms off the path, and what they may use."""
 
 HALL = {
+    "_arguments",
     "_assumption_texts",
     "_atomic",
     "_cluster",

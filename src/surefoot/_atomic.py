@@ -67,7 +67,7 @@ def clear_leftovers(folder: Path, names: str) -> None:
 
 
 def _is_free(handle: int) -> bool:
-    """Lock a file, and tell whether nobody else had; False where the system has no such locks."""
+    """Lock a file, and tell whether it was free; False where the system has no such locks."""
     try:
         import fcntl
 

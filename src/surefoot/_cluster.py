@@ -1,6 +1,6 @@
 """A Ray cluster that does parts of jobs: started here or joined, checked, and let go.
 
-Parts are tasks that anybody may do again: a worker or a node that dies costs what it was doing.
+Parts are tasks that any worker may do again: a worker or a node that dies costs what it was doing.
 What many parts share is put into the object store once and read there by all workers of a node.
 Every wait has a limit and says what it waited for.
 """
@@ -22,7 +22,7 @@ from typing import Any
 
 from surefoot._cores import available_cores
 from surefoot._pool_facts import Facts, facts_here
-from surefoot._workers import Told, Work, do_alone
+from surefoot._workers import OnPart, Work, do_alone
 
 START_SECONDS = 180.0
 """How long starting or joining a cluster, or the first answer of a node, may take."""
@@ -54,7 +54,7 @@ class TookTooLong(Exception):  # noqa: N818
 
 
 @contextmanager
-def joined(cluster: str, told: Told | None = None) -> Iterator[Pool]:
+def joined(cluster: str, told: OnPart | None = None) -> Iterator[Pool]:
     """Start or join a cluster, check who is there, and let it go at the end."""
     ray = _ray()
     own = not ray.is_initialized()  # a notebook may have joined one already
@@ -184,7 +184,7 @@ class Pool:
     """The workers of a Ray cluster."""
 
     ray: Any
-    told: Told | None = None
+    told: OnPart | None = None
     facts: Facts = field(default_factory=facts_here)
     _shared: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _counted: tuple[float, int] = (-math.inf, 0)

@@ -32,7 +32,7 @@ def available_cores() -> int:
 
 @contextmanager
 def limited(cores: int) -> Iterator[None]:
-    """Use at most so many cores: several workers on one machine would hinder each other.
+    """Use at most this many cores: several workers on one machine would slow each other down.
 
     Examples
     --------

@@ -50,11 +50,12 @@ def _doubt_by_cause(
         for name in listed
     ]
     verb = "earn" if objective == "max" else "cost"
+    side = "below" if promise < as_seen else "above"
     return (
-        f"By the averages of the log alone the policy would {verb} {as_seen:.5g}. Between that and "
-        f"the promise of {_safe(promise, objective)} lie {between:.4g}: "
-        f"{', '.join(said) or 'nothing'}. In brackets, what could be promised without that doubt "
-        f"alone; the split rests on {draws:,} draws (standard errors up to {error:.2g})."
+        f"By the averages of the log alone the policy would {verb} {as_seen:.5g}. The promise of "
+        f"{_safe(promise, objective)} is {between:.4g} {side} that: "
+        f"{', '.join(said) or 'nothing'}. In brackets: what could be promised without this one "
+        f"doubt. The split is estimated from {draws:,} draws (standard errors up to {error:.2g})."
     )
 
 
@@ -62,15 +63,16 @@ def _doubt_by_cause(
 def _split_would_promise(promise: float, objective: str = "max") -> str:
     return (
         "A true split (honest=True), in which one part of the log chooses and the other certifies, "
-        f"would promise a {_about(promise, objective)}; no luck of choosing can reach that number."
+        f"would promise a {_about(promise, objective)}; luck in choosing cannot inflate that "
+        "number."
     )
 
 
 @says("note", amounts=("promise",))
 def _whole_would_promise(promise: float, objective: str = "max") -> str:
     return (
-        "Without a split, the whole log for choosing and certifying and the measured luck taken "
-        f"off, the promise would be a {_about(promise, objective)}."
+        "Without a split (the whole log chooses and certifies, and the measured luck is taken off) "
+        f"the promise would be a {_about(promise, objective)}."
     )
 
 
@@ -125,7 +127,7 @@ def _previous_state_helps(
 def _previous_state_not_enough(states: int, promise: float, objective: str = "max") -> str:
     return (
         f"Adding the previous state to the state ({states:,} states; the promise would be a "
-        f"{_about(promise, objective)}) does not cure it: the past still matters then. Look for "
+        f"{_about(promise, objective)}) does not help: the past still matters. Look for "
         "what stays with a case (its type, its history) and add that as a column of the state."
     )
 
@@ -160,14 +162,14 @@ def _plan_of_a_split() -> str:
 @says("note")
 def _plan_of_a_horizon() -> str:
     return (
-        "Over a horizon it is not computed what trying other actions than the policy's would be "
-        "worth. Shares, samples and forecasts are for the policy at all of its steps."
+        "Over a horizon, what trying actions other than the policy's would be worth is not "
+        "computed. Shares, samples and forecasts are for the policy at all of its steps."
     )
 
 
 @says("warning")
 def _plan_of_a_withheld_promise() -> str:
     return (
-        "A check took the promise of this run back. More data of the same kind do not cure that: "
-        "see first to what failed."
+        "A failed check took the promise of this run back. More data of the same kind will not "
+        "change that: deal with what failed first."
     )

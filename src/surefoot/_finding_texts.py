@@ -117,9 +117,9 @@ def _returns_within_log() -> str:
 def _curse_taken_off(mean: float, spread: float, promise: float, objective: str = "max") -> str:
     read = "return of at least" if objective == "max" else "cost of at most"
     return (
-        f"Choosing the policy on the data that value it is worth {mean:.4g} of luck (standard "
-        f"error {spread:.2g}), as halves of the log show; both count against the promise, which "
-        f"would else be a {read} {promise:.6g}."
+        "The policy was chosen on the data that value it: halves of the log put the luck in that "
+        f"at {mean:.4g} (standard error {spread:.2g}). Both are taken off the promise, which would "
+        f"otherwise be a {read} {promise:.6g}."
     )
 
 
@@ -153,10 +153,10 @@ def _backtest_passed(
         told.append(f"{new:,} steps to new successors where {expected:.3g} were expected")
     if better is not None:
         way = "better" if better >= 0 else "worse"
-        told.append(f"the steps chosen without it {abs(better):.3g} {way} than expected")
+        told.append(f"the steps chosen without it came out {abs(better):.3g} {way} than expected")
     return (
         f"A held-out half of the log does not contradict the model (p = {p_value:.2g}): "
-        f"{', '.join(told)}. That is no proof."
+        f"{', '.join(told)}. This is not a proof."
     )
 
 
@@ -171,17 +171,17 @@ def _first_state_unsure(starts: int, amount: float) -> str:
 @says("note")
 def _curse_not_measured() -> str:
     return (
-        "What choosing the policy on the same data is worth was not measured: the log cannot be "
-        "divided."
+        "How much luck there is in choosing the policy on the same data was not measured: the log "
+        "cannot be divided."
     )
 
 
 @says("warning")
 def _posterior_of_whole_logs() -> str:
     return (
-        "What choosing the policy on the same data is worth was not measured, and no half of the "
-        "log was held out as a test: this posterior has no method given, which would say what half "
-        "of the log alone shows."
+        "How much luck there is in choosing the policy on the same data was not measured, and no "
+        "half of the log was held out as a test: this posterior has no method 'given', which would "
+        "tell what half of the log alone shows."
     )
 
 
@@ -190,7 +190,8 @@ def _behaviour_mismatch(log: float, model: float, objective: str = "max") -> str
     verb = "earned" if objective == "max" else "cost"
     return (
         f"What was done {verb} {log:.4g} an episode in the log, but {model:.4g} by the model: "
-        "prior or unseen rule do not fit this log, and the promise is as doubtful as that."
+        "the prior or the rule for the unseen does not fit this log, and the promise is as "
+        "doubtful as they are."
     )
 
 
@@ -281,7 +282,7 @@ def _weights_independent() -> str:
 
 @says("note")
 def _weights_from_other_data() -> str:
-    return "The weights come from other data than the sizes."
+    return "The weights come from data other than those of the sizes."
 
 
 @says("warning")
@@ -317,15 +318,15 @@ _FEWER = {
 
 @says("note")
 def _fewer_draws(draws: int, wanted: int, reason: str) -> str:
-    return f"The policy was chosen on {draws} draws, not {wanted}: {_FEWER[reason]}."
+    return f"The policy was chosen on {draws} draws instead of {wanted}: {_FEWER[reason]}."
 
 
 @says("note")
 def _hardly_tried(pairs: int, tries: int) -> str:
     each = "1 action was" if pairs == 1 else f"{pairs:,} actions were"
     return (
-        f"{each} not chosen from, being tried fewer than {tries} times in a state where another "
-        "was tried more often."
+        f"{each} not considered: tried fewer than {tries} times in a state where another was tried "
+        "more often."
     )
 
 
@@ -356,7 +357,10 @@ def _draws_reused() -> str:
 
 @says("note")
 def _stopped_early() -> str:
-    return "The time budget ended the search; the promise holds, and a longer search may find more."
+    return (
+        "The time budget ended the search; the promise holds, but a longer search may find a "
+        "better policy."
+    )
 
 
 @says("note")

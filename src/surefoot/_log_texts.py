@@ -146,7 +146,8 @@ def _new_data_agree(
     return (
         f"The promise agrees with the new data: {steps:,} of {transitions:,} transitions are steps "
         f"that the policy would take, and they {_brought(short, objective)} on average. The "
-        f"promise can bear {bearable:.3g} a step (evidence {evidence:.2g}; an alarm is 100)."
+        f"promise can bear a shortfall of {bearable:.3g} a step (evidence {evidence:.2g}; 100 is "
+        "an alarm)."
     )
 
 
@@ -158,8 +159,9 @@ def _new_data_disagree(
     return (
         f"The promise does not agree with the new data: {steps:,} of {transitions:,} transitions "
         f"are steps that the policy would take, and they {_brought(short, objective)} on average, "
-        f"where the promise can bear {bearable:.3g} a step (evidence {evidence:.2g}; an alarm is "
-        "100, which a promise that holds raises once in a hundred runs, however often you look)."
+        f"where the promise can bear a shortfall of {bearable:.3g} a step (evidence "
+        f"{evidence:.2g}; 100 is an alarm, which a promise that holds raises once in a hundred "
+        "runs, however often you look)."
     )
 
 
@@ -184,12 +186,12 @@ def _gaps_left_out(rows: int, usual: str) -> str:
 
 @says("note")
 def _steps_irregular() -> str:
-    return "The times of steps have no usual distance, so missing rows cannot be noticed."
+    return "Steps have no regular distance in time, so missing rows cannot be noticed."
 
 
 @says("note")
 def _numbers_read(mark: str, example: str) -> str:
-    return f"Numbers are written with a decimal {mark} (such as {example}), and were read so."
+    return f"Numbers are written with a decimal {mark} (such as {example}), and were read that way."
 
 
 @says("note")
@@ -214,7 +216,7 @@ def _looks_continuous(column: str, labels: int) -> str:
 def _episodes_go_on(episodes: int, across: int) -> str:
     go = "goes" if episodes == 1 else "go"
     return (
-        f"{number_of(episodes, 'episode')} of the earlier data {go} on in the new ones: no new "
+        f"{number_of(episodes, 'episode')} of the earlier data {go} on in the new data: no new "
         f"starts, and {number_of(across, 'transition')} across the boundary."
     )
 
@@ -240,8 +242,8 @@ def _earlier_returns_left_out(unlike: str) -> str:
 def _steps_read_twice(episodes: int) -> str:
     have = "has" if episodes == 1 else "have"
     return (
-        f"{number_of(episodes, 'episode')} {have} steps in the new data that the earlier ones had "
-        "already: what they hold may count twice, and promises be too sure."
+        f"{number_of(episodes, 'episode')} {have} steps in the new data that the earlier data "
+        "have too: they may count twice, which makes promises too confident."
     )
 
 
@@ -285,7 +287,9 @@ def _files_named_twice(files: int, example: str) -> str:
 @says("warning")
 def _read_twice(file: str, more: int = 0) -> str:
     others = f" (and {more} more)" if more else ""
-    return f"{file}{others} was read before: what it holds counts twice, and promises are too sure."
+    return (
+        f"{file}{others} was read before: its rows count twice, which makes promises too confident."
+    )
 
 
 @says("warning", amounts=("amount",))

@@ -14,7 +14,7 @@ from surefoot import _cores
 
 Work = Callable[..., Any]
 """``work(*shared, *part)``: a function that workers can import, without side effects."""
-Told = Callable[[int, int], None]
+OnPart = Callable[[int, int], None]
 """Is told how many parts of how many are done."""
 
 
@@ -40,7 +40,7 @@ def current() -> Workers | None:
 
 
 @contextmanager
-def working_on(cluster: str | None, told: Told | None = None) -> Iterator[Workers | None]:
+def working_on(cluster: str | None, told: OnPart | None = None) -> Iterator[Workers | None]:
     """Share jobs among the workers of a cluster; None changes nothing.
 
     Parameters
@@ -103,7 +103,7 @@ def on_cluster(function: Callable[P, R]) -> Callable[P, R]:
 def each_part(
     work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the place and the result of each part, by whoever does them.
+    """Yield the place and the result of each part, whoever does it.
 
     Examples
     --------

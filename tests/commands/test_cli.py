@@ -12,7 +12,7 @@ import typer
 import surefoot.cli
 import surefoot.demo
 from surefoot.cli import app, main
-from surefoot.commands import command, console, solving
+from surefoot.commands import command, console
 from surefoot.commands.catalogue import COMMANDS
 from surefoot.commands.command import ExitCode, refusal
 from surefoot.commands.console import Output
@@ -69,7 +69,7 @@ def test_windows_is_refused_in_a_sentence(capsys, monkeypatch):
     monkeypatch.setattr("surefoot.commands.command.refusal", lambda *_: refuse)
     code, out, err = run(capsys, "domains", "list")
     assert (code, out) == (1, "")
-    assert err.startswith("surefoot: Windows: nobody has ever tested")
+    assert err.startswith("surefoot: surefoot was never tested on Windows")
     assert json.loads(run(capsys, "domains", "list", "--json")[1])["code"] == 1
 
 
@@ -297,9 +297,9 @@ def test_a_command_may_have_its_own_options(capsys):
 
 def test_the_first_run_says_why_it_takes_longer(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("surefoot.pipeline.warming.cache_directory", lambda: tmp_path)
-    solving.announce_compiling(Output())
+    command.announce_compiling(Output())
     assert "First run" in capsys.readouterr().err
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "f.nbc").touch()
-    solving.announce_compiling(Output())
+    command.announce_compiling(Output())
     assert capsys.readouterr().err == ""

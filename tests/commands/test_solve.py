@@ -249,7 +249,10 @@ LOG = "state,action,reward,next_state\nup,a,1,down\ndown,a,0,up\n"
         (["log.csv", "--delta", "1e-300"], "--delta 1e-300 needs about 6.9e+300 draws"),
         (["log.csv", "--support", ""], "--support ''; it must not be empty"),
         (["log.csv", "--honest"], "--honest divides the log, and one of the parts would be"),
-        (["log.csv", "--reward", "gain"], "Name it with --reward, or give a file"),
+        (
+            ["log.csv", "--reward", "gain"],
+            "Name it with --reward, or give a table of rewards (--reward-table of a run)",
+        ),
         (["log.csv", "--next-state", "after"], "Without one, --episode and --step say"),
         (["log.csv", "--reward-range", "2", "3"], "--reward-range 2.0 3.0, but the log holds"),
         (["log.csv", "--unvisited", "prior", "--support", "observed"], "--unvisited prior needs"),

@@ -167,7 +167,7 @@ def test_actions_hardly_tried_are_not_chosen_where_others_were_tried(tmp_path):
     assert offered == {("a", "usual"), ("b", "usual"), ("b", "thrice"), ("c", "once")}
     found = find(model, parts, lambda *_: None).certificate
     told = next(one for one in found.findings if one.code == "hardly_tried")
-    assert told.text.startswith("2 actions were not chosen from, being tried fewer than 3 times")
+    assert told.text.startswith("2 actions were not considered: tried fewer than 3 times")
     for other in ({"least_tries": 0}, {"unvisited": "prior"}):
         assert made(**other)[0].considered is None
 

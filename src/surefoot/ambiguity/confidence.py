@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from surefoot._arguments import check_choice, check_inside
 from surefoot._display import Shown
 from surefoot._findings import LEVELS, Finding, texts_of
 from surefoot._fingerprint import fingerprint
@@ -88,10 +89,8 @@ class Confidence(Shown):
     seal: str = ""
 
     def __post_init__(self) -> None:
-        if self.basis not in BASES:
-            raise ValueError(f"basis={self.basis!r}; choose one of {', '.join(map(repr, BASES))}.")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta={self.delta!r}; it must lie between 0 and 1.")
+        check_choice("basis", self.basis, BASES)
+        check_inside("delta", self.delta)
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("delta shared over", SHARED.get(self.union, self.union))]

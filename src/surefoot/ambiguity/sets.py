@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._arguments import check_choice
 from surefoot._display import Shown, number_of
 from surefoot._rows import freeze_fields
 from surefoot.ambiguity.confidence import Confidence, seal_of
@@ -110,8 +111,7 @@ class AmbiguitySet(Shown):
                 object.__setattr__(self, name, as_float_array(name, getattr(self, name)))
         freeze_fields(self)
         kinds = (*BALLS, "box")
-        if self.norm not in kinds:
-            raise ValueError(f"norm={self.norm!r}; choose one of {', '.join(map(repr, kinds))}.")
+        check_choice("norm", self.norm, kinds)
         if self.norm == "box":
             _check_box(self)
         else:

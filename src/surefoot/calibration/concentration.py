@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv, betaincinv
 
+from surefoot._arguments import check_choice, check_inside
 from surefoot.calibration import budget_kernels as kernels
 from surefoot.model.checks import as_float_array
 
@@ -49,8 +50,7 @@ def norm_budget(kind: str, weights: ArrayLike, *, samples: float, level: float) 
     >>> round(norm_budget("hoeffding_l1", [1.0, 1.0, 1.0], samples=100, level=0.05), 4)
     0.3311
     """
-    if kind not in BOUNDS:
-        raise ValueError(f"kind={kind!r}; choose one of {', '.join(map(repr, BOUNDS))}.")
+    check_choice("kind", kind, BOUNDS)
     w = np.sort(as_float_array("weights", weights))[::-1].copy()
     if w.ndim != 1 or len(w) < 2 or not (np.all(w >= 0) and np.all(np.isfinite(w))):
         raise ValueError("weights must be two or more finite numbers, 0 or more.")
@@ -108,5 +108,4 @@ def clopper_pearson(
 def _check(samples: float, level: float) -> None:
     if not samples >= 0:
         raise ValueError(f"samples={samples!r}; it must be 0 or more.")
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r}; it must lie between 0 and 1.")
+    check_inside("level", level)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._arguments import check_choice
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import NORMS, AmbiguitySet, seal
 from surefoot.calibration.levels import (
@@ -19,7 +20,7 @@ from surefoot.calibration.shapes import Shaping, choose_shape
 from surefoot.calibration.weights import SEARCH, Chosen
 from surefoot.model.mdp import MDP
 from surefoot.posterior.batch import Batch
-from surefoot.posterior.protocol import Posterior, check_draws_wanted
+from surefoot.posterior.protocol import Posterior, check_draws_wanted, check_generator
 
 Floats = NDArray[np.float64]
 
@@ -112,10 +113,8 @@ def credible_set(
     >>> made.confidence.rule, made.confidence.draws
     ('strict', 10000)
     """
-    if norm not in NORMS:
-        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, NORMS))}.")
-    if objective not in ("max", "min"):
-        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
+    check_choice("norm", norm, NORMS)
+    check_choice("objective", objective, ("max", "min"))
     if not passes >= 1:
         raise ValueError(f"passes={passes!r}; it must be at least 1.")
     posterior.check_matches(mdp)
@@ -144,12 +143,7 @@ class Plan:
 
 
 def _seed(rng: np.random.Generator) -> int:
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(
-            f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "
-            "numpy.random.default_rng(seed)."
-        )
-    return int(rng.integers(0, 2**63))
+    return int(check_generator(rng).integers(0, 2**63))
 
 
 def _plan(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._arguments import check_choice, check_inside
 from surefoot._findings import Finding
 from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet, seal
@@ -99,12 +100,9 @@ def frequentist_set(
     >>> made
     AmbiguitySet(l1, 12 rows, budgets 0 to 0.1622, uniform weights, frequentist, delta 0.05)
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r}; choose one of {', '.join(map(repr, KINDS))}.")
-    if objective not in ("max", "min"):
-        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
+    check_choice("kind", kind, KINDS)
+    check_choice("objective", objective, ("max", "min"))
+    check_inside("delta", delta)
     if counts.unseen is not None and kind != "clopper_pearson":
         raise ValueError(
             f"kind={kind!r} needs the successors of every row: what was never seen is a set chosen "
@@ -181,8 +179,7 @@ def split_counts(
     1200
     """
     _check_whole(counts)
-    if not 0 < share < 1:
-        raise ValueError(f"share={share!r}; it must lie between 0 and 1.")
+    check_inside("share", share)
     whole = counts.count.astype(np.int64)
     part = rng.binomial(whole, share)
     return dataclasses.replace(counts, count=part), dataclasses.replace(counts, count=whole - part)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._arguments import check_choice, check_inside
 from surefoot._order_statistics import covering_rank, draws_needed
 from surefoot.calibration.distance_kernels import largest_ratios, row_distances
 from surefoot.model.mdp import MDP
@@ -75,13 +76,10 @@ def share_level(mdp: MDP, *, delta: float, eta: float, union: str, rule: str) ->
     >>> share_level(riverswim().mdp, delta=0.05, eta=0.001, union="uncertain", rule="strict").needed
     1040
     """
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
-    if not 0 < eta < 1:
-        raise ValueError(f"eta={eta!r}; it must lie between 0 and 1.")
+    check_inside("delta", delta)
+    check_inside("eta", eta)
     for name, value, choices in (("union", union, UNIONS), ("rule", rule, RULES)):
-        if value not in choices:
-            raise ValueError(f"{name}={value!r}; choose one of {', '.join(map(repr, choices))}.")
+        check_choice(name, value, choices)
     if union == "states" and rule == "marginal":
         raise ValueError(
             'union="states" needs rule="strict": a policy picks rows whose sets came out small, '

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._arguments import check_choice
 from surefoot.ambiguity.sets import NORMS, per_entry
 from surefoot.model.checks import as_float_array, row_name
 from surefoot.model.mdp import MDP
@@ -106,8 +107,7 @@ def weights_at(mdp: MDP, z: Floats, center: Floats, norm: str) -> Floats:
     >>> weights_at(mdp, np.array([0.0, 4.0, 1.0]), np.array([1.0, 1.0]), "l1").round(3).tolist()
     [0.316, 0.949, 1.0]
     """
-    if norm not in NORMS:
-        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, NORMS))}.")
+    check_choice("norm", norm, NORMS)
     starts, row = mdp.row_start[:-1], mdp.entry_row
     distance = np.abs(z - center[row])
     largest = np.maximum.reduceat(np.abs(z), starts)

@@ -75,7 +75,7 @@ class Distance:
         return np.asarray(self.deviations * root + left @ self.unlisted)
 
     def allocate(self, samples: int) -> Ints:
-        """Return ``(K,)`` how often to try each row, of so many samples in all.
+        """Return ``(K,)`` how often to try each row, given the number of samples in all.
 
         Fewer than that are given out where more would not help.
         """

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._arguments import check_inside
 from surefoot.certificates.betting import mean_above
 from surefoot.certificates.evidence import Earned, Gain
 
@@ -55,8 +56,7 @@ def share_delta(delta: float) -> tuple[float, float]:
     >>> share_delta(0.5)
     (0.4, 0.1)
     """
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta}; it must lie between 0 and 1.")
+    check_inside("delta", delta)
     return (1 - BEHAVIOUR_SHARE) * delta, BEHAVIOUR_SHARE * delta
 
 

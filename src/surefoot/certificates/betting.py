@@ -19,6 +19,8 @@ stopped because of what it showed.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._arguments import check_inside
+
 SPREADS = 0.25 * 4.0 ** -np.arange(7)
 """Standard deviations, in units of the scale, for each of which one bet is about the best."""
 WEIGHTS = 0.5 ** np.arange(1, 8) / (1 - 0.5**7)
@@ -136,7 +138,6 @@ def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scal
 def _check(values: Floats, delta: float, scale: float) -> None:
     if values.ndim != 1 or not np.all((values >= 0) & np.isfinite(values)):
         raise ValueError("values must be one row of finite numbers, 0 or more.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta}; it must lie between 0 and 1.")
+    check_inside("delta", delta)
     if not (scale > 0 and np.isfinite(scale)):
         raise ValueError(f"scale={scale}; it must be positive and finite.")

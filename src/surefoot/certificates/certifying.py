@@ -85,7 +85,7 @@ def certify(
         ``(S, A)`` booleans or (state, action) pairs: then that bound speaks of the policies which
         use these only, as this one must. None: of all.
     horizon, final_reward
-        As for `solve`: count at most so many steps.
+        As for `solve`: count at most this many steps.
     cluster
         Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
         an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.

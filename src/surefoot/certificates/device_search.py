@@ -16,7 +16,7 @@ from surefoot._order_statistics import marginal_rank
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.models import Ints, percentile, restricted
-from surefoot.certificates.search import KEPT, Candidate, Progress
+from surefoot.certificates.search import KEPT, Candidate, OnCandidate
 from surefoot.certificates.usual import caution_at, keep_usual
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
@@ -44,7 +44,7 @@ SPREAD_DRAWS = 256
 def search_on_device(
     posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, n: int,
     rng: np.random.Generator, engine: DeviceEngine, delta: float, clock: SearchClock,
-    progress: Progress | None, visits: Ints | None = None,
+    progress: OnCandidate | None, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.
 

@@ -48,7 +48,7 @@ def certify_frequentist(
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
     horizon, final_reward
-        As for `solve`: count at most so many steps.
+        As for `solve`: count at most this many steps.
 
     Examples
     --------

@@ -28,7 +28,7 @@ from surefoot.certificates.models import (
     split_draws,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.search import KEPT, Candidate, Progress, search
+from surefoot.certificates.search import KEPT, Candidate, OnCandidate, search
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
@@ -148,7 +148,7 @@ def optimize(
     draws: int | None = None,
     limit_effort: float = 1.0,
     objective: str = "max",
-    progress: Progress | None = None,
+    progress: OnCandidate | None = None,
     holdout: Posterior | None = None,
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
@@ -319,14 +319,16 @@ def _check_considered(mdp: MDP, rows: Ints) -> None:
         )
 
 
-def _told(progress: Progress | None, objective: str) -> Progress | None:
+def _told(progress: OnCandidate | None, objective: str) -> OnCandidate | None:
     """Return who is told about percentiles of rewards, where costs are asked for."""
     if progress is None or objective == "max":
         return progress
     return lambda name, best: progress(name, -best)
 
 
-def _only_policy(certificate: Certificate, progress: Progress | None, holdout: Posterior) -> Result:
+def _only_policy(
+    certificate: Certificate, progress: OnCandidate | None, holdout: Posterior
+) -> Result:
     """Return the result where every state has one action: a certificate, and no search."""
     marginal = certificate.marginal_bound
     reached = certificate.promise if marginal is None else marginal

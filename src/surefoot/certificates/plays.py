@@ -20,7 +20,7 @@ from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 SETTLED = 1e-6
 """Visits are summed until the rest is this share of them."""
 DENSE = 200
-"""Models with at most so many states have one dense system of visits, solved at once."""
+"""Models with at most this many states have one dense system of visits, solved directly."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

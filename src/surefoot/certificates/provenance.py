@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from surefoot._arguments import check_choice
 from surefoot._findings import Finding
 from surefoot._fingerprint import fingerprint
 from surefoot._version import __version__
@@ -124,8 +125,7 @@ def of_difference(findings: Iterable[Finding], *, both_ways: bool = False) -> tu
 
 def check_objective(posterior: Posterior, objective: str) -> None:
     """Refuse costs where the support was filled with the lowest reward: for costs that is kind."""
-    if objective not in ("max", "min"):
-        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
+    check_choice("objective", objective, ("max", "min"))
     counts = check_posterior(posterior).counts
     report = None if counts is None else counts.report
     check_costs(objective, filled_low=report is not None and report.filled_low)
@@ -133,8 +133,7 @@ def check_objective(posterior: Posterior, objective: str) -> None:
 
 def check_costs(objective: str, *, filled_low: bool) -> None:
     """Refuse an unknown objective, and costs where the lowest stands for what was never seen."""
-    if objective not in ("max", "min"):
-        raise ValueError(f"objective={objective!r}; choose 'max' or 'min'.")
+    check_choice("objective", objective, ("max", "min"))
     if objective == "min" and filled_low:
         raise ValueError(KIND_TO_COSTS)
 

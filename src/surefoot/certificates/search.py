@@ -24,7 +24,7 @@ STARTS, LARGE_STARTS = 3, 1
 KEPT = ", the usual action where that is not surely worse"
 """What is added to the name of a candidate that keeps usual actions."""
 
-Progress = Callable[[str, float], None]
+OnCandidate = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
 
 
@@ -74,7 +74,7 @@ class Candidate(Shown):
 
 
 def search(
-    batch: Models, delta: float, clock: SearchClock, progress: Progress | None, *, stationary: bool,
+    batch: Models, delta: float, clock: SearchClock, progress: OnCandidate | None, *, stationary: bool,
     visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.

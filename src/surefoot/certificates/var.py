@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._arguments import check_choice, check_inside
 from surefoot._display import Shown
 from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, upper_text
@@ -179,11 +180,9 @@ def var_solve(
             "var_solve needs a future without end and a discount below 1; with a horizon use "
             "optimize, which has candidates of the VaR operator."
         )
-    if allocate not in ALLOCATIONS:
-        raise ValueError(f"allocate={allocate!r}; choose 'equal' or 'greedy'.")
+    check_choice("allocate", allocate, ALLOCATIONS)
     for name, value in (("delta", delta), ("eta", eta)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name}={value!r}; it must lie between 0 and 1.")
+        check_inside(name, value)
     rewards = rewards_of(mdp, posterior, objective=objective)
     split_rng, first_rng, fresh_rng = children(rng, 3)
     choosing, promising = split_draws(posterior, mdp, split_rng)

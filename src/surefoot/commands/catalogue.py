@@ -11,20 +11,20 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "solve": ("solving", "From a log to a policy, a promise and a report."),
-    "demo": ("solving", "A complete job on a bundled log."),
-    "inspect": ("checking", "What a log holds, and what to worry about."),
-    "certify": ("checking", "What may be promised about a policy you bring."),
-    "compare": ("checking", "How much better one policy is than another."),
-    "verify": ("checking", "Check the promise of a run again."),
-    "report": ("checking", "Write the report of a run again, or compare several."),
+    "solve": ("solve", "From a log to a policy, a promise and a report."),
+    "demo": ("solve", "A complete job on a bundled log."),
+    "inspect": ("inspect_log", "What a log holds, and what to worry about."),
+    "certify": ("certify", "What may be promised about a policy you bring."),
+    "compare": ("certify", "How much better one policy is than another."),
+    "verify": ("verify", "Check the promise of a run again."),
+    "report": ("report", "Write the report of a run again, or compare several."),
     "decide": ("decide", "What to do in a state, by the policy of a run."),
     "what-if": ("what_if", "What a run would promise with one setting changed."),
     "plan": ("plan", "Where the doubt comes from, and what to measure next."),
     "export": ("export", "The policy of a run as SQL or as a spreadsheet."),
-    "coverage": ("studying", "How often sentences are broken where the truth is known."),
-    "reproduce": ("reproducing", "The paper's tables again, beside the published numbers."),
-    "doctor": ("doctor", "What this machine offers, and what it can serve."),
+    "coverage": ("coverage", "How often sentences are broken where the truth is known."),
+    "reproduce": ("reproduce", "The paper's tables again, beside the published numbers."),
+    "doctor": ("doctor", "What this machine offers, and how large a model it can handle."),
     "domains": ("domains", "The benchmark domains."),
 }
 """Name of a command: its file in ``commands/``, and its line in the help, in the order shown."""

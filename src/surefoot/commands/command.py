@@ -165,7 +165,15 @@ def one_line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or type(problem).__name__
 
 
-def check_free(path: Path | None, *, force: bool) -> None:
+def announce_compiling(output: Output) -> None:
+    """Explain why the first run takes longer than those after it."""
+    from surefoot.pipeline.warming import is_cold
+
+    if is_cold():
+        output.note("First run: the numerical kernels are compiled now, once (half a minute).")
+
+
+def check_new(path: Path | None, *, force: bool) -> None:
     """Refuse to write over what exists, unless told to."""
     if path is not None and path.exists() and not force:
         raise FileExistsError(f"{path} exists already. Choose another name, or pass --force.")
@@ -177,14 +185,14 @@ def refusal(system: str, environment: Mapping[str, str]) -> str:
     Examples
     --------
     >>> refusal("posix", {}), refusal("nt", {"SUREFOOT_UNTESTED": "1"}), refusal("nt", {})[:24]
-    ('', '', 'Windows: nobody has ever')
+    ('', '', 'surefoot was never teste')
     """
     if system == "posix" or environment.get("SUREFOOT_UNTESTED"):
         return ""
     return (
-        f"{'Windows' if system == 'nt' else system}: nobody has ever tested surefoot here, and "
-        "nothing keeps two runs from writing one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to "
-        "try it all the same."
+        f"surefoot was never tested on {'Windows' if system == 'nt' else system}, where nothing "
+        "keeps two runs from writing into one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to try "
+        "it anyway."
     )
 
 

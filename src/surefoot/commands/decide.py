@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surefoot.commands.command import check_free, command, examples
+from surefoot.commands.command import check_new, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
 from surefoot.pipeline.setting import FILE, WHOLE
@@ -67,7 +67,7 @@ def decide(
         raise ValueError("name a state with --state COLUMN=VALUE, or a file of them with --states.")
     if out is not None and states is None:
         raise ValueError("--out goes with --states.")
-    check_free(out, force=force)
+    check_new(out, force=force)
     made = load_run(run)
     if made.certificate.withheld:
         output.note(f"NOT CERTIFIED. {' '.join(made.certificate.failures)}")

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(output: Output) -> None:
-    """Show cores, memory, GPU, extras and kernel cache, and what size of model they can serve."""
+    """Show cores, memory, GPU, extras and kernel cache, and how large a model they can handle."""
     from surefoot.pipeline.machine import Machine, system_text
 
     found = Machine.here()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from surefoot.commands.catalogue import PLAIN
-from surefoot.commands.command import check_free, command, examples
+from surefoot.commands.command import check_new, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force
 
@@ -51,7 +51,7 @@ def export_domain(
     from surefoot.domains.catalogue import make_domain
     from surefoot.model.files import write_mdp
 
-    check_free(path, force=force)
+    check_new(path, force=force)
     mdp = make_domain(name).mdp
     write_mdp(mdp, path)
     output.result(

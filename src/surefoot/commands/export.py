@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from surefoot.commands.command import check_free, command, examples
+from surefoot.commands.command import check_new, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import Force, RunPath
 from surefoot.pipeline.setting import FILE
@@ -31,7 +31,7 @@ def export(
     from surefoot.pipeline.export import export_policy
     from surefoot.pipeline.loading import load_run
 
-    check_free(path, force=force)
+    check_new(path, force=force)
     made = load_run(run)
     export_policy(made, path)
     states = len({line.state for line in made.policy})

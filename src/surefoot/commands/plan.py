@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from surefoot.commands.command import check_free, command, examples
+from surefoot.commands.command import announce_compiling, check_new, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
-from surefoot.commands.solving import announce_compiling
 from surefoot.pipeline.setting import NUMBER
 
 
@@ -27,18 +26,23 @@ def plan(
     output: Output,
     run: RunPath,
     samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many further samples to share out.")
+        int, typer.Option(metavar="N", min=1, help="How many more samples to allocate.")
     ] = 100,
     target: Annotated[
         float | None,
-        typer.Option(metavar=NUMBER, help="A promise that is wanted: what does it take?"),
+        typer.Option(metavar=NUMBER, help="The promise you want: what would it take?"),
     ] = None,
     episodes: Annotated[
-        bool, typer.Option("--episodes", help="Only whole episodes can be had, no single tries.")
+        bool,
+        typer.Option(
+            "--episodes", help="Samples come as whole episodes only, not as single tries."
+        ),
     ] = False,
     simulations: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Futures simulated; 0 leaves forecasts out."),
+        typer.Option(
+            metavar="N", min=0, help="How many futures to simulate; 0 leaves forecasts out."
+        ),
     ] = 19,
     out: Annotated[
         Path | None,
@@ -55,7 +59,7 @@ def plan(
     from surefoot.pipeline.plan import plan as make
     from surefoot.pipeline.plan_result import NOT_USED
 
-    check_free(out, force=force)
+    check_new(out, force=force)
     announce_compiling(output)
     made = make(
         run, samples=samples, target=target, episodes=episodes, simulations=simulations,
@@ -66,7 +70,7 @@ def plan(
     told = [made.target_words, *(found.text for found in made.findings)]
     lines: list[Any] = [line for text in told if text for line in (text, "")]
     grid = made.row_grid
-    lines += [f"Where the doubt comes from, and how to share out {samples:,} samples",
+    lines += [f"Where the doubt comes from, and how to allocate {samples:,} samples",
               table(grid.head, grid.rows), ""]  # fmt: skip
     if made.episode_words:
         lines += [made.episode_words, ""]

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from surefoot.commands.command import check_free, command, examples
+from surefoot.commands.command import announce_compiling, check_new, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Force, RunPath
-from surefoot.commands.solving import announce_compiling
 from surefoot.pipeline.setting import FILE, NUMBER, WORD
 
 
@@ -57,7 +56,7 @@ def what_if(
     from surefoot.pipeline.what_if import ALONE
     from surefoot.pipeline.what_if import what_if as ask
 
-    check_free(out, force=force)
+    check_new(out, force=force)
     announce_compiling(output)
     made = ask(
         run, discount=discount or (), delta=delta or (), forbidden=forbid or (), prior=prior or (),

@@ -138,7 +138,7 @@ def at_quantiles(
         raise ValueError(f"bins={f'{column}={number}'!r}; the column holds one number only.")
     share = np.cumsum(counts) / np.sum(counts)
     wanted = np.arange(1, number) / number
-    # The first value above each quantile: about so much of the log lies below it.
+    # The first value above each quantile: about that share of the log lies below it.
     exact = np.unique(values[np.minimum(np.searchsorted(share, wanted) + 1, len(values) - 1)])
     spread = float(values[-1] - values[0])
     unit = 10.0 ** math.floor(math.log10(spread / FINENESS))

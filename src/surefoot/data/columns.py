@@ -241,9 +241,9 @@ def _check_present(columns: Columns, known: Collection[str], place: str) -> None
         near = near or get_close_matches(name, free, n=1, cutoff=0.5)
         hint = f" Did you mean {role}={near[0]!r}?" if near else ""
         if role == "reward":
-            hint += " Without rewards pass reward=None, or a table or function of rewards."
+            hint += " Name it with reward=, or give a table of rewards (reward_table= of a run)."
         if role == "next_state":
-            hint += " Without one pass episode= and step=: following rows then supply it."
+            hint += " Without one, episode= and step= say which row follows which."
         listed = list_names(known)
         raise ValueError(f"{place}: there is no column {name!r}; the columns are {listed}.{hint}")
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot import _hooks
+from surefoot._arguments import check_choice
 from surefoot._rows import pack
 from surefoot.data.packed_rows import label_of, row_name
 from surefoot.data.prior import spread_prior
@@ -233,8 +234,7 @@ def to_mdp(
 
 def lead_on(mdp: "MDP", counts: "Counts", unseen: str) -> "MDP":
     """Let the unseen state, which is absorbing so far, lead where ``unseen`` says."""
-    if unseen not in (WORST, ABSORBING):
-        raise ValueError(f"unseen={unseen!r}; choose {WORST!r} or {ABSORBING!r}.")
+    check_choice("unseen", unseen, (WORST, ABSORBING))
     if unseen == ABSORBING or counts.unseen is None:
         return mdp
     led: MDP = _hooks.lead_to_worst(mdp, counts)

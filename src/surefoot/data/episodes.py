@@ -88,7 +88,7 @@ def read_episodes(
     whole
         Whether the log is all that was counted; False where more was added to the counts.
     horizon
-        Count at most so many steps of each episode. None: all.
+        Count at most this many steps of each episode. None: all.
     begun
         Episodes of an earlier log that this one goes on with; what they earned is added to.
     how

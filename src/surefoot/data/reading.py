@@ -17,11 +17,11 @@ class Reading:
     Attributes
     ----------
     decimal
-        ``"."`` or ``","``: what stands before the decimals of a number; None: found out.
+        ``"."`` or ``","``: the decimal mark of numbers; None: detected.
     date_format
-        How dates of steps are written, as in ``"%d.%m.%Y"``; None: found out.
+        How the dates of steps are written, as in ``"%d.%m.%Y"``; None: detected.
     encoding
-        How text files are encoded, as in ``"cp1252"``; None: found out.
+        How text files are encoded, as in ``"cp1252"``; None: detected.
     sheet
         The sheet of a spreadsheet; None: its only one.
     table, query

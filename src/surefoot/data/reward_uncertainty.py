@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from surefoot._arguments import check_inside
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import GivenRewards, range_declared
 from surefoot.model.mdp import MDP
@@ -91,8 +92,7 @@ def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
     >>> low.tolist(), high.tolist()
     ([0.0, 0.0], [10.0, 10.0])
     """
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r}; it must lie between 0 and 1.")
+    check_inside("delta", delta)
     means = mean_rewards(counts)
     low, high = means.copy(), means.copy()
     which = np.flatnonzero(uncertain_rewards(counts))

@@ -137,7 +137,7 @@ def session() -> Iterator[Connection]:
 def _hide_progress(connection: Connection) -> None:
     """Turn off DuckDB's progress bar, which writes to standard output.
 
-    In a notebook without ipywidgets the bar is off already, and DuckDB refuses to hear of it.
+    In a notebook without ipywidgets the bar is off already, and DuckDB refuses the setting.
     """
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")

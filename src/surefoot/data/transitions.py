@@ -96,11 +96,11 @@ def read_transitions(
         ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
         gives integers, any other exact text. ``"text"``: always text.
     decimal
-        What stands before the decimals of numbers in text, ``"."`` or ``","``. None: found out.
+        Decimal mark of numbers in text, ``"."`` or ``","``. None: detected.
     date_format
-        How dates of steps are written, as in ``"%d.%m.%Y"``. None: found out.
+        How the dates of steps are written, as in ``"%d.%m.%Y"``. None: detected.
     encoding
-        How text files are encoded, as in ``"cp1252"``. None: found out.
+        How text files are encoded, as in ``"cp1252"``. None: detected.
     sheet
         The sheet of a spreadsheet. None: its only one.
     table, query

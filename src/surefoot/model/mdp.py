@@ -36,7 +36,7 @@ class MDP(RowSparse, Shown):
 
     The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
     an absorbing state with zero reward. A row that lists one successor is deterministic. With a
-    horizon at most so many steps count, and policies may depend on the step.
+    horizon at most that many steps count, and policies may depend on the step.
 
     Attributes
     ----------

@@ -76,7 +76,9 @@ class Declarations:
         None, READING, "Rewards by state, action and perhaps next_state, instead of the column.",
         metavar=FILE, names="file",
     )  # fmt: skip
-    episode: str | None = setting(None, READING, "Which rows belong together.", metavar=COLUMN)
+    episode: str | None = setting(
+        None, READING, "Which rows belong together: one episode.", metavar=COLUMN
+    )
     step: str | None = setting(
         None, READING, "The order of the rows of an episode.", metavar=COLUMN
     )
@@ -91,16 +93,16 @@ class Declarations:
         words=("auto", "text"),
     )  # fmt: skip
     decimal: str | None = setting(
-        None, READING, "What stands before the decimals of numbers in text: . or , (a comma).",
-        metavar="MARK", words=(".", ","), otherwise="found out",
+        None, READING, "Decimal mark of numbers in text: . or , (a comma).",
+        metavar="MARK", words=(".", ","), otherwise="detected",
     )  # fmt: skip
     date_format: str | None = setting(
-        None, READING, "How dates of steps are written, as in %d.%m.%Y.", metavar="FORMAT",
-        otherwise="found out",
+        None, READING, "How the dates of steps are written, as in %d.%m.%Y.", metavar="FORMAT",
+        otherwise="detected",
     )  # fmt: skip
     encoding: str | None = setting(
         None, READING, "How text files are encoded, as in cp1252.", metavar="NAME",
-        otherwise="found out",
+        otherwise="detected",
     )  # fmt: skip
     sheet: str | None = setting(
         None, READING, "The sheet of a spreadsheet.", metavar="NAME", otherwise="its only one"
@@ -119,11 +121,12 @@ class Declarations:
         words=("error", "drop"),
     )  # fmt: skip
     rewards: str | None = setting(
-        None, READING, "How sure mean rewards are: fixed, normal, bounded.", metavar=WORD,
-        words=("fixed", "normal", "bounded"), otherwise="by the log",
+        None, READING, "How uncertain mean rewards are: fixed, normal or bounded.", metavar=WORD,
+        words=("fixed", "normal", "bounded"), otherwise="depends on the log",
     )  # fmt: skip
     reward_range: tuple[float, ...] = setting(
-        (), READING, "Lowest, highest reward possible.", metavar="LOW HIGH", otherwise="as seen",
+        (), READING, "The lowest and the highest reward possible.", metavar="LOW HIGH",
+        otherwise="as seen",
         holds=lambda value: len(value) in (0, 2), rule="two numbers: lowest, highest",
     )  # fmt: skip
     costs: bool = setting(
@@ -138,8 +141,8 @@ class Declarations:
         metavar="RULE", names="word or file", otherwise="learned, or unseen with --prior",
     )  # fmt: skip
     unseen: str | None = setting(
-        None, MODEL, "What was never observed leads to the worst state of the log, or is absorbing "
-        "at the lowest reward: worst, absorbing.", metavar=WORD,
+        None, MODEL, "Where the unseen leads: to the worst state of the log (worst), or to a state "
+        "of its own that earns the lowest reward for ever (absorbing).", metavar=WORD,
         words=("worst", "absorbing"), otherwise="worst",
     )  # fmt: skip
     unvisited: str | None = setting(
@@ -152,7 +155,7 @@ class Declarations:
     )  # fmt: skip
     initial: str | None = setting(
         None, MODEL, "First state: episodes, uniform, or a CSV (state, probability).",
-        metavar="RULE", names="word or file", otherwise="by the log",
+        metavar="RULE", names="word or file", otherwise="depends on the log",
     )  # fmt: skip
     prior: float | None = setting(
         None, MODEL, "Dirichlet parameter of every successor.", metavar=NUMBER,
@@ -160,7 +163,8 @@ class Declarations:
         otherwise="learned from the log",
     )  # fmt: skip
     least_tries: int = setting(
-        3, SEARCH, "In states where an action was tried so often, choose no action tried less.",
+        3, SEARCH, "Choose no action tried fewer times than this in a state that has one tried as "
+        "often.",
         metavar=WHOLE, holds=lambda value: value >= 0, rule="0 or more",
     )  # fmt: skip
     allowed: str | None = setting(
@@ -200,7 +204,8 @@ class Declarations:
         holds=lambda value: value >= 0, rule="0 or more",
     )  # fmt: skip
     draws: int | None = setting(
-        None, COMPUTING, "Posterior draws for each bound.", metavar=WHOLE, otherwise="chosen",
+        None, COMPUTING, "Posterior draws for each bound.", metavar=WHOLE,
+        otherwise="as many as needed",
         holds=lambda value: 1 <= value <= MOST_DRAWS, rule=f"from 1 to {MOST_DRAWS}",
     )  # fmt: skip
     limit_effort: float = setting(
@@ -214,7 +219,7 @@ class Declarations:
         holds=lambda value: value >= 0, rule="seconds, 0 or more",
     )  # fmt: skip
     search_steps: int | None = setting(
-        None, SEARCH, "Search steps to do, as a run with a time budget records them.",
+        None, SEARCH, "How many steps to search, as a run with a time budget records it.",
         metavar=WHOLE, otherwise="all",
         holds=lambda value: value >= 0, rule="0 or more",
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from surefoot._display import printable
 
-Told = Callable[[int, str], None]
+OnStep = Callable[[int, str], None]
 """Is told how many steps of a long job are done, with a remark: `Stage.update` is one."""
 
 

@@ -1,4 +1,4 @@
-"""What this machine offers, and what size of model it can serve."""
+"""What this machine offers, and how large a model it can handle."""
 
 import os
 import platform

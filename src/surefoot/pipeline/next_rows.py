@@ -35,7 +35,7 @@ def measure_next(model: Model, certificate: Certificate) -> tuple[str, list[Caus
 def _words(doubt: RowDoubt) -> str:
     told = (
         "States and actions of the rule by their share of the doubt about its total, and how to "
-        f"share out {SAMPLES} further tries so that the promise gains most."
+        f"allocate {SAMPLES} more tries so that the promise gains most."
     )
     return " ".join((told, *(found.text for found in doubt.findings)))
 

@@ -1,4 +1,7 @@
-"""Messages for people at a command line: settings are options there."""
+"""Settings in messages, as options of the command line.
+
+Every room writes a setting as ``name=value``, as Python does; nothing else of a message changes.
+"""
 
 import re
 from dataclasses import fields
@@ -8,16 +11,6 @@ from surefoot.pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
-
-PHRASES = {
-    "Without rewards pass reward=None, or a table or function of rewards.": (
-        "Name it with --reward, or give a file of rewards with --reward-table."
-    ),
-    "Without one pass episode= and step=: following rows then supply it.": (
-        "Without one, --episode and --step say which row follows which."
-    ),
-}
-"""Advice that differs between Python and the command line."""
 
 _SETTING = re.compile(
     rf"(?<![\w'\"-])({'|'.join(field.name for field in fields(Settings))})"
@@ -36,8 +29,6 @@ def as_options(text: str) -> str:
     >>> as_options("pass episode= and step=; reward_range=(0, 1) is given")
     'pass --episode and --step; --reward-range 0 1 is given'
     """
-    for python, options in PHRASES.items():
-        text = text.replace(python, options)
     return _SETTING.sub(_option, text)
 
 

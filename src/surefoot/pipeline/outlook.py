@@ -57,7 +57,7 @@ class Outlook:
         return EPISODES if self.whole else TRIES
 
     def promise(self, way: str, samples: int, truth: Truth, rng: np.random.Generator) -> float:
-        """Return the promise after so many samples, in one future."""
+        """Return the promise after a number of samples, in one future."""
         data = self.schemes[way].data(truth, samples, rng)
         return self.future.promise(self._certifying(data), truth, rng)
 

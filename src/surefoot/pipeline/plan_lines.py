@@ -53,7 +53,7 @@ class PlanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeLine:
-    """Episodes of one kind: from ``start`` (None: where they usually start), so many of them.
+    """Episodes of one kind: from ``start`` (None: where they usually start), and how many of them.
 
     ``behaviour`` is ``"policy"`` or ``"habits"``, ``steps`` about how many steps they have in all.
     """

@@ -27,7 +27,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.honest import find_honestly
-from surefoot.pipeline.journal import Told
+from surefoot.pipeline.journal import OnStep
 from surefoot.pipeline.model import Model, build_model, frequentist
 from surefoot.pipeline.parts import LogParts, log_of
 from surefoot.pipeline.robust import with_robust
@@ -58,7 +58,7 @@ def streams(seed: int) -> list[np.random.Generator]:
     return np.random.default_rng(seed).spawn(5)
 
 
-def find(model: Model, parts: LogParts, told: Told, counts: Counts | None = None) -> Result:
+def find(model: Model, parts: LogParts, told: OnStep, counts: Counts | None = None) -> Result:
     """Find a policy and certify it; the result is in costs where costs were given.
 
     What the log itself says against the promise (``parts``) is taken off or said. With the setting
@@ -103,7 +103,7 @@ def _left_out(model: Model) -> list[Finding]:
     return [Finding.of("hardly_tried", pairs=pairs, tries=model.settings.least_tries)]
 
 
-def _progress(settings: Settings, told: Told) -> Callable[[str, float], None]:
+def _progress(settings: Settings, told: OnStep) -> Callable[[str, float], None]:
     done = 0
 
     def progress(name: str, best: float) -> None:

@@ -14,8 +14,7 @@ from surefoot._atomic import move_safely, replacing
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
-from surefoot._workers import Told as Parts
-from surefoot._workers import working_on
+from surefoot._workers import OnPart, working_on
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Result
@@ -379,7 +378,7 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
 
 
 @contextmanager
-def computing(settings: Settings, told: Parts | None = None) -> Iterator[None]:
+def computing(settings: Settings, told: OnPart | None = None) -> Iterator[None]:
     """Keep to the processors that the settings allow, and share work with their cluster."""
     with processors(settings), working_on(settings.cluster, told):
         yield

@@ -20,7 +20,7 @@ from surefoot.pipeline.model import Model
 MOST_STARTS = 12
 """First states that are told apart: those most episodes began in."""
 LONG = 10
-"""Episodes that end by themselves may last so many times as long as the log's do on average."""
+"""Episodes that end by themselves may last this many times as long as the log's average."""
 POLICY, HABITS = "policy", "habits"
 """What is done in an episode: what the run found, or what the log did so far."""
 
@@ -31,7 +31,7 @@ Shares = Callable[[int], Floats]
 
 
 class Scheme(Protocol):
-    """Makes so many samples of a truth."""
+    """Makes a number of samples of a truth."""
 
     def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
         """Return the data."""

@@ -71,7 +71,7 @@ class Settings(Declarations, Shown):
             self._check_draws()
 
     def _check_draws(self) -> None:
-        """Refuse levels that need more draws than given, or than anybody can make."""
+        """Refuse levels that need more draws than were given, or than can be made."""
         # A lower bound on the draws needed that cannot overflow; the exact rule follows.
         least = math.log(self.eta) / math.log1p(-self.delta)
         if not least <= MOST_DRAWS:

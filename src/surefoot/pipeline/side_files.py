@@ -149,7 +149,7 @@ def _pairs(path: str, settings: Settings, mdp: MDP) -> NDArray[np.bool_]:
 
 
 def _check_spelled(file: SideFile, states: LabelFinder, actions: LabelFinder) -> None:
-    """Refuse a file that lacks a column and has one that nobody knows: it may be misspelt."""
+    """Refuse a file that lacks a column and has an unknown one: it may be misspelt."""
     given = (*states.given(file), *actions.given(file))
     unknown = [name for name in file.header if name not in given]
     if not actions.given(file) or unknown:

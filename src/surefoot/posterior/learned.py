@@ -220,7 +220,7 @@ class LearnedPosterior(OnRows):
         """Return some rows of draws ``begin, ...``, one for each line of the drawn laws.
 
         Given these, rows are independent, and a row depends on the laws of its own action only.
-        Streams are opened for so many draws as a ``block`` has; ``begin`` starts one.
+        Streams are opened for the draws of one ``block``; ``begin`` starts one.
         """
         width = int(np.diff(self.row_start)[chosen].sum())
         out = np.empty((len(drawn[0]), width))

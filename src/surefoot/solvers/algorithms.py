@@ -29,13 +29,17 @@ ROUNDS_IN_VAIN = 5
 """Policy rounds that may pass without a narrower bracket while the policy still changes."""
 
 
+OnSweep = Callable[[int, float], None]
+"""Called after every sweep with the number of sweeps and the error bound reached."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stopping:
     """When to stop, and whom to tell."""
 
     tolerance: float
     max_iterations: int
-    progress: Callable[[int, float], None] | None
+    progress: OnSweep | None
 
 
 @dataclass(frozen=True, kw_only=True)

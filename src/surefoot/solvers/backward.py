@@ -1,4 +1,4 @@
-"""Backward induction: the values of at most so many steps, and the policy by step that has them.
+"""Backward induction: values over a horizon, and the policy by step that attains them.
 
 ``v_t = max_a min_p p.(r + discount v_{t+1})`` from ``v_H``, the final reward, to ``v_0``. Each step
 is one sweep of the robust operator. Nothing needs to contract: an error of ``v_{t+1}`` is at most

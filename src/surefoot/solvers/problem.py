@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._arguments import check_choice
 from surefoot.ambiguity.sets import AmbiguitySet, check_same_rows
 from surefoot.model.checks import discount_text
 from surefoot.model.mdp import MDP
@@ -57,8 +58,7 @@ def make_problem(
         ("objective", objective, OBJECTIVES),
         ("nature", nature, NATURES),
     ):
-        if value not in choices:
-            raise ValueError(f"{name}={value!r}; choose {' or '.join(map(repr, choices))}.")
+        check_choice(name, value, choices)
     if mdp not in _probabilities:
         _check_range(mdp)
         _probabilities[mdp] = _going_on(mdp, normalised(mdp.probability, mdp.row_start))

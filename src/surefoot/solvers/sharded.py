@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._workers import current
+from surefoot.solvers.algorithms import OnSweep
 from surefoot.solvers.bounds import EPSILON, Bracket, Change, bracket, rounding_allowance
 from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.row_kernels import NEVER, Problem
@@ -159,7 +160,7 @@ def solve_sharded(
     discount: float,
     tolerance: float = 1e-6,
     max_iterations: int = 100_000,
-    told: Callable[[int, float], None] | None = None,
+    told: OnSweep | None = None,
 ) -> ShardedSolution:
     """Bound the best robust values by value iteration over blocks of states.
 

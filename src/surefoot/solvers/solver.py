@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,7 +9,14 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, as_step_policy, check_policy
 from surefoot.model.step_policy import StepPolicy
-from surefoot.solvers.algorithms import ALGORITHMS, Outcome, Stopping, default, value_iteration
+from surefoot.solvers.algorithms import (
+    ALGORITHMS,
+    OnSweep,
+    Outcome,
+    Stopping,
+    default,
+    value_iteration,
+)
 from surefoot.solvers.backward import induce
 from surefoot.solvers.bounds import EPSILON, Bracket
 from surefoot.solvers.gpu.choice import solves_on_device
@@ -23,9 +28,6 @@ from surefoot.solvers.steps import until_the_end
 from surefoot.solvers.termination import steps_to_the_end
 from surefoot.solvers.workspace import Workspace
 
-Progress = Callable[[int, float], None]
-"""Called after every sweep with the number of sweeps and the error bound reached."""
-
 
 def solve(
     mdp: MDP,
@@ -34,7 +36,7 @@ def solve(
     algorithm: str | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 100_000,
-    progress: Progress | None = None,
+    progress: OnSweep | None = None,
     objective: str = "max",
     nature: str = "worst",
     threads: int | None = None,
@@ -70,7 +72,7 @@ def solve(
     threads
         None: as many as pay off.
     horizon
-        Count at most so many steps: backward induction, with a policy that may depend on the step
+        Count at most this many steps: backward induction, with a policy that may depend on the step
         (`StepPolicy`) and bounds for the first step. None: as the model has it. All steps are
         done, whatever ``max_iterations``; there is one algorithm.
     final_reward
@@ -110,7 +112,7 @@ def evaluate(
     *,
     tolerance: float = 1e-6,
     max_iterations: int = 100_000,
-    progress: Progress | None = None,
+    progress: OnSweep | None = None,
     objective: str = "max",
     nature: str = "worst",
     threads: int | None = None,
@@ -169,7 +171,7 @@ def _run(
     algorithm: str | None,
     tolerance: float,
     max_iterations: int,
-    progress: Progress | None,
+    progress: OnSweep | None,
     objective: str,
     nature: str,
     threads: int | None,

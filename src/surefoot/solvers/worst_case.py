@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._arguments import check_choice
 from surefoot._display import MOST_ROWS, Grid, Shown, number_of
 from surefoot._rounding import column_texts
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
@@ -78,8 +79,7 @@ def worst_case(
         raise ValueError(f"values has shape {z.shape}; it must be (K,), one per successor.")
     check_numbers("values", z)
     p = check_distribution("nominal", nominal, len(z))
-    if norm not in BALLS:
-        raise ValueError(f"norm={norm!r}; choose one of {', '.join(map(repr, BALLS))}.")
+    check_choice("norm", norm, BALLS)
     mdp = _one_row(z, p)
     ambiguity = AmbiguitySet(
         mdp=mdp,
@@ -230,7 +230,7 @@ def loss_bound(
     _check_failure(ambiguity, delta)
     if ambiguity.mdp.horizon is not None or ambiguity.mdp.discount == 1.0:
         raise ValueError(
-            "Theorem 3.2 is about a future without end at a discount below 1; this model counts "
+            "Theorem 3.2 is about an infinite horizon at a discount below 1; this model counts "
             "otherwise."
         )
     largest = float(spans(ambiguity, value, objective=objective).max())

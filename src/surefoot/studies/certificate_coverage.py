@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from surefoot._arguments import check_choice
 from surefoot._workers import all_parts
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.upper import count_policies
@@ -102,8 +103,7 @@ def study(
     >>> result.replications, result.holds
     (3, True)
     """
-    if support not in SUPPORTS:
-        raise ValueError(f"support={support!r}; choose one of {', '.join(map(repr, SUPPORTS))}.")
+    check_choice("support", support, SUPPORTS)
     parts = []
     for turn in range(replications):
         world = from_prior(domain, rng)

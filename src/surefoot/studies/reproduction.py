@@ -11,7 +11,7 @@ import numpy as np
 from surefoot._workers import current, each_part
 from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
-from surefoot.pipeline.journal import Told
+from surefoot.pipeline.journal import OnStep
 from surefoot.solvers.solver import solve
 from surefoot.studies.cells import Cell, Outcome, load, store
 from surefoot.studies.data_set import run_data_set
@@ -146,7 +146,7 @@ class Reproduction:
 
 
 def reproduce(
-    request: Request, cache: Path | None = None, progress: Told | None = None
+    request: Request, cache: Path | None = None, progress: OnStep | None = None
 ) -> Reproduction:
     """Compute every cell asked for, and compare with the published tables.
 

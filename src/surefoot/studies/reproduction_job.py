@@ -7,7 +7,7 @@ from typing import Any
 
 from surefoot._atomic import clear_leftovers
 from surefoot.domains.catalogue import make_domain
-from surefoot.pipeline.journal import Told
+from surefoot.pipeline.journal import OnStep
 from surefoot.studies.cells import SETTINGS
 from surefoot.studies.example_one import example_one, example_table
 from surefoot.studies.mismatch_tables import mismatch_tables
@@ -105,7 +105,7 @@ def _choice(option: str, given: str, words: dict[str, tuple[str, ...]]) -> tuple
     return words[given]
 
 
-def reproduce_to(folder: Path, request: Request, progress: Told | None = None) -> Job:
+def reproduce_to(folder: Path, request: Request, progress: OnStep | None = None) -> Job:
     """Compute what is asked for and write CSV, Markdown and the page; cells go to ``cells/``."""
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)

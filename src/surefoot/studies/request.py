@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from surefoot._arguments import check_inside
 from surefoot.domains.catalogue import DOMAINS, as_domain
 from surefoot.domains.domain import Domain
 from surefoot.studies.cells import SETTINGS, Cell
@@ -80,8 +81,7 @@ class Request:
                 _check_word(name, given, allowed)
         _check_domains(self.domains)
         for delta in self.deltas:
-            if not 0 < delta < 1:
-                raise ValueError(f"delta={delta}; it must lie between 0 and 1.")
+            check_inside("delta", delta)
         for name in ("seeds", "samples", "draws"):
             number = getattr(self, name)
             if number is not None and not number >= 1:

@@ -68,7 +68,7 @@ def test_what_a_gpu_cannot_do_is_refused() -> None:
         solve(MODEL, kl, device="gpu")
     with pytest.raises(ValueError, match="'policy_iteration' runs on the cores only"):
         solve(MODEL, algorithm="policy_iteration", device="gpu")
-    with pytest.raises(ValueError, match="choose 'auto', 'cpu', 'gpu'"):
+    with pytest.raises(ValueError, match="choose one of 'auto', 'cpu', 'gpu'"):
         solve(MODEL, device="tpu")
     with pytest.raises(ValueError, match="choose one of auto, cpu, gpu"):
         Settings(device="cuda")

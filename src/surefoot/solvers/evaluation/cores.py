@@ -140,11 +140,12 @@ def _swept_to_the_end(
 ) -> Floats:  # fmt: skip
     """Return brackets of a rule's return until the end, or of the best one."""
     size, ends = draws.mdp.num_states, ends_of(draws.mdp)
-    kernel = steps.end_returns if isinstance(model, Played) else steps.best_end_returns
+    if isinstance(model, Offered):  # no shares: the best rule
+        model = Played(model.state_start, model.row_start, np.empty(0), *model[2:])
 
     def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
         room = (np.empty(size) for _ in range(4))
-        kernel(
+        steps.end_returns(
             draw, reward, *model, begin, end, tolerance, MAX_SWEEPS, ends, np.empty_like(gain),
             *room, out,
         )  # fmt: skip

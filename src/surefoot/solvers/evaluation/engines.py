@@ -28,7 +28,7 @@ PART_SECONDS = 2.0
 WORTH_SECONDS = 2.0
 """Less work of one core than this is done here."""
 DRAWS_TOGETHER = 16
-"""Parts begin at multiples of this: random streams are opened for so many draws."""
+"""Parts begin at multiples of this: random streams are opened for that many draws."""
 
 
 class Engine(Protocol):

@@ -1,4 +1,4 @@
-"""Returns of at most so many steps, or until the end, of a policy or the best in many draws.
+"""Returns over a horizon, or until the end, in many draws: of a policy, or of the best one.
 
 Backward induction draw by draw: two value vectors, time linear in the number of steps. The layout
 is that of `return_kernels`. An error of the value after a step is at most discounted once more, and
@@ -127,14 +127,58 @@ def bracket_end(initial, value, least, most, gained, longest, largest_reward, st
 
 
 @kernel(lean=True)
+def sweep_rule(draw, gain, state_rows, row_start, share, successor, ends, value, steps, new, later):
+    """Write the values of a rule one step further on, and the expected steps to the end."""
+    for s in range(len(value)):
+        total, way = 0.0, 0.0
+        if not ends[s]:
+            way = 1.0
+            for m in range(state_rows[s], state_rows[s + 1]):
+                inner, ahead = 0.0, 0.0
+                for e in range(row_start[m], row_start[m + 1]):
+                    inner += draw[e] * value[successor[e]]
+                    ahead += draw[e] * steps[successor[e]]
+                total += share[m] * (gain[m] + inner)
+                way += share[m] * ahead
+        new[s], later[s] = total, way
+
+
+@kernel(lean=True)
+def sweep_best(draw, gain, first_row, row_start, successor, ends, value, steps, new, later):
+    """Write the best values one step further on; steps are those of the slowest policy."""
+    for s in range(len(value)):
+        total, way = 0.0, 0.0
+        if not ends[s]:
+            total = -1e308
+            for m in range(first_row[s], first_row[s + 1]):
+                inner, ahead = 0.0, 0.0
+                for e in range(row_start[m], row_start[m + 1]):
+                    inner += draw[e] * value[successor[e]]
+                    ahead += draw[e] * steps[successor[e]]
+                total = max(total, gain[m] + inner)
+                way = max(way, 1.0 + ahead)
+        new[s], later[s] = total, way
+
+
+@kernel(lean=True)
+def changes(value, steps, new, later):
+    """Return the least and the most change of a value, the most new steps, and the most steps."""
+    least, most, gained, longest_way = 0.0, 0.0, 0.0, 1.0
+    for s in range(len(value)):
+        least, most = min(least, new[s] - value[s]), max(most, new[s] - value[s])
+        gained, longest_way = max(gained, later[s] - steps[s]), max(longest_way, later[s])
+    return least, most, gained, longest_way
+
+
+@kernel(lean=True)
 def end_returns(
     draws, rewards, state_rows, row_start, share, successor, _discount, initial, longest,
     begin, end, tolerance, max_sweeps, ends, gain, value, image, steps, later, out,
 ):  # fmt: skip
     """Write the return brackets of one rule until the end, in draws ``begin:end``.
 
-    Values and expected steps are swept together until both have settled; what has not is in the
-    bracket.
+    An empty ``share`` stands for the best rule of each draw. Values and expected steps are swept
+    together until both have settled; what has not is in the bracket.
     """
     for i in range(begin, end):
         draw = draws[i]
@@ -144,60 +188,16 @@ def end_returns(
         for s in range(len(value)):
             value[s], steps[s] = 0.0, 0.0
         for sweep in range(max_sweeps):
-            least, most, gained, longest_way = 0.0, 0.0, 0.0, 1.0
-            for s in range(len(value)):
-                total, way = 0.0, 0.0
-                if not ends[s]:
-                    way = 1.0
-                    for m in range(state_rows[s], state_rows[s + 1]):
-                        inner, ahead = 0.0, 0.0
-                        for e in range(row_start[m], row_start[m + 1]):
-                            inner += draw[e] * value[successor[e]]
-                            ahead += draw[e] * steps[successor[e]]
-                        total += share[m] * (gain[m] + inner)
-                        way += share[m] * ahead
-                image[s], later[s] = total, way
-                least, most = min(least, total - value[s]), max(most, total - value[s])
-                gained, longest_way = max(gained, way - steps[s]), max(longest_way, way)
-            near = gained <= 0.1 and (most - least) * longest_way <= tolerance
-            if near or sweep == max_sweeps - 1:
-                bracket_end(
-                    initial, value, least, most, gained, longest, largest_reward, steps, out[i]
+            if len(share) > 0:
+                sweep_rule(
+                    draw, gain, state_rows, row_start, share, successor, ends, value, steps,
+                    image, later,
+                )  # fmt: skip
+            else:
+                sweep_best(
+                    draw, gain, state_rows, row_start, successor, ends, value, steps, image, later
                 )
-                break
-            value, image = image, value
-            steps, later = later, steps
-
-
-@kernel(lean=True)
-def best_end_returns(
-    draws, rewards, first_row, row_start, successor, _discount, initial, longest,
-    begin, end, tolerance, max_sweeps, ends, gain, value, image, steps, later, out,
-):  # fmt: skip
-    """Write brackets of the best return until the end; steps are those of the slowest policy."""
-    for i in range(begin, end):
-        draw = draws[i]
-        reward = rewards[i if len(rewards) > 1 else 0]
-        row_gains(draw, reward, row_start, gain)
-        largest_reward = largest_size(reward)
-        for s in range(len(value)):
-            value[s], steps[s] = 0.0, 0.0
-        for sweep in range(max_sweeps):
-            least, most, gained, longest_way = 0.0, 0.0, 0.0, 1.0
-            for s in range(len(value)):
-                total, way = 0.0, 0.0
-                if not ends[s]:
-                    total = -1e308
-                    for m in range(first_row[s], first_row[s + 1]):
-                        inner, ahead = 0.0, 0.0
-                        for e in range(row_start[m], row_start[m + 1]):
-                            inner += draw[e] * value[successor[e]]
-                            ahead += draw[e] * steps[successor[e]]
-                        total = max(total, gain[m] + inner)
-                        way = max(way, 1.0 + ahead)
-                image[s], later[s] = total, way
-                least, most = min(least, total - value[s]), max(most, total - value[s])
-                gained, longest_way = max(gained, way - steps[s]), max(longest_way, way)
+            least, most, gained, longest_way = changes(value, steps, image, later)
             near = gained <= 0.1 and (most - least) * longest_way <= tolerance
             if near or sweep == max_sweeps - 1:
                 bracket_end(

@@ -20,8 +20,8 @@ class Arrays(NamedTuple):
 
     ``xp`` are its functions under their NumPy names, ``quantile`` the standard normal quantile,
     ``loop(proceed, body, state)`` repeats ``body`` while ``proceed`` says so,
-    ``repeat(times, body, state)`` so many times, and ``settled`` keeps an array from being computed
-    again for every use.
+    ``repeat(times, body, state)`` that many times, and ``settled`` keeps an array from being
+    computed again for every use.
     """
 
     xp: Any

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from surefoot._arguments import check_choice
+
 DEVICES = ("auto", "cpu", "gpu")
 """What users may ask for."""
 DRIVER = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
@@ -39,8 +41,7 @@ class Device:
 
 def check_device(device: str) -> str:
     """Return the name of a device, or list the right ones."""
-    if device not in DEVICES:
-        raise ValueError(f"device={device!r}; choose {', '.join(map(repr, DEVICES))}.")
+    check_choice("device", device, DEVICES)
     return device
 
 

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 EPSILON = float(np.finfo(np.float64).eps)
 UNDERFLOW = 1e-300
 UNROLLED = 96
-"""States with up to so many entries are summed term by term, in one pass over the batch."""
+"""States with up to this many entries are summed term by term, in one pass over the batch."""
 BETWEEN = 4
 """Sweeps from one look at the residuals to the next."""
 

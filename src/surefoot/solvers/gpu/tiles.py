@@ -56,7 +56,7 @@ class Tiling:
     order
         ``(S,)``: the states one tile after another.
     longest
-        The most entries of a state of one policy: rounding is charged for so many.
+        The most entries of a state of one policy: rounding is charged for that many.
     """
 
     tiles: tuple[Tile, ...]

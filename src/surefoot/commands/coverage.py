@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from surefoot._workers import working_on
-from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Cluster
-from surefoot.commands.solving import announce_compiling
 
 PRIOR = "With --domain: models drawn from the prior of a domain"
 """Title of the options that go with --domain alone."""
@@ -40,18 +39,18 @@ def coverage(
     ] = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="What makes the sentences. [default]"),
+        typer.Option(metavar="NAMES", help="The methods whose sentences are counted. [default]"),
     ] = None,
     replications: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Logs each. [400, slow ones 50; domains 100]", min=1),
+        typer.Option(metavar="N", help="Logs of each. [400, slow ones 50; domains 100]", min=1),
     ] = None,
     processes: Annotated[
-        int, typer.Option(metavar="N", help="How many work at once.", min=1)
+        int, typer.Option(metavar="N", help="How many processes to use.", min=1)
     ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Records; goes on there. [surefoot-coverage]"),
+        typer.Option(metavar="FOLDER", help="Where records are kept. [surefoot-coverage]"),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A few logs of small worlds, to see that it works.")

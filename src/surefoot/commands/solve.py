@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surefoot._display import remark
-from surefoot.commands.command import ExitCode, command, examples
+from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import (
     Config,
@@ -28,14 +28,6 @@ SOLVE_EXAMPLES = examples(
     "surefoot solve week2.csv --add run --out run2",
     "surefoot solve --config run/config.toml --out again",
 )
-
-
-def announce_compiling(output: Output) -> None:
-    """Explain why the first run takes longer than those after it."""
-    from surefoot.pipeline.warming import is_cold
-
-    if is_cold():
-        output.note("First run: the numerical kernels are compiled now, once (half a minute).")
 
 
 def register(app: typer.Typer) -> None:

@@ -1,22 +1,19 @@
-"""``certify``, ``compare``, ``verify``, ``report``, ``inspect``: about logs, policies and runs."""
+"""``surefoot certify`` and ``surefoot compare``: what may be promised about policies you bring."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot.commands.command import ExitCode, check_free, command, examples
+from surefoot.commands.command import announce_compiling, check_new, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.options import (
     Config,
     Force,
     LogOrRun,
-    LogPath,
-    RunPath,
     settings_from,
     with_options,
 )
-from surefoot.commands.solving import announce_compiling
 from surefoot.pipeline.setting import COMPUTING, FILE, MODEL, PROMISE, READING
 
 if TYPE_CHECKING:
@@ -36,10 +33,6 @@ PolicyPath = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     command(
-        app, "inspect",
-        epilog=examples("surefoot inspect log.csv", "surefoot inspect 'logs/*.parquet' --json"),
-    )(inspect)  # fmt: skip
-    command(
         app, "certify",
         epilog=examples(
             "surefoot certify log.csv --discount 0.95 --policy mine.csv",
@@ -53,14 +46,6 @@ def register(app: typer.Typer) -> None:
             "surefoot compare log.csv --discount 0.95 --policy mine.csv",
         ),
     )(compare)  # fmt: skip
-    command(
-        app, "verify",
-        epilog=examples("surefoot verify run", "surefoot verify run --log 'new/*.csv'"),
-    )(verify)  # fmt: skip
-    command(
-        app, "report",
-        epilog=examples("surefoot report run", "surefoot report june july --out both.html"),
-    )(report)  # fmt: skip
 
 
 @with_options(PROMISE, READING, MODEL, COMPUTING)
@@ -83,7 +68,7 @@ def certify(
     from surefoot.pipeline.journal import Watched
     from surefoot.pipeline.running import computing
 
-    check_free(out, force=force)
+    check_new(out, force=force)
     model = _model(output, log, config, given)
     chosen = _policy(policy, model)
     announce_compiling(output)
@@ -125,98 +110,6 @@ def compare(
         made = promising.difference(model, first, second, log=promising.dealt_log(model))
     made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
     output.result(made.to_mapping(), made.sentence)
-
-
-def verify(
-    output: Output,
-    run: RunPath,
-    log: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--log", metavar="LOG",
-            help="All data that came after the run: does the promise agree with them? May be asked "
-            "again and again; repeat for several files.",
-        ),
-    ] = None,
-) -> ExitCode:  # fmt: skip
-    """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
-
-    With --log, also ask whether the promise agrees with new data.
-    """
-    from dataclasses import asdict
-
-    from surefoot.pipeline.agreeing import agreement_with
-    from surefoot.pipeline.loading import verify_run
-
-    announce_compiling(output)
-    with output.stage("Checking the certificate"):
-        verdict = verify_run(run)
-    facts, lines, holds = asdict(verdict), [verdict.message], verdict.stands
-    if log:
-        with output.stage("Reading the new data"):
-            found = agreement_with(run, log)
-        facts["agreement"] = asdict(found) | {"message": found.message}
-        lines.append(found.message)
-        holds = holds and found.agrees
-    output.result(facts, *lines)
-    return ExitCode.OK if holds else ExitCode.NOT_VERIFIED
-
-
-def report(
-    output: Output,
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="The folders of finished runs.")
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar=FILE, help="The page about several runs. [no default]"),
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Write the report of a run again, or one page that compares several runs."""
-    from surefoot.pipeline.comparing import compare_report
-    from surefoot.pipeline.loading import report_run
-
-    if (len(runs) > 1) != (out is not None):
-        raise ValueError(
-            "a page about several runs needs a name: pass --out FILE."
-            if out is None
-            else "--out names the page about several runs; the report of one lies in its folder."
-        )
-    check_free(out, force=force)
-    with output.stage("Writing the report"):
-        path = report_run(runs[0]) if out is None else compare_report(runs, out)
-    output.result({"report": str(path)}, f"Report: {path}")
-
-
-@with_options(READING, MODEL)
-def inspect(output: Output, log: LogPath = None, config: Config = None, **given: Any) -> None:
-    """Show what a log holds: sizes, visits, rewards, checks, warnings."""
-    from surefoot.pipeline.model import place, read_log
-    from surefoot.pipeline.option_text import log_words
-
-    settings = settings_from(log, config, given)
-    with output.stage("Reading the log"):
-        counts = read_log(settings)
-        placed = place(settings, counts)
-    found = [finding.mirrored() if settings.costs else finding for finding in placed.findings]
-    summary = log_words(placed, costs=settings.costs)
-    facts = {
-        "transitions": float(counts.count.sum()),
-        "states": counts.num_states,
-        "actions": counts.num_actions,
-        "pairs_tried": int((counts.visits > 0).sum()),
-        "least_visits": float(counts.visits[counts.visits > 0].min()),
-        "episodes": None if counts.log is None else counts.log.episodes,
-        "checks": [
-            {"name": check.name, "p_value": check.p_value, "sentence": check.sentence}
-            for check in counts.checks
-        ],
-        "findings": [finding.to_mapping() for finding in found],
-        "warnings": [finding.text for finding in found if finding.level == "warning"],
-        "summary": summary,
-    }
-    output.result(facts, summary)
 
 
 def _model(

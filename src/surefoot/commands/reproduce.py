@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surefoot._workers import working_on
-from surefoot.commands.command import command, examples
+from surefoot.commands.command import announce_compiling, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.console import table as grid
 from surefoot.commands.options import Cluster
-from surefoot.commands.solving import announce_compiling
 
 if TYPE_CHECKING:
     from surefoot.domains.domain import Domain
