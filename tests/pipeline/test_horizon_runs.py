@@ -11,6 +11,7 @@ import pytest
 from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run, verify_run
 from surefoot.model.policies import action_at
 from surefoot.pipeline.agreeing import agreement_with
+from surefoot.pipeline.answers import answer_file
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import divide_log, steps_alike
 from surefoot.pipeline.practice import return_limits
@@ -238,6 +239,15 @@ def test_decisions_know_the_step(finished) -> None:
         again.action(several)
     with pytest.raises(ValueError, match="counts the steps 0 to 11"):
         again.action(several, step=12)
+
+
+def test_a_file_of_states_needs_their_steps(finished, tmp_path) -> None:
+    asked = tmp_path / "states.csv"
+    asked.write_text("state;visit\nseverity 0;1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"depends on the step, and .* 'visit'. Add it \(0 is"):
+        answer_file(finished.advice, asked, ["action"])
+    asked.write_text("state;step\nseverity 0;1\n", encoding="utf-8")
+    assert answer_file(finished.advice, asked, ["action"]).decisions[0].known
 
 
 def test_nothing_that_is_earned_falls_below_the_least(finished) -> None:

@@ -182,8 +182,10 @@ def test_the_what_if_page_is_one_of_the_pages(tmp_path, opened, size, scheme):
     )
     background, ink = tab.evaluate(style)
     assert abs(brightness(background) - brightness(ink)) > 120
-    word = tab.locator("svg text").first
+    word = tab.locator("svg:visible text").first
     filled = brightness(word.evaluate("e => getComputedStyle(e).fill"))
+    assert tab.locator("svg:visible").count() == 1
+    assert word.evaluate("e => e.getBoundingClientRect().height") > 11  # not shrunk on a phone
     assert abs(filled - brightness(background)) > 60
     assert tab.locator("figcaption").inner_text().startswith("Dots are promises")
     assert "No deterministic policy" in tab.locator("figcaption").inner_text()
