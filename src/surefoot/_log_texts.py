@@ -2,6 +2,7 @@
 
 from surefoot._display import number_of
 from surefoot._finding_codes import says, worst_words
+from surefoot._rounding import rough_text as rough
 
 # What the checks of a log found.
 
@@ -124,7 +125,7 @@ def _old_and_new_differ(p_value: float, tried: int, data: str | None = None) -> 
 
 
 def _brought(short: float, objective: str) -> str:
-    amount, less = f"{abs(short):.3g}", short > 0
+    amount, less = rough(abs(short), 3), short > 0
     if objective == "min":
         return f"cost {amount} {'more' if less else 'less'} than expected"
     return f"brought {amount} {'less' if less else 'more'} than expected"
@@ -146,7 +147,7 @@ def _new_data_agree(
     return (
         f"The promise agrees with the new data: {steps:,} of {transitions:,} transitions are steps "
         f"that the policy would take, and they {_brought(short, objective)} on average. The "
-        f"promise can bear a shortfall of {bearable:.3g} a step (evidence {evidence:.2g}; 100 is "
+        f"promise can bear a shortfall of {rough(bearable, 3)} a step (evidence {evidence:.2g}; 100 is "
         "an alarm)."
     )
 
@@ -159,7 +160,7 @@ def _new_data_disagree(
     return (
         f"The promise does not agree with the new data: {steps:,} of {transitions:,} transitions "
         f"are steps that the policy would take, and they {_brought(short, objective)} on average, "
-        f"where the promise can bear a shortfall of {bearable:.3g} a step (evidence "
+        f"where the promise can bear a shortfall of {rough(bearable, 3)} a step (evidence "
         f"{evidence:.2g}; 100 is an alarm, which a promise that holds raises once in a hundred "
         "runs, however often you look)."
     )

@@ -74,8 +74,8 @@ class Candidate(Shown):
 
 
 def search(
-    batch: Models, delta: float, clock: SearchClock, progress: OnCandidate | None, *, stationary: bool,
-    visits: Ints | None = None,
+    batch: Models, delta: float, clock: SearchClock, progress: OnCandidate | None, *,
+    stationary: bool, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.
 

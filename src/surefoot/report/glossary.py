@@ -50,8 +50,11 @@ def glossary(
         ),
         (
             "Limit",
-            f"{limit} That is from these data, at this confidence; a policy is a rule, and a "
-            "deterministic one always does the same in the same state.",
+            f"{limit} That is from these data, at this confidence.",
+        ),
+        (
+            "Policy",
+            "A rule: what to do in each state. A deterministic one always does the same there.",
         ),
         ("Total", f"{total}. {counted_words(discount, costs=costs)}"),
         ("Confidence", _confidence(basis, delta)),

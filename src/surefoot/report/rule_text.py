@@ -8,8 +8,10 @@ from surefoot.report.tables import LineKey, PolicyLine
 
 WHOLE = 12
 """A rule of up to so many lines is shown whole; of a longer one, so many departures."""
-WIDEST = (34, 9, 16, 18)
-"""Characters of a state, steps, an action and a habit: together they fit on a line of 80."""
+WIDTH = 80
+"""Characters of a line; states get what actions leave of it."""
+LABEL = 14
+"""Longer names of actions are cut."""
 
 
 def rule_text(
@@ -54,15 +56,16 @@ def rule_text(
     said = in_words(lines, columns)
     if 0 < len(said) <= LONGEST:
         return [f"The rule: {said[:1].lower()}{said[1:]}"]
+    counted = ", steps counted from 0" if any(line.first_step for line in lines) else ""
     if len(lines) <= WHOLE:
-        return [f"The rule ({file}):", *_table(lines, habits)]
+        return [f"The rule ({file}{counted}):", *_table(lines, habits)]
     other = [line for line in lines if _departs(line, habits)]
     states, departing = {line.state for line in lines}, {line.state for line in other}
     if not other:
         return [f"The rule is what was mostly done, in all {len(states):,} states: {file}"]
     told = [
         f"The rule departs from what was mostly done in {len(departing):,} of "
-        f"{number_of(len(states), 'state')}:",
+        f"{number_of(len(states), 'state')}{counted}:",
         *_table(other[:WHOLE], habits),
     ]
     if len(other) > WHOLE:
@@ -80,16 +83,19 @@ def _departs(line: PolicyLine, habits: Mapping[LineKey, Shares]) -> bool:
 def _table(lines: Sequence[PolicyLine], habits: Mapping[LineKey, Shares]) -> list[str]:
     """Return state, steps where it depends on them, what to do, what was mostly done."""
     steps = any(line.first_step is not None for line in lines)
-    rows = []
-    for line in lines:
-        shares = habits.get(line.key, ())
-        habit = f"{_cut(shares[0][0], 12)} ({shares[0][1]:.0%})" if shares else "never there"
-        often = "" if line.probability == 1 else f" ({line.probability:.0%})"
-        cells = [line.state_text, line.steps, f"{_cut(line.action_text, 12)}{often}", habit]
-        cells = [_cut(cell, most) for cell, most in zip(cells, WIDEST, strict=True)]
-        rows.append(cells if steps else [cells[0], *cells[2:]])
-    head = ["state", *(["steps"] if steps else []), "do", "mostly done"]
-    return Grid(head=head, rows=rows, total=len(rows)).text().splitlines()
+    told = [_beside(line, habits.get(line.key, ()), steps=steps) for line in lines]
+    head = [*(["steps"] if steps else []), "do", "mostly done"]
+    widths = [max(map(len, column)) for column in zip(head, *told, strict=True)]
+    left = WIDTH - sum(widths) - 2 * len(head)
+    rows = [[_cut(line.state_text, left), *cells] for line, cells in zip(lines, told, strict=True)]
+    return Grid(head=["state", *head], rows=rows, total=len(rows)).text().splitlines()
+
+
+def _beside(line: PolicyLine, shares: Shares, *, steps: bool) -> list[str]:
+    """Return what stands beside a state."""
+    often = "" if line.probability == 1 else f" ({line.probability:.0%})"
+    habit = f"{_cut(shares[0][0], LABEL)} ({shares[0][1]:.0%})" if shares else "never there"
+    return [*([line.steps] if steps else []), f"{_cut(line.action_text, LABEL)}{often}", habit]
 
 
 def _cut(text: str, most: int) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 
 from surefoot.report.page import render
 
-LEFT, RIGHT, ROW = 190.0, 620.0, 26.0
-"""Where the axis of the picture begins and ends, and the height of a line."""
+WIDE, NARROW = (640, 190.0, 620.0, 26.0), (340, 14.0, 322.0, 40.0)
+"""Width of the picture, where its axis begins and ends, the height of a line. On narrow screens
+words stand above their lines."""
 FAR = 6.0
 """Promises this many times further off than half of the others are shown as arrows at the edge."""
 SHOWN = 200
@@ -59,39 +60,45 @@ class WhatIfPage:
 
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""
-        plot = _plot(self.dots, self.axis)
+        plots = [_plot(self.dots, self.axis, shape) for shape in (WIDE, NARROW)]
         return render(
             "what_if.html",
             page=self,
-            plot=plot,
-            far=any(dot["far"] for dot in plot["dots"]),
+            plots=plots,
+            far=any(dot["far"] for dot in plots[0]["dots"]),
             hollow=any(not dot.certified for dot in self.dots),
             changes=self.changes[:SHOWN],
             more=max(len(self.changes) - SHOWN, 0),
         )
 
 
-def _plot(dots: Sequence[Dot], axis: str) -> dict[str, Any]:
+def _plot(dots: Sequence[Dot], axis: str, shape: tuple[int, float, float, float]) -> dict[str, Any]:
     """Return places in the picture: a line for each dot, arrows for what is far off, ticks."""
+    width, left, right, row = shape
+    narrow = width == NARROW[0]
     ticks = _ticks(*_view(dots))
     low, high = ticks[0], ticks[-1]
+    first = 34 if narrow else 20
 
     def x(value: float) -> float:
-        return round(LEFT + (RIGHT - LEFT) * (min(max(value, low), high) - low) / (high - low), 1)
+        return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
 
     told = "; ".join(f"{dot.words}: {dot.text}" for dot in dots)
     return {
-        "height": round(50 + ROW * len(dots)),
+        "kind": "narrow" if narrow else "broad",
+        "width": width,
+        "middle": round((left + right) / 2),
+        "height": round(first + 30 + row * len(dots)),
         "axis": axis,
         "text": f"Promises, {axis}. {told}.",
         "own": x(dots[0].promise),
-        "ticks": [{"x": x(tick), "text": f"{tick:.6g}"} for tick in ticks],
+        "ticks": [{"x": x(tick), "text": f"{tick:.6g}"} for tick in ticks[:: 2 if narrow else 1]],
         "dots": [
             {
-                "text": dot.words if len(dot.words) <= 24 else f"{dot.words[:23]}…",
+                "text": dot.words if len(dot.words) <= 24 or narrow else f"{dot.words[:23]}…",
                 "x": x(dot.promise),
                 "end": None if dot.limit is None else x(dot.limit),
-                "y": 20 + ROW * i,
+                "y": first + row * i,
                 "hollow": not dot.certified,
                 "far": dot.text if not low <= dot.promise <= high else "",
                 "side": -1 if dot.promise < low else 1,
