@@ -221,9 +221,7 @@ class LearnedPosterior(OnRows):
         ends = np.cumsum(np.diff(self.row_start)[chosen])
         columns = ends - np.diff(self.row_start)[chosen]
         every = np.arange(len(out))[None]
-        self.deal_rows(
-            drawn, key, begin, chosen, columns, every, out, block=block, threads=threads
-        )
+        self.deal_rows(drawn, key, begin, chosen, columns, every, out, block=block, threads=threads)
         return out
 
     def deal_rows(

@@ -239,9 +239,7 @@ def alpha_weights(log: Floats, scaled: Floats, law: Floats, out: Floats) -> None
 
 
 @kernel(lean=True)
-def running_shares(
-    row: int, shares: Floats, part_start: Ints, out: Floats
-) -> float:
+def running_shares(row: int, shares: Floats, part_start: Ints, out: Floats) -> float:
     """Write running sums of the shares of those parts that have candidates; return the last."""
     running = 0.0
     parts = len(shares)
@@ -333,9 +331,7 @@ def learned_row(
             extend_shapes(count, place, shown, alpha[a], filled[a], used, shape[a], d[a], c[a])
             filled[a] = used
         logarithmic = most + alpha[a] < LOGARITHMIC_BELOW
-        dirichlet_draws(
-            shape[a], d[a], c[a], 0, used, logarithmic, words, control, 0, 1, 0, drawn
-        )
+        dirichlet_draws(shape[a], d[a], c[a], 0, used, logarithmic, words, control, 0, 1, 0, drawn)
         for k in range(used):
             out[model, column + place[k] - begin] += drawn[0, k]
 
