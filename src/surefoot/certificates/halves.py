@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,11 @@ delta is worth: a search for the 5% quantile is more cautious than one for the 2
 lucky less often."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
+REMEMBERED_ENTRIES, REMEMBERED = 100_000, 32
+"""Halves of models with at most so many entries are remembered, and how many of them."""
+
+_MEANS: WeakKeyDictionary[Divisible, dict[bytes, Floats]] = WeakKeyDictionary()
+"""Posterior means of parts of a log, by the posterior of the whole and the counts of the part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,6 +143,11 @@ class Log:
         return np.asarray((own + usual) / (free + 1.0))
 
     @cached_property
+    def losses(self) -> dict[tuple[Any, ...], Any]:
+        """What its halves lost, by halves: questions about one log have that in common."""
+        return {}
+
+    @cached_property
     def _value(self) -> Floats:
         """``(S,)``: the best value by the whole log, from which every half sets out."""
         return solve(self.mdp, tolerance=max(1e-6 * largest_value(self.mdp), 1e-300)).value
@@ -148,7 +160,7 @@ class Log:
         entry, number = self.entry[here], self.parts.count[here]
         size = self.mdp.num_entries
         count = np.bincount(entry, number, size).astype(np.int64)
-        mdp = replace(self.mdp, probability=self.posterior.given(count).mean())
+        mdp = replace(self.mdp, probability=_mean_given(self.posterior, count))
         if self.posterior.counts.rewards_vary:
             statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
             mean = self.sign * pool(entry, number, statistics, size).mean
@@ -203,6 +215,22 @@ class Log:
             best = np.flatnonzero(worth == value[mdp.row_state])
             found.note(step, best[np.unique(mdp.row_state[best], return_index=True)[1]])
         return found.policy()
+
+
+def _mean_given(posterior: Divisible, count: Ints) -> Floats:
+    """Return the posterior mean of a part of a log; the same parts are asked for at every delta."""
+    if len(count) > REMEMBERED_ENTRIES:
+        return posterior.given(count).mean()
+    try:
+        known = _MEANS.setdefault(posterior, {})
+    except TypeError:  # a posterior of the user's that nothing can refer to
+        return posterior.given(count).mean()
+    key = count.tobytes()
+    if key not in known:
+        if len(known) == REMEMBERED:
+            known.pop(next(iter(known)))
+        known[key] = posterior.given(count).mean()
+    return known[key]
 
 
 def _final_size(mdp: MDP) -> float:

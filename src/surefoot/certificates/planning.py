@@ -17,7 +17,8 @@ from surefoot.solvers.evaluation.rewards import Rewards
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PILOT = 1000
+PILOT, SHORT_PILOT, PILOT_WORK = 1000, 250, 2e9
+"""Draws that say how many more there should be; fewer where they would take seconds themselves."""
 LEAST, MOST = 2000, 400_000
 WANTED_LOSS = 0.01
 """How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
@@ -54,6 +55,17 @@ def plan_draws(
     reach = float(norm.isf(eta)) * math.sqrt(delta * (1 - delta)) * float(slope)
     wanted = effort * (reach / (WANTED_LOSS * scale)) ** 2
     return int(min(max(wanted, least), max(least, min(MOST, effort * WORK / work))))
+
+
+def pilot_draws(work: float) -> int:
+    """Return on how many draws to plan, given the cost of one.
+
+    Examples
+    --------
+    >>> pilot_draws(1e5), pilot_draws(5e6)
+    (1000, 250)
+    """
+    return PILOT if PILOT * work <= PILOT_WORK else SHORT_PILOT
 
 
 def precision(pilot: Floats) -> float | None:

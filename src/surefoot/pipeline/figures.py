@@ -125,7 +125,10 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     draws = usual
     if settings.time_budget is not None:
         draws = min(usual, draws_within(model, settings.time_budget) or usual)
-    returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
+    returns = policy_returns(
+        model.posterior, model.mdp, rows, draws, rng, rewards=rewards,
+        tolerance=planning.NEAR * abs(certificate.nominal_return - certificate.lower_bound),
+    )  # fmt: skip
     curve = curve_of(returns, eta=settings.eta)
     shown = GuaranteeCurve(
         confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),

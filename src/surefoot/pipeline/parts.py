@@ -116,16 +116,21 @@ def _episodes(
 def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
     """Return the log in parts, on the model's entries; None where parts cannot be looked at.
 
-    A posterior of the user's may not be able to say what part of a log alone would say.
+    A posterior of the user's may not be able to say what part of a log alone would say. Asked
+    again, the same model returns the same log, which remembers what its halves lost.
     """
     if parts is None or not is_divisible(model.posterior):
         return None
     settings = model.settings
-    return Log.of(
-        model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
-        delta=settings.delta, stationary=settings.one_rule,
-        least_tries=1 if settings.unvisited == "prior" else settings.least_tries, keeps_usual=True,
-    )  # fmt: skip
+    if id(parts) not in model.logs:
+        tries = 1 if settings.unvisited == "prior" else settings.least_tries
+        log = Log.of(
+            model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
+            delta=settings.delta, stationary=settings.one_rule, least_tries=tries, keeps_usual=True,
+        )  # fmt: skip
+        model.logs[id(parts)] = parts, log  # the parts too: so their number stays theirs
+    found: Log = model.logs[id(parts)][1]
+    return found
 
 
 def steps_alike(model: Model, parts: LogParts) -> list[Finding]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot._atomic import move_safely, replacing
+from surefoot._cores import plain_blas
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
@@ -380,7 +381,7 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
 @contextmanager
 def computing(settings: Settings, told: OnPart | None = None) -> Iterator[None]:
     """Keep to the processors that the settings allow, and share work with their cluster."""
-    with processors(settings), working_on(settings.cluster, told):
+    with processors(settings), plain_blas(), working_on(settings.cluster, told):
         yield
 
 
