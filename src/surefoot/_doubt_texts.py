@@ -54,8 +54,8 @@ def _doubt_by_cause(
     verb = "earn" if objective == "max" else "cost"
     side = "below" if promise < as_seen else "above"
     return (
-        f"By the averages of the log alone the policy would {verb} {rough(as_seen, 5)}. The promise "
-        f"of {_safe(promise, objective)} is {rough(between)} {side} that: "
+        f"By the averages of the log alone the policy would {verb} {rough(as_seen, 5)}. The "
+        f"promise of {_safe(promise, objective)} is {rough(between)} {side} that: "
         f"{', '.join(said) or 'nothing'}. In brackets: what could be promised without this one "
         f"doubt. The split is estimated from {draws:,} draws (standard errors up to "
         f"{rough(error, 2)})."

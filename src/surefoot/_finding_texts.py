@@ -119,8 +119,8 @@ def _curse_taken_off(mean: float, spread: float, promise: float, objective: str 
     read = "return of at least" if objective == "max" else "cost of at most"
     return (
         "The policy was chosen on the data that value it: halves of the log put the luck in that "
-        f"at {rough(mean)} (standard error {rough(spread, 2)}). Both are taken off the promise, which would "
-        f"otherwise be a {read} {rough(promise, 6)}."
+        f"at {rough(mean)} (standard error {rough(spread, 2)}). Both are taken off the promise, "
+        f"which would otherwise be a {read} {rough(promise, 6)}."
     )
 
 
@@ -192,8 +192,8 @@ def _posterior_of_whole_logs() -> str:
 def _behaviour_mismatch(log: float, model: float, objective: str = "max") -> str:
     verb = "earned" if objective == "max" else "cost"
     return (
-        f"What was done {verb} {rough(log)} an episode in the log, but {rough(model)} by the model: "
-        "the prior or the rule for the unseen does not fit this log, and the promise is as "
+        f"What was done {verb} {rough(log)} an episode in the log, but {rough(model)} by the "
+        "model: the prior or the rule for the unseen does not fit this log, and the promise is as "
         "doubtful as they are."
     )
 

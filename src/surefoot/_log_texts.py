@@ -147,8 +147,8 @@ def _new_data_agree(
     return (
         f"The promise agrees with the new data: {steps:,} of {transitions:,} transitions are steps "
         f"that the policy would take, and they {_brought(short, objective)} on average. The "
-        f"promise can bear a shortfall of {rough(bearable, 3)} a step (evidence {evidence:.2g}; 100 is "
-        "an alarm)."
+        f"promise can bear a shortfall of {rough(bearable, 3)} a step (evidence {evidence:.2g}; "
+        "100 is an alarm)."
     )
 
 
