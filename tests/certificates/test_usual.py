@@ -1,11 +1,13 @@
 """The usual action, where nothing is known to be better."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from surefoot import MDP, LearnedPosterior, optimize, read_transitions
+from surefoot import MDP, LearnedPosterior, StepPolicy, optimize, read_transitions
 from surefoot.certificates.search import KEPT
-from surefoot.certificates.usual import keep_usual, usual_rows
+from surefoot.certificates.usual import keep_usual, keep_usual_by_step, usual_rows
 
 
 def bets(pays):
@@ -77,3 +79,20 @@ def test_optimize_keeps_what_was_usual_and_says_so():
     assert found.certificate.has("usual_kept") == (made[False].policy[state] == other)
     assert [c.selected for c in found.candidates].count(True) == 1
     assert found.candidates[-1].name.endswith(KEPT) == found.candidates[-1].selected
+
+
+@pytest.mark.parametrize(("tries", "kept"), [((10, 200), True), ((2000, 20_000), False)])
+def test_by_step_the_usual_action_is_kept_at_every_step_where_it_is_unsure(tries, kept):
+    """By the definition, step by step, on a chain of bets that are played again and again."""
+    chance = np.array([0.6, 0.5])
+    transitions = np.zeros((2, 2, 2))
+    transitions[0, :, 0], transitions[0, :, 1] = chance, 1 - chance
+    transitions[1, :, 1] = 1.0
+    made = MDP.from_arrays(transitions, [[1.0, 1.0], [0, 0]], discount=0.99)
+    mdp = replace(made, discount=1.0, horizon=5)
+    policy = StepPolicy.from_array(np.zeros((5, 2), dtype=int))
+    visits = np.array([*tries, 0, 0])
+    found = keep_usual_by_step(mdp, policy, visits, caution=1.64)
+    # At the last step both pay the same, for sure: then nothing speaks against the chosen one.
+    expected = [1 if kept else 0] * 4 + [0]
+    assert [int(found.actions_at(step)[0]) for step in range(5)] == expected

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from surefoot.certificates.by_step import Policy, best_rule
 from surefoot.certificates.plays import row_values
-from surefoot.certificates.usual import caution_at, keep_usual
+from surefoot.certificates.usual import caution_at, keep_usual, surer_rows, usual_rows
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
@@ -208,12 +208,18 @@ class Log:
         found = Ranges(mdp, horizon)
         value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
         shrink = self.caution / np.sqrt(half.visits + 1.0)
+        usual = usual_rows(mdp, half.visits)
         for step in reversed(range(horizon)):
             mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
             worth = mean - missing - shrink * deviation
             value = np.maximum.reduceat(worth, mdp.state_start[:-1])
             best = np.flatnonzero(worth == value[mdp.row_state])
-            found.note(step, best[np.unique(mdp.row_state[best], return_index=True)[1]])
+            rows = best[np.unique(mdp.row_state[best], return_index=True)[1]]
+            if self.keep is not None:
+                lower = mean - self.keep * deviation / np.sqrt(half.visits + 1.0)
+                rows = surer_rows(rows, usual, half.visits, lower)
+                value = worth[rows]
+            found.note(step, rows)
         return found.policy()
 
 

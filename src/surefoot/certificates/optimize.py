@@ -209,7 +209,8 @@ def optimize(
     keep_usual
         Keep the action that was tried most in a state, unless another one is better at its lower
         end (its mean value less as many deviations as delta is worth). For logs of behaviour:
-        departures that merely look better are mostly luck. Needs counts; not with a horizon.
+        departures that merely look better are mostly luck. Needs counts; not for one rule for all
+        steps.
     cluster
         Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
         an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
@@ -306,8 +307,16 @@ def _kept(candidates: tuple[Candidate, ...]) -> list[Finding]:
     if not (last.selected and last.name.endswith(KEPT)):
         return []
     before = next(c for c in candidates if c.name == last.name.removesuffix(KEPT))
-    changed = np.asarray(before.policy) != np.asarray(last.policy)
-    return [Finding.of("usual_kept", states=int(changed.sum()))]
+    return [Finding.of("usual_kept", states=_differing(before.policy, last.policy))]
+
+
+def _differing(one: Policy | None, other: Policy | None) -> int:
+    """Return in how many states two policies differ, at some step at least."""
+    if isinstance(one, StepPolicy) and isinstance(other, StepPolicy):
+        steps = range(one.horizon)
+        differ = [one.actions_at(step) != other.actions_at(step) for step in steps]
+        return int(np.any(differ, axis=0).sum())
+    return int((np.asarray(one) != np.asarray(other)).sum())
 
 
 def _check_considered(mdp: MDP, rows: Ints) -> None:

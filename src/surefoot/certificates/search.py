@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from surefoot._display import Shown
 from surefoot._rounding import near_text
 from surefoot.certificates import by_step
@@ -15,7 +13,7 @@ from surefoot.certificates.candidates import proposals
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import Floats, Ints, Models, percentile, policy_values
-from surefoot.certificates.usual import caution_at, keep_usual
+from surefoot.certificates.usual import caution_at, keep_usual, keep_usual_by_step
 from surefoot.model.step_policy import StepPolicy
 
 STARTS, LARGE_STARTS = 3, 1
@@ -116,11 +114,10 @@ def search(
         consider(f"local search from {name}", found)
     best = max(range(len(pool)), key=lambda k: pool[k][2])
     name, choice, _ = pool[best]
-    if visits is not None and not by_steps and isinstance(choice, np.ndarray):
-        kept = keep_usual(batch.mdp, choice, visits[batch.rows], caution_at(delta))
-        if not np.array_equal(kept, choice):
-            consider(f"{name}{KEPT}", kept)
-            best = len(pool) - 1
+    kept = choice if visits is None else _keeping(batch, choice, visits[batch.rows], delta)
+    if by_step.same(kept) != by_step.same(choice):
+        consider(f"{name}{KEPT}", kept)
+        best = len(pool) - 1
     return tuple(
         Candidate(
             name=name,
@@ -131,6 +128,15 @@ def search(
         )
         for k, (name, choice, reached) in enumerate(pool)
     )
+
+
+def _keeping(batch: Models, choice: Policy, visits: Ints, delta: float) -> Policy:
+    """Return a choice that keeps usual actions; one rule for all steps stays as it is."""
+    if isinstance(choice, StepPolicy):
+        return keep_usual_by_step(batch.mdp, choice, visits, caution_at(delta))
+    if batch.mdp.horizon is not None:
+        return choice
+    return keep_usual(batch.mdp, choice, visits, caution_at(delta))
 
 
 def _returns(batch: Models, choice: Policy) -> Floats:

@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from surefoot.certificates.by_step import rows_at
 from surefoot.certificates.plays import row_values
 from surefoot.model.mdp import MDP
+from surefoot.model.step_policy import StepPolicy
+from surefoot.solvers.backward import Ranges
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import largest_value
 
@@ -52,17 +55,38 @@ def keep_usual(mdp: MDP, rows: Ints, visits: NDArray[np.number], caution: float)
     [1, 3]
     """
     usual, chosen = usual_rows(mdp, visits), np.asarray(rows)
-    rarer = visits[chosen] < visits[usual]
     tolerance = max(1e-6 * largest_value(mdp), 1e-300)
     for _ in range(ROUNDS):
-        if not rarer.any():
-            break
         value = evaluate(mdp, mdp.row_action[chosen], tolerance=tolerance).value
         mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
         lower = mean - caution * deviation / np.sqrt(visits + 1.0)
-        back = rarer & (lower[chosen] < lower[usual])
-        if not back.any():
+        surer = surer_rows(chosen, usual, visits, lower)
+        if np.array_equal(surer, chosen):
             break
-        chosen = np.where(back, usual, chosen)
-        rarer &= ~back
+        chosen = surer
     return chosen
+
+
+def keep_usual_by_step(
+    mdp: MDP, policy: StepPolicy, visits: NDArray[np.number], caution: float
+) -> StepPolicy:
+    """Return a policy by step that keeps usual actions as `keep_usual` does, the last step first.
+
+    What is usual in a state is so at every step: rows are tried, not steps.
+    """
+    usual = usual_rows(mdp, visits)
+    found = Ranges(mdp, policy.horizon)
+    value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
+    for step in reversed(range(policy.horizon)):
+        mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
+        lower = mean - caution * deviation / np.sqrt(visits + 1.0)
+        chosen = surer_rows(rows_at(mdp, policy, step), usual, visits, lower)
+        found.note(step, chosen)
+        value = mean[chosen]
+    return found.policy()
+
+
+def surer_rows(rows: Ints, usual: Ints, visits: NDArray[np.number], lower: Floats) -> Ints:
+    """Return ``(S,)``: the usual row where the chosen one was tried less and may be worse."""
+    back = (visits[rows] < visits[usual]) & (lower[rows] < lower[usual])
+    return np.asarray(np.where(back, usual, rows))
