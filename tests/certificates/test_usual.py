@@ -7,7 +7,13 @@ import pytest
 
 from surefoot import MDP, LearnedPosterior, StepPolicy, optimize, read_transitions
 from surefoot.certificates.search import KEPT
-from surefoot.certificates.usual import keep_usual, keep_usual_by_step, usual_rows
+from surefoot.certificates.usual import (
+    ends_by_counts,
+    ends_by_draws,
+    keep_usual,
+    keep_usual_by_step,
+    usual_rows,
+)
 
 
 def bets(pays):
@@ -34,7 +40,7 @@ def test_departures_must_be_surely_better(tries, kept):
     mdp = bets((0.6, 0.5))
     visits = np.array([*tries, 0, 0, 0, 0])
     rows = np.array([0, 2, 4])
-    changed = keep_usual(mdp, rows, visits, caution=1.64)
+    changed = keep_usual(mdp, rows, visits, ends_by_counts(mdp, visits, 1.64))
     assert changed[0] == (1 if kept else 0)
     assert changed[1:].tolist() == [2, 4]
 
@@ -42,7 +48,8 @@ def test_departures_must_be_surely_better(tries, kept):
 def test_without_caution_the_better_mean_stays():
     mdp = bets((0.6, 0.5))
     visits = np.array([1, 200, 0, 0, 0, 0])
-    assert keep_usual(mdp, np.array([0, 2, 4]), visits, caution=0.0).tolist() == [0, 2, 4]
+    ends = ends_by_counts(mdp, visits, 0.0)
+    assert keep_usual(mdp, np.array([0, 2, 4]), visits, ends).tolist() == [0, 2, 4]
 
 
 def test_the_usual_row_is_the_first_of_those_tried_most():
@@ -92,7 +99,20 @@ def test_by_step_the_usual_action_is_kept_at_every_step_where_it_is_unsure(tries
     mdp = replace(made, discount=1.0, horizon=5)
     policy = StepPolicy.from_array(np.zeros((5, 2), dtype=int))
     visits = np.array([*tries, 0, 0])
-    found = keep_usual_by_step(mdp, policy, visits, caution=1.64)
+    found = keep_usual_by_step(mdp, policy, visits, ends_by_counts(mdp, visits, 1.64))
     # At the last step both pay the same, for sure: then nothing speaks against the chosen one.
     expected = [1 if kept else 0] * 4 + [0]
     assert [int(found.actions_at(step)[0]) for step in range(5)] == expected
+
+
+def test_ends_by_draws_are_those_of_the_drawn_rows():
+    mdp = bets((0.6, 0.5))
+    rng = np.random.default_rng(0)
+    draws = np.tile(mdp.probability, (200, 1))
+    win = rng.beta(6, 4, 200)
+    draws[:, 0], draws[:, 1] = win, 1 - win
+    gains = np.add.reduceat(draws * mdp.entry_reward, mdp.row_start[:-1], axis=1)
+    mean, lower = ends_by_draws(mdp, draws, gains, 2.0)(np.array([0.0, 3.0, 1.0]))
+    assert mean[0] == pytest.approx(0.6 * (1 + 0.9 * 3) + 0.4 * 0.9)
+    assert lower[0] == pytest.approx(mean[0] - 2 * np.std(win * (1 + 0.9 * 2)))
+    np.testing.assert_allclose(lower[1:], mean[1:])

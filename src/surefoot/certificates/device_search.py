@@ -17,7 +17,7 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.models import Ints, percentile, restricted
 from surefoot.certificates.search import KEPT, Candidate, OnCandidate
-from surefoot.certificates.usual import caution_at, keep_usual
+from surefoot.certificates.usual import caution_at, ends_by_counts, keep_usual
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
@@ -86,7 +86,8 @@ def search_on_device(
     chosen = pool[best].policy
     if visits is not None and isinstance(chosen, np.ndarray):
         taken = check_policy(part, chosen).rows.astype(np.int64)
-        usual = keep_usual(part, taken, visits[rows], caution_at(delta))
+        ends = ends_by_counts(part, visits[rows], caution_at(delta))
+        usual = keep_usual(part, taken, visits[rows], ends)
         if not np.array_equal(usual, taken):
             action = part.row_action[usual]
             tolerance = 1e-6 * max(largest_value(part), 1e-300)

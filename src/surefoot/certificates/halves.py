@@ -11,7 +11,13 @@ from scipy.stats import norm
 
 from surefoot.certificates.by_step import Policy, best_rule
 from surefoot.certificates.plays import row_values
-from surefoot.certificates.usual import caution_at, keep_usual, surer_rows, usual_rows
+from surefoot.certificates.usual import (
+    caution_at,
+    ends_by_counts,
+    keep_usual,
+    surer_rows,
+    usual_rows,
+)
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
@@ -199,7 +205,8 @@ class Log:
         if self.keep is None or mdp.horizon is not None:
             return policy
         rows = check_policy(mdp, policy).rows.astype(np.int64)
-        return np.asarray(mdp.row_action[keep_usual(mdp, rows, half.visits, self.keep)])
+        ends = ends_by_counts(mdp, half.visits, self.keep)
+        return np.asarray(mdp.row_action[keep_usual(mdp, rows, half.visits, ends)])
 
     def _choose_by_step(self, half: Half, missing: Floats) -> StepPolicy:
         """Return the cautious policy by step, by backward induction."""

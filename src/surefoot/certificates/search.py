@@ -13,7 +13,12 @@ from surefoot.certificates.candidates import proposals
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.local_search import Seen, local_search
 from surefoot.certificates.models import Floats, Ints, Models, percentile, policy_values
-from surefoot.certificates.usual import caution_at, keep_usual, keep_usual_by_step
+from surefoot.certificates.usual import (
+    caution_at,
+    ends_by_draws,
+    keep_usual,
+    keep_usual_by_step,
+)
 from surefoot.model.step_policy import StepPolicy
 
 STARTS, LARGE_STARTS = 3, 1
@@ -132,11 +137,10 @@ def search(
 
 def _keeping(batch: Models, choice: Policy, visits: Ints, delta: float) -> Policy:
     """Return a choice that keeps usual actions; one rule for all steps stays as it is."""
+    ends = ends_by_draws(batch.mdp, batch.draws, batch.gains, caution_at(delta))
     if isinstance(choice, StepPolicy):
-        return keep_usual_by_step(batch.mdp, choice, visits, caution_at(delta))
-    if batch.mdp.horizon is not None:
-        return choice
-    return keep_usual(batch.mdp, choice, visits, caution_at(delta))
+        return keep_usual_by_step(batch.mdp, choice, visits, ends)
+    return choice if batch.mdp.horizon is not None else keep_usual(batch.mdp, choice, visits, ends)
 
 
 def _returns(batch: Models, choice: Policy) -> Floats:
