@@ -81,6 +81,7 @@ VALUES = {
     "tried": 12,
     "unseen": 1.5,
     "unseen_without": -7.0,
+    "unlike": "discount",
     "usual": "7 days",
     "wanted": 900,
     "what": "reward",
@@ -215,3 +216,10 @@ def test_returns_of_cut_episodes_are_not_said_to_be_those_of_whole_ones():
     assert "whole ones earned 60 to 90" in cut
     whole = Finding.of("practice_seen", log=70.0, low=60.0, high=90.0, **values).text
     assert whole.startswith("What was done in the log earned 70 an episode")
+
+
+def test_amounts_of_daily_life_have_no_exponent():
+    values = {"model": 14771.0, "episodes": 60, "share": "99%", "objective": "min"}
+    told = Finding.of("practice_seen", log=8216.0, low=6207.0, high=59400.0, **values).text
+    assert "6207 to 59400" in told
+    assert "it would be 14770." in told

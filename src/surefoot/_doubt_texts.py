@@ -2,6 +2,7 @@
 
 from surefoot._finding_codes import says
 from surefoot._rounding import lower_text, upper_text
+from surefoot._rounding import rough_text as rough
 
 CAUSES = {
     "transitions": "how often the successors seen really follow",
@@ -46,16 +47,18 @@ def _doubt_by_cause(
         key=lambda name: -given[name],
     )
     said = [
-        f"{given[name]:.3g} for {CAUSES[name]} (without: {given[f'{name}_without']:.5g})"
+        f"{rough(given[name], 3)} for {CAUSES[name]} "
+        f"(without: {rough(given[f'{name}_without'], 5)})"
         for name in listed
     ]
     verb = "earn" if objective == "max" else "cost"
     side = "below" if promise < as_seen else "above"
     return (
-        f"By the averages of the log alone the policy would {verb} {as_seen:.5g}. The promise of "
-        f"{_safe(promise, objective)} is {between:.4g} {side} that: "
+        f"By the averages of the log alone the policy would {verb} {rough(as_seen, 5)}. The "
+        f"promise of {_safe(promise, objective)} is {rough(between)} {side} that: "
         f"{', '.join(said) or 'nothing'}. In brackets: what could be promised without this one "
-        f"doubt. The split is estimated from {draws:,} draws (standard errors up to {error:.2g})."
+        f"doubt. The split is estimated from {draws:,} draws (standard errors up to "
+        f"{rough(error, 2)})."
     )
 
 
@@ -85,8 +88,9 @@ def _range_costs(
     declared, seen = sorted((low, high)), sorted((seen_low, seen_high))
     return (
         f"The declared range of {what}, {declared[0]:g} to {declared[1]:g}, is wider than what was "
-        f"seen, {seen[0]:g} to {seen[1]:g}. That takes {less:.4g} off the promise (standard error "
-        f"{error:.2g}): within the range seen it would be {read} {_safe(promise, objective)}."
+        f"seen, {seen[0]:g} to {seen[1]:g}. That takes {rough(less)} off the promise (standard "
+        f"error {rough(error, 2)}): within the range seen it would be {read} "
+        f"{_safe(promise, objective)}."
     )
 
 
@@ -96,9 +100,10 @@ def _tilted_differs(
 ) -> str:
     verb = "earn" if objective == "max" else "cost"
     return (
-        f"A policy {share} of the way from what was done to the chosen one would {verb} {log:.4g} "
-        f"by the episodes of the log (standard error {error:.2g}), but {model:.4g} by its model: "
-        "what the state lacks moves the promise by about that much, and by more further on."
+        f"A policy {share} of the way from what was done to the chosen one would {verb} "
+        f"{rough(log)} by the episodes of the log (standard error {rough(error, 2)}), but "
+        f"{rough(model)} by its model: what the state lacks moves the promise by about "
+        "that much, and by more further on."
     )
 
 
@@ -146,8 +151,8 @@ def _doubt_not_linear(explained: float, linear: float, reach: float, draws: int)
     return (
         f"The return is far from linear in what is not known: rows one by one explain "
         f"{100 * explained:.0f}% of its variance ({draws:,} draws), and would put the promise "
-        f"{linear:.3g} from the expected return where it lies {reach:.3g} from it. Read shares by "
-        "row as a rough guide; what was simulated does not rest on them."
+        f"{rough(linear, 3)} from the expected return where it lies {rough(reach, 3)} from it. "
+        "Read shares by row as a rough guide; what was simulated does not rest on them."
     )
 
 

@@ -12,6 +12,7 @@ from surefoot import _doubt_texts, _log_texts  # noqa: F401  (they register thei
 from surefoot._display import number_of
 from surefoot._finding_codes import TEXTS as TEXTS
 from surefoot._finding_codes import says, worst_words
+from surefoot._rounding import rough_text as rough
 
 
 def render(code: str, values: Mapping[str, Any]) -> str:
@@ -118,8 +119,8 @@ def _curse_taken_off(mean: float, spread: float, promise: float, objective: str 
     read = "return of at least" if objective == "max" else "cost of at most"
     return (
         "The policy was chosen on the data that value it: halves of the log put the luck in that "
-        f"at {mean:.4g} (standard error {spread:.2g}). Both are taken off the promise, which would "
-        f"otherwise be a {read} {promise:.6g}."
+        f"at {rough(mean)} (standard error {rough(spread, 2)}). Both are taken off the promise, "
+        f"which would otherwise be a {read} {rough(promise, 6)}."
     )
 
 
@@ -130,16 +131,16 @@ def _practice_seen(
 ) -> str:  # fmt: skip
     verb = "earned" if objective == "max" else "cost"
     ends = sorted((low, high))
+    between = f"{rough(ends[0])} to {rough(ends[1])} with {share} confidence each way"
     if not ends[0] <= log <= ends[1]:  # the ends are those of whole episodes
         return (
-            f"What the log shows of an episode, which may be cut off, {verb} {log:.4g} on average "
-            f"({number_of(episodes, 'episode')}); whole ones {verb} {ends[0]:.4g} to {ends[1]:.4g} "
-            f"with {share} confidence each way; by the model it would be {model:.4g}."
+            f"What the log shows of an episode, which may be cut off, {verb} {rough(log)} on "
+            f"average ({number_of(episodes, 'episode')}); whole ones {verb} {between}; by the "
+            f"model it would be {rough(model)}."
         )
     return (
-        f"What was done in the log {verb} {log:.4g} an episode ({number_of(episodes, 'episode')}; "
-        f"{ends[0]:.4g} to {ends[1]:.4g} with {share} confidence each way); by the model it would "
-        f"be {model:.4g}."
+        f"What was done in the log {verb} {rough(log)} an episode "
+        f"({number_of(episodes, 'episode')}; {between}); by the model it would be {rough(model)}."
     )
 
 
@@ -150,10 +151,12 @@ def _backtest_passed(
 ) -> str:  # fmt: skip
     told = []
     if new is not None and expected is not None:
-        told.append(f"{new:,} steps to new successors where {expected:.3g} were expected")
+        told.append(f"{new:,} steps to new successors where {rough(expected, 3)} were expected")
     if better is not None:
         way = "better" if better >= 0 else "worse"
-        told.append(f"the steps chosen without it came out {abs(better):.3g} {way} than expected")
+        told.append(
+            f"the steps chosen without it came out {rough(abs(better), 3)} {way} than expected"
+        )
     return (
         f"A held-out half of the log does not contradict the model (p = {p_value:.2g}): "
         f"{', '.join(told)}. This is not a proof."
@@ -163,8 +166,8 @@ def _backtest_passed(
 @says("note")
 def _first_state_unsure(starts: int, amount: float) -> str:
     return (
-        f"The first state is known from {number_of(starts, 'episode')} only: {amount:.4g} counts "
-        "against the promise for that."
+        f"The first state is known from {number_of(starts, 'episode')} only: {rough(amount)} "
+        "counts against the promise for that."
     )
 
 
@@ -189,8 +192,8 @@ def _posterior_of_whole_logs() -> str:
 def _behaviour_mismatch(log: float, model: float, objective: str = "max") -> str:
     verb = "earned" if objective == "max" else "cost"
     return (
-        f"What was done {verb} {log:.4g} an episode in the log, but {model:.4g} by the model: "
-        "the prior or the rule for the unseen does not fit this log, and the promise is as "
+        f"What was done {verb} {rough(log)} an episode in the log, but {rough(model)} by the "
+        "model: the prior or the rule for the unseen does not fit this log, and the promise is as "
         "doubtful as they are."
     )
 
@@ -218,7 +221,7 @@ def _not_markov(p_value: float) -> str:
 def _backtest_new_successors(p_value: float, seen: int, expected: float) -> str:
     return (
         f"The part of the log that was held out went to {seen:,} new successors where "
-        f"{expected:.4g} were expected (p = {p_value:.2g}): the model leaves too little to the "
+        f"{rough(expected)} were expected (p = {p_value:.2g}): the model leaves too little to the "
         "unseen, and its promise cannot be relied on."
     )
 
@@ -226,7 +229,7 @@ def _backtest_new_successors(p_value: float, seen: int, expected: float) -> str:
 @says("failed")
 def _backtest_steps_worse(p_value: float, short: float) -> str:
     return (
-        f"In the part of the log that was held out the chosen steps came out {short:.4g} worse "
+        f"In the part of the log that was held out the chosen steps came out {rough(short)} worse "
         f"than the model expects (p = {p_value:.2g}): its promise cannot be relied on."
     )
 
@@ -234,7 +237,7 @@ def _backtest_steps_worse(p_value: float, short: float) -> str:
 @says("failed")
 def _backtest_rewards_worse(p_value: float, short: float) -> str:
     return (
-        f"In the part of the log that was held out, single steps came out {short:.4g} worse on "
+        f"In the part of the log that was held out, single steps came out {rough(short)} worse on "
         f"average than the law of what they bring allows (p = {p_value:.2g}): the promise cannot "
         "be relied on. Declare a range that holds all that steps can bring."
     )
@@ -327,6 +330,15 @@ def _hardly_tried(pairs: int, tries: int) -> str:
     return (
         f"{each} not considered: tried fewer than {tries} times in a state where another was tried "
         "more often."
+    )
+
+
+@says("note")
+def _usual_kept(states: int) -> str:
+    where = "1 state" if states == 1 else f"{states:,} states"
+    return (
+        f"In {where} the policy keeps the action that was tried most: another one looks better, "
+        "but by less than its doubt."
     )
 
 

@@ -2,6 +2,7 @@
 
 from surefoot._display import number_of
 from surefoot._finding_codes import says, worst_words
+from surefoot._rounding import rough_text as rough
 
 # What the checks of a log found.
 
@@ -124,7 +125,7 @@ def _old_and_new_differ(p_value: float, tried: int, data: str | None = None) -> 
 
 
 def _brought(short: float, objective: str) -> str:
-    amount, less = f"{abs(short):.3g}", short > 0
+    amount, less = rough(abs(short), 3), short > 0
     if objective == "min":
         return f"cost {amount} {'more' if less else 'less'} than expected"
     return f"brought {amount} {'less' if less else 'more'} than expected"
@@ -146,8 +147,8 @@ def _new_data_agree(
     return (
         f"The promise agrees with the new data: {steps:,} of {transitions:,} transitions are steps "
         f"that the policy would take, and they {_brought(short, objective)} on average. The "
-        f"promise can bear a shortfall of {bearable:.3g} a step (evidence {evidence:.2g}; 100 is "
-        "an alarm)."
+        f"promise can bear a shortfall of {rough(bearable, 3)} a step (evidence {evidence:.2g}; "
+        "100 is an alarm)."
     )
 
 
@@ -159,7 +160,7 @@ def _new_data_disagree(
     return (
         f"The promise does not agree with the new data: {steps:,} of {transitions:,} transitions "
         f"are steps that the policy would take, and they {_brought(short, objective)} on average, "
-        f"where the promise can bear a shortfall of {bearable:.3g} a step (evidence "
+        f"where the promise can bear a shortfall of {rough(bearable, 3)} a step (evidence "
         f"{evidence:.2g}; 100 is an alarm, which a promise that holds raises once in a hundred "
         "runs, however often you look)."
     )
@@ -218,6 +219,23 @@ def _episodes_go_on(episodes: int, across: int) -> str:
     return (
         f"{number_of(episodes, 'episode')} of the earlier data {go} on in the new data: no new "
         f"starts, and {number_of(across, 'transition')} across the boundary."
+    )
+
+
+_NOT_CARRIED = {
+    "episodes": "it does not tell its episodes apart",
+    "seed": "it was made with another seed",
+    "folder": "an earlier version of surefoot did not keep it",
+    "discount": "it was made with another discount",
+    "horizon": "it was made with another horizon",
+}
+
+
+@says("note")
+def _earlier_returns_left_out(unlike: str) -> str:
+    return (
+        "What the episodes of the earlier run earned is not known here "
+        f"({_NOT_CARRIED[unlike]}): only episodes that began later say what was earned before."
     )
 
 

@@ -45,6 +45,18 @@ def near_text(value: float, digits: int = DIGITS) -> str:
     return _text(value, digits, ROUND_HALF_EVEN)
 
 
+def rough_text(value: float, digits: int = 4) -> str:
+    """Return a number for the eye: few digits, no zeros at its end, no exponent in daily life.
+
+    Examples
+    --------
+    >>> rough_text(14769.6), rough_text(2.50), rough_text(0.00123456), rough_text(2.2e65, 2)
+    ('14770', '2.5', '0.001235', '2.2e+65')
+    """
+    short = f"{value:.{digits}g}"
+    return f"{float(short):.0f}" if "e+" in short and abs(value) < 1e13 else short
+
+
 def chance_text(share: float) -> str:
     """Return an estimated probability in words; never "1.000", which no number of draws shows.
 

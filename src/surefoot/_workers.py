@@ -94,7 +94,7 @@ def on_cluster(function: Callable[P, R]) -> Callable[P, R]:
         cluster = kwargs.get("cluster")
         if cluster is not None and not isinstance(cluster, str):
             raise ValueError(f"cluster={cluster!r}; it must be 'local', 'auto' or an address.")
-        with working_on(cluster):
+        with working_on(cluster), _cores.plain_blas():
             return function(*args, **kwargs)
 
     return shared
@@ -145,5 +145,5 @@ def ranges(total: int, size: int) -> list[tuple[int, int]]:
 
 def do_alone(work: Work, shared: tuple[Any, ...], part: tuple[Any, ...], cores: int) -> Any:
     """Do a part on some cores of this process: what every worker calls."""
-    with _cores.limited(cores), alone():
+    with _cores.limited(cores), _cores.plain_blas(), alone():
         return work(*shared, *part)

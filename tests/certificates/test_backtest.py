@@ -49,6 +49,24 @@ def test_many_rows_are_normal_and_agree_with_simulation(monkeypatch: pytest.Monk
     assert fast.p_value == pytest.approx(slow.p_value, abs=0.02)
 
 
+def test_thousands_of_drawn_rows_are_normal_and_agree_with_simulation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    draws = rng.beta(1.0, 30.0, size=(200, 400))
+    trials = rng.integers(5, 30, 400)
+    seen = rng.binomial(trials, draws[0])
+    simulated = new_successors(trials, seen, rng, draws=draws)
+    monkeypatch.setattr(backtest, "MOST_SIMULATED", 100)
+    monkeypatch.delattr(backtest, "_simulated")
+    normal = new_successors(trials, seen, rng, draws=draws)
+    assert normal.expected == simulated.expected
+    assert normal.p_value == pytest.approx(simulated.p_value, abs=0.03)
+    none = new_successors(trials, trials, rng, draws=draws)
+    assert none.p_value is not None
+    assert none.p_value < 0.001
+
+
 def test_too_little_mass_is_found() -> None:
     found = new_successors([100], [15], np.random.default_rng(0), beta=[[1.0], [60.0]])
     assert found.p_value < 0.005

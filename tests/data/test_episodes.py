@@ -1,5 +1,6 @@
 """Episodes of a log, followed in order, and its sixteen parts."""
 
+import datetime
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -202,3 +203,43 @@ def test_dealing_is_keyed_even_and_exact() -> None:
     share = np.mean([part(counts, deal(counts, i), range(8)).visits[0] for i in range(200)]) / 38
     assert abs(share - 0.5) < 0.02
     assert np.all(part(counts, parts, range(8)).reward_mean == 1.0)
+
+
+@pytest.mark.parametrize("gap", ["dates", "dropped gap", "dropped row", "dropped, named"])
+def test_returns_stop_where_a_row_is_missing_even_if_the_states_fit(gap: str) -> None:
+    """What stands before the hole leads to the state after it, by chance."""
+    size = 24
+    log: dict[str, Any] = {
+        "episode": [1] * size, "step": list(range(size)), "state": ["a"] * size,
+        "action": [0] * size, "reward": [1.0] * size,
+    }  # fmt: skip
+    roles: dict[str, Any] = {"terminal": None, "discount": 1.0, "missing": "drop"}
+    log["state"][-1] = "b"
+    hole = 9
+    if gap in ("dates", "dropped gap"):
+        log = {name: column[:hole] + column[hole + 1 :] for name, column in log.items()}
+    if gap == "dates":
+        first = datetime.date(2026, 1, 5)
+        log["step"] = [first + datetime.timedelta(weeks=week) for week in log["step"]]
+        roles["missing"] = "error"
+    if gap == "dropped row":
+        log["reward"][hole] = None
+    if gap == "dropped, named":
+        log["reward"][hole] = None
+        log["next_state"] = log["state"]
+    counts, episodes = followed(pl.DataFrame(log), **roles)
+    steps = {"dates": 8, "dropped gap": 8, "dropped row": 9, "dropped, named": 9}[gap]
+    assert (episodes.earned[0], episodes.steps[0], episodes.ended[0]) == (steps, steps, False)
+    assert counts.count.sum() == {"dates": 21, "dropped gap": 21, "dropped row": 22}.get(gap, 23)
+
+
+def test_an_episode_whose_first_row_is_not_counted_has_no_return() -> None:
+    log = {
+        "episode": [1, 1, 1, 2, 2, 2], "step": [0, 5, 6, 0, 1, 2], "state": list("aababa"),
+        "action": [0] * 6, "reward": [1.0] * 6,
+    }  # fmt: skip
+    counts, episodes = followed(pl.DataFrame(log), terminal=None, missing="drop", discount=1.0)
+    found = as_table(counts, episodes)
+    assert found[identity_of(5, 1)][:3] == (0.0, 0, False)
+    assert found[identity_of(5, 2)][:3] == (2.0, 2, False)
+    assert episodes.parts.starts.sum() == 1  # the other's first state is not in the log of moves

@@ -9,6 +9,8 @@ from surefoot import Settings, run
 from surefoot.certificates.betting import ANYTIME_WEIGHTS, anytime_evidence
 from surefoot.cli import main
 from surefoot.pipeline.agreeing import agreement_with
+from surefoot.pipeline.step_values import averaged
+from surefoot.solvers.solver import evaluate
 
 
 def world(path, size, seed, *, bad=0.1, reward=1.0):
@@ -110,3 +112,79 @@ def test_the_command(made, tmp_path, capsys):
     assert facts["agreement"]["agrees"]
     assert main(["verify", str(made.folder), "--log", good, "--log", bad]) == 3
     assert "does not agree with the new data" in capsys.readouterr().out
+
+
+HORIZON = 6
+
+
+def seasons(path, episodes, seed, *, bad=0.1, good=1.0, costs=False):
+    """Write episodes of six steps; the action "mend" leads to "down" with probability ``bad``."""
+    rng = np.random.default_rng(seed)
+    lines = ["season;week;state;action;reward;next_state"]
+    for season in range(episodes):
+        state = "up"
+        for week in range(HORIZON):
+            action = rng.choice(["mend", "wait"])
+            earned = (good if state == "up" else 0.0) - (0.05 if action == "mend" else 0.0)
+            after = "down" if rng.random() < (bad if action == "mend" else 0.5) else "up"
+            shown = f"{-earned if costs else earned:.2f}".replace(".", ",")
+            lines.append(f"{season};{week};{state};{action};{shown};{after}")
+            state = after
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture(scope="module", params=["by ranges", "one rule", "steps apart", "costs"])
+def over_six_weeks(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("seasons")
+    costs = request.param == "costs"
+    settings = Settings(
+        log=seasons(folder / "log.csv", 300, 0, costs=costs), episode="season", step="week",
+        horizon=HORIZON, discount=0.95, draws=200, eta=0.05, delta=0.2, prior=1.0, costs=costs,
+        support="all" if request.param != "steps apart" else "observed",
+        stationary=request.param == "one rule", by_step=request.param == "steps apart",
+    )  # fmt: skip
+    return run(settings, folder / "run")
+
+
+def test_over_a_horizon_the_same_world_agrees_and_a_changed_one_does_not(over_six_weeks, tmp_path):
+    folder, costs = over_six_weeks.folder, over_six_weeks.settings.costs
+    new = tmp_path / "new.csv"
+    for seed in (1, 2):
+        found = agreement_with(folder, seasons(new, 200, seed, costs=costs))
+        assert found.agrees, found.message
+        assert 0 < found.steps <= found.transitions == 200 * HORIZON
+    for change in ({"bad": 0.7}, {"good": 0.3}):
+        found = agreement_with(folder, seasons(new, 400, 3, costs=costs, **change))
+        assert not found.agrees, found.message
+        assert found.shortfall > found.bearable
+
+
+def test_steps_of_the_model_bring_what_is_expected_on_average(over_six_weeks):
+    model = over_six_weeks.model
+    mdp, policy = model.mdp, model.shown(over_six_weeks.certificate).policy
+    found = averaged(mdp, policy, mdp.entry_row, lambda value: value[mdp.successor])
+    brought = mdp.probability * (mdp.entry_reward + mdp.discount * found.after)
+    by_row = np.add.reduceat(brought, mdp.row_start[:-1])
+    taken = found.quality != 0
+    assert by_row[taken] == pytest.approx(found.quality[taken])
+    known = evaluate(mdp, policy)
+    assert known.return_lower <= found.expected + 1e-9
+    assert found.expected - 1e-9 <= known.return_upper
+
+
+def test_a_promise_without_discount_and_horizon_is_refused_with_advice(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["state,action,reward,next_state,done"]
+    for _ in range(200):
+        action = rng.choice(["go", "rest"])
+        done = int(rng.random() < 0.5)
+        lines.append(f"up,{action},-1,{'off' if done else 'up'},{done}")
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    own = Settings(
+        log=str(tmp_path / "log.csv"), terminal="done", discount=1.0, draws=100, eta=0.1, delta=0.2,
+        support="observed",
+    )  # fmt: skip
+    made = run(own, tmp_path / "run")
+    with pytest.raises(ValueError, match="without discount and horizon"):
+        agreement_with(made.folder, own.log)

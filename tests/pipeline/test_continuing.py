@@ -2,13 +2,19 @@
 
 import datetime
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from surefoot import Counts, Settings
+from surefoot.data.returns import Returns
 from surefoot.pipeline.continuing import count_log
-from surefoot.pipeline.manifest import COUNTS
+from surefoot.pipeline.loading import verify_run
+from surefoot.pipeline.manifest import COUNTS, EPISODES, PARTS, read_manifest
+from surefoot.pipeline.part_files import save_parts
+from surefoot.pipeline.parts import divide_log
+from surefoot.pipeline.running import run
 
 HEADER = "patient,day,state,action,reward"
 
@@ -22,8 +28,8 @@ def visits(patients=30, days=60, seed=0, ends=False):
             yield patient, day, f"{state},{action},{rng.integers(0, 9)}"
 
 
-def written(path, rows, date=False):
-    lines = [HEADER]
+def written(path, rows, date=False, header=HEADER):
+    lines = [header]
     for patient, day, rest in rows:
         when = datetime.date(2026, 1, 1) + datetime.timedelta(days=day) if date else day
         lines.append(f"{patient},{when},{rest}")
@@ -32,7 +38,7 @@ def written(path, rows, date=False):
 
 
 def settings_for(log, **more):
-    return Settings(log=log, episode="patient", step="day", discount=0.9, **more)
+    return Settings(**{"log": log, "episode": "patient", "step": "day", "discount": 0.9} | more)
 
 
 def first_run(folder, log, **more):
@@ -150,3 +156,123 @@ def test_settings_may_be_replaced(tmp_path):
     log = written(tmp_path / "a.csv", rows)
     settings = replace(settings_for(log), missing="drop")
     assert count_log(settings).log.ends is not None
+
+
+def run_folder(folder, settings, earlier=None):
+    """Leave what a finished run leaves of its log, and return its parts."""
+    folder.mkdir()
+    counts = count_log(settings, earlier)
+    counts.save(folder / COUNTS)
+    parts = divide_log(settings, Counts.load(folder / COUNTS))
+    save_parts(folder / PARTS, parts.buckets)
+    parts.returns.save(folder / EPISODES)
+    return counts, parts
+
+
+def month_by_month(tmp_path, months, **more):
+    """Return the parts of a run, to which the months were added one after the other."""
+    earlier, place = None, None
+    for number, log in enumerate(months):
+        given = {} if place is None else {"add": str(place)}
+        place = tmp_path / f"run{number}"
+        earlier, parts = run_folder(place, settings_for(log, **more | given), earlier)
+    return earlier, parts
+
+
+def assert_same_returns(parts, whole):
+    for name in ("identity", "earned", "steps", "ended", "reached", "until"):
+        found, wanted = getattr(parts.returns, name), getattr(whole.returns, name)
+        np.testing.assert_array_equal(found, wanted, err_msg=name)
+    for name in ("entry", "bucket", "count", "starts"):
+        found, wanted = getattr(parts.buckets, name), getattr(whole.buckets, name)
+        np.testing.assert_array_equal(found, wanted, err_msg=name)
+    np.testing.assert_allclose(parts.buckets.reward_mean, whole.buckets.reward_mean)
+    assert parts.lacking == whole.lacking == ""
+
+
+@pytest.mark.parametrize("horizon", [None, 30])
+@pytest.mark.parametrize("kind", ["days", "dates", "named", "nights"])
+def test_returns_are_carried_over_months_to_the_last_bit(tmp_path, kind, horizon):
+    rows = list(visits(patients=12, days=40))
+    rows = [row for row in rows if row[1] < 25 + row[0]]  # some are cut early
+    cuts = [0, 7, 20, 40] if kind != "nights" else [0, 7, 8, 9, 10, 40]
+    if kind == "dates":  # a gap inside a month, and one at a boundary
+        rows = [row for row in rows if (row[0], row[1]) not in {(3, 12), (4, 20), (5, 7), (6, 0)}]
+    if kind == "named":
+        after = [*(row[2].split(",")[0] for row in rows[1:]), "ill"]
+        rows = [(*row[:2], f"{row[2]},{s}") for row, s in zip(rows, after, strict=True)]
+    more = {"horizon": horizon, "next_state": "next" if kind == "named" else ()}
+    date = kind == "dates"
+    header = HEADER + (",next" if kind == "named" else "")
+    whole_log = written(tmp_path / "all.csv", rows, date, header)
+    months = [
+        written(tmp_path / f"{a}.csv", [r for r in rows if a <= r[1] < b], date, header)
+        for a, b in pairwise(cuts)
+    ]
+    counts, whole = run_folder(tmp_path / "whole", settings_for(whole_log, **more))
+    added_up, parts = month_by_month(tmp_path, months, **more)
+    assert_same(added_up, counts)
+    assert_same_returns(parts, whole)
+    if horizon is not None:
+        assert whole.returns.ended.any()
+
+
+def test_returns_with_another_discount_are_left_out_and_said(tmp_path):
+    rows = list(visits(patients=12, days=40))
+    months = [
+        written(tmp_path / f"{m}.csv", [r for r in rows if r[1] // 20 == m]) for m in range(2)
+    ]
+    earlier, _ = run_folder(tmp_path / "one", settings_for(months[0]))
+    fresh = [(patient + 50, day, rest) for patient, day, rest in rows]
+    both = written(tmp_path / "both.csv", [*[r for r in rows if r[1] > 19], *fresh])
+    for change, reason in (
+        ({"discount": 0.8}, "discount"), ({"horizon": 9}, "horizon"), ({"seed": 3}, "seed"),
+        ({}, "folder"),
+    ):  # fmt: skip
+        if reason == "folder":
+            (tmp_path / "one" / EPISODES).unlink()
+        settings = replace(settings_for(both, add=str(tmp_path / "one")), **change)
+        parts = divide_log(settings, count_log(settings, earlier))
+        assert parts.lacking == reason
+        expected = 24 if reason == "seed" else 12
+        assert len(parts.returns.identity) == expected
+    # What is lacking once stays so in every run that goes on from there.
+    parts.returns.save(tmp_path / "kept.npz")
+    assert Returns.load(tmp_path / "kept.npz").lacking == "folder"
+
+
+def test_a_damaged_file_of_returns_is_refused(tmp_path):
+    path = tmp_path / "episodes.npz"
+    path.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="not the returns of episodes"):
+        Returns.load(path)
+
+
+def test_a_run_that_is_added_to_promises_what_one_of_the_whole_log_does(tmp_path):
+    rows = list(visits(patients=30, days=24))
+    own = {"draws": 300, "eta": 0.05, "delta": 0.2}
+    whole = run(settings_for(written(tmp_path / "all.csv", rows), **own), tmp_path / "whole")
+    half = [r for r in rows if r[1] < 12], [r for r in rows if r[1] >= 12]
+    first = run(settings_for(written(tmp_path / "a.csv", half[0]), **own), tmp_path / "first")
+    later = settings_for(written(tmp_path / "b.csv", half[1]), add=str(first.folder), **own)
+    both = run(later, tmp_path / "both").certificate
+    assert both.behaviour == whole.certificate.behaviour
+    assert both.gain == whole.certificate.gain
+    assert both.lower_bound == pytest.approx(whole.certificate.lower_bound)
+    kept = first.folder / EPISODES
+    stamp = read_manifest(tmp_path / "both").identity["contents"]["add_episodes"]
+    assert stamp == read_manifest(first.folder).files[EPISODES]
+    told = [found.code for found in both.findings]
+    assert "earlier_returns_left_out" not in told
+    damaged = bytearray(kept.read_bytes())
+    damaged[-30] ^= 1
+    kept.write_bytes(damaged)
+    assert not verify_run(first.folder).stands
+    with pytest.raises(ValueError, match=r"episodes.npz was changed after it was written"):
+        run(later, tmp_path / "again")
+    kept.unlink()
+    (first.folder / "manifest.json").unlink()  # as an older version left it
+    without = run(later, tmp_path / "without").certificate
+    assert without.behaviour.log.episodes == 0
+    (told,) = [one for one in without.findings if one.code == "earlier_returns_left_out"]
+    assert "earlier version" in told.text

@@ -11,6 +11,7 @@ import pytest
 from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run, verify_run
 from surefoot.model.policies import action_at
 from surefoot.pipeline.agreeing import agreement_with
+from surefoot.pipeline.answers import answer_file
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import divide_log, steps_alike
 from surefoot.pipeline.practice import return_limits
@@ -240,6 +241,15 @@ def test_decisions_know_the_step(finished) -> None:
         again.action(several, step=12)
 
 
+def test_a_file_of_states_needs_their_steps(finished, tmp_path) -> None:
+    asked = tmp_path / "states.csv"
+    asked.write_text("state;visit\nseverity 0;1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"depends on the step, and .* 'visit'. Add it \(0 is"):
+        answer_file(finished.advice, asked, ["action"])
+    asked.write_text("state;step\nseverity 0;1\n", encoding="utf-8")
+    assert answer_file(finished.advice, asked, ["action"]).decisions[0].known
+
+
 def test_nothing_that_is_earned_falls_below_the_least(finished) -> None:
     low = least_return(finished.model)
     mdp = finished.model.mdp
@@ -255,6 +265,7 @@ def test_what_if_leaves_out_the_discount_and_says_so(finished) -> None:
     assert "return per step" in found.page().to_html()
 
 
-def test_new_data_are_refused_over_a_horizon(finished) -> None:
-    with pytest.raises(ValueError, match="discounted future only"):
-        agreement_with(finished.folder, finished.settings.log)
+def test_the_log_itself_agrees_with_the_promise(finished) -> None:
+    found = agreement_with(finished.folder, finished.settings.log)
+    assert found.agrees
+    assert 0 < found.steps < found.transitions

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from surefoot.data.returns import together
 from surefoot.demo import demo_settings
 from surefoot.pipeline.model import build_model, read_log
-from surefoot.pipeline.parts import Followed, divide_log, memory_of
+from surefoot.pipeline.parts import divide_log, memory_of
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +79,13 @@ def test_counts_that_are_not_whole_are_not_divided(settings, counts):
 
 
 def test_files_are_put_together(settings, counts):
-    one = divide_log(settings, counts).episodes
-    both = Followed.of(one + one)
+    (one,) = divide_log(settings, counts).episodes
+    other = replace(one, identity=one.identity ^ np.uint64(1))
+    both = together((one, other))
     assert len(both.earned) == len(both.steps) == len(both.ended) == 80
-    assert both.time_limit == one[0].time_limit == 103
+    assert both.time_limit == one.time_limit == 103
+    # Of an episode in two files it is not known which part came first.
+    assert not together((one, one)).steps.any()
 
 
 def hidden_types(path, *, hidden):

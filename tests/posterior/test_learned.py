@@ -173,6 +173,21 @@ def test_streams_that_span_several_blocks():
     np.testing.assert_array_equal(np.concatenate(blocks), whole)
 
 
+def where_one_lands(posterior, row):
+    """Where an unseen successor of a row is expected, entry by entry, by the definition."""
+    found = posterior.destinations
+    begin, end = posterior.row_start[row : row + 2]
+    successors = posterior.counts.successor[begin:end]
+    listed = [slice(found.start[4 * row + p], found.start[4 * row + p + 1]) for p in range(4)]
+    share = np.array([found.shares[p] * (listed[p].stop > listed[p].start) for p in range(4)])
+    out = np.zeros(end - begin)
+    for p, at in enumerate(listed):
+        for state, weight in zip(found.state[at], found.weight[at], strict=True):
+            out[successors == state] += share[p] / share.sum() * weight
+    out[successors == posterior.counts.unseen] += 1 - out.sum()
+    return out
+
+
 def test_draws_of_one_row_by_simulation_from_the_definition():
     """Quantiles of each entry against an independent sampler in plain NumPy."""
     posterior = LearnedPosterior(learned_support(0))
@@ -184,6 +199,7 @@ def test_draws_of_one_row_by_simulation_from_the_definition():
     size_law, alpha_law = laws.draw(rng.random((n, laws.uniforms)))
     by_hand = np.zeros((n, end - begin))
     successors = posterior.counts.successor[begin:end]
+    landing = where_one_lands(posterior, row)
     for i in range(n):
         s, law = size_law[i, a], LAWS[alpha_law[i, a]]
         log = laws.marginal[laws.fine[row], s] + laws.shape[row]
@@ -204,7 +220,8 @@ def test_draws_of_one_row_by_simulation_from_the_definition():
                 np.append(found.state[listed], posterior.counts.unseen), p=p / p.sum()
             )
             gamma[successors == pick] += rng.gamma(ALPHA[chosen])
-        by_hand[i] = gamma / gamma.sum()
+        rare = posterior.rare.draw(rng.random((1, posterior.layout.num_actions)))[0, a]
+        by_hand[i] = (1 - rare) * gamma / gamma.sum() + rare * landing
     draws = posterior.draws(KEY, 0, n, [row])
     for entry in range(end - begin):
         ours, theirs = np.round(draws[:, entry], 12), np.round(by_hand[:, entry], 12)
@@ -312,5 +329,16 @@ def test_promises_hold_whatever_the_rows_are_like(evenness):
 
 
 def test_stream_reads_what_the_kernels_export():
-    assert kernels.first_above(np.array([0.2, 0.2, 1.0]), 0.2) == 0
-    assert kernels.first_above(np.array([0.0, 0.2]), 0.3) == 2
+    assert kernels.first_above(np.array([0.2, 0.2, 1.0]), 0, 3, 0.2) == 0
+    assert kernels.first_above(np.array([0.0, 0.2]), 0, 2, 0.3) == 2
+
+
+def test_many_weights_are_halved_to_the_one_that_a_scan_finds():
+    rng = np.random.default_rng(0)
+    for size in (1, 7, 8, 9, 10, 100):
+        weights = np.cumsum(rng.integers(0, 3, size)) / (2 * size)
+        for goal in (*rng.random(20), *weights):
+            first = int(rng.integers(0, size))
+            above = np.flatnonzero(weights[first:] >= goal)
+            wanted = first + above[0] if len(above) else size
+            assert kernels.first_above(weights, first, size, goal) == wanted

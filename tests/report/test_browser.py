@@ -1,5 +1,6 @@
 """Pages in a real browser: light and dark, wide and narrow, on paper, and without a network."""
 
+import html
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from requirements import lacking
 from surefoot.pipeline.comparing import compare_report
 from surefoot.pipeline.running import run
+from surefoot.report.what_if_page import Dot, WhatIfPage
 
 WIDE, PHONE = (1200, 900), (360, 740)
 KINDS = ("demo", "grid of costs", "withheld", "300 states", "long words")
@@ -146,3 +148,44 @@ def test_runs_are_compared_on_one_page(demo, tmp_path, opened):
         text = tab.locator("main").inner_text()
         for word in ("Promises", "Data", "Settings that differ", "discount", "4,120"):
             assert word in text
+
+
+def what_if_page():
+    """Return a page with everything a what-if page may have."""
+    names = ("as it is", "discount 0.9", "without the action 'a rather long name'", "prior 1")
+    dots = [
+        Dot(words=name, promise=9.0 + i - 80 * (i == 3), text=f"{9 + i}", limit=12.0 + i,
+            certified=i != 1)
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    return WhatIfPage(
+        title="What if", subtitle="One setting changed at a time.",
+        alone="Each number holds alone, not all at once.",
+        head=("", "promise", "limit", "per step", "policy changes in"),
+        rows=[(name, "9.0000", "12.000", "0.45000", "3 of 12 states") for name in names],
+        dots=dots, axis="discounted return per step in EUR",
+        limit="No deterministic policy can be promised more than the limit.",
+        changes=[(name, "old, raised & <worn>", "wait", "repair") for name in names[1:]],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), ((390, 800), "dark")])
+def test_the_what_if_page_is_one_of_the_pages(tmp_path, opened, size, scheme):
+    place = tmp_path / "what-if.html"
+    place.write_text(what_if_page().to_html(), encoding="utf-8")
+    assert "default-src 'none'" in html.unescape(place.read_text(encoding="utf-8"))
+    tab = opened(place, size, scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert tab.evaluate(BEYOND) == []
+    style = (
+        "() => { const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]; }"
+    )
+    background, ink = tab.evaluate(style)
+    assert abs(brightness(background) - brightness(ink)) > 120
+    word = tab.locator("svg:visible text").first
+    filled = brightness(word.evaluate("e => getComputedStyle(e).fill"))
+    assert tab.locator("svg:visible").count() == 1
+    assert word.evaluate("e => e.getBoundingClientRect().height") > 11  # not shrunk on a phone
+    assert abs(filled - brightness(background)) > 60
+    assert tab.locator("figcaption").inner_text().startswith("Dots are promises")
+    assert "No deterministic policy" in tab.locator("figcaption").inner_text()

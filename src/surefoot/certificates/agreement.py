@@ -2,7 +2,9 @@
 
 A policy pi was promised the return L; in its model it has the values v and action values q, and the
 return V. Let ``x = r + gamma v(s') - q(s, a)`` for a step that pi would take. If E[x] >= -c in
-every state, with ``c = (1 - gamma) (V - L)``, the return of pi is at least L. So the new steps are
+every state, with ``c = (V - L) / sum_t gamma^t``, the return of pi is at least L. Over a horizon v
+and q depend on the step t, and x is an average over the steps at which pi would take it, with
+weights that the model fixes: if E[x_t] >= -c at all of them, so is its mean. So the new steps are
 bet against: if each of them has a mean of -c or more, the evidence ever reaches 100 with
 probability at most 0.01, however often one looks (`anytime_evidence`). Steps that pi would not take
 say nothing.

@@ -28,6 +28,8 @@ SIMULATIONS = 2000
 """Simulated numbers of new successors: enough for a p-value of half the level."""
 ENOUGH_ROWS = 100
 """Rows that share the variance about equally, from which their sum is taken as normal."""
+MOST_SIMULATED = 5000
+"""More rows than this are not simulated where their sum is as good as normal."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -63,7 +65,8 @@ def new_successors(
     -----
     The p-value is exact up to simulation: a mass for every row and a binomial number, and
     ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred independent rows or more
-    share the variance, the sum is normal and is not simulated.
+    share the variance, the sum is normal and is not simulated; with ``draws``, where there are
+    thousands of rows and every draw's sum is normal.
 
     Examples
     --------
@@ -83,8 +86,10 @@ def new_successors(
     if beta is None:
         expected = float(number @ mass.mean(axis=0))
         larger = mass * (1.0 + tolerated)
-        masses = (larger[i % len(mass)] for i in _blocks(len(number)))
-        p_value = _simulated(total, number, masses, rng)
+        p_value = _normal(total, number, np.clip(larger, 0.0, 1.0))
+        if p_value is None:
+            masses = (larger[i % len(mass)] for i in _blocks(len(number)))
+            p_value = _simulated(total, number, masses, rng)
     else:
         expected, p_value = _beta_binomial(total, number, mass, rng)
     return NewSuccessors(seen=total, expected=expected, tried=int(number.sum()), p_value=p_value)
@@ -112,6 +117,21 @@ def _beta_binomial(
         return expected, float(stats.norm.sf((total - 0.5 - expected) / np.sqrt(spread)))
     masses = (rng.beta(beta[0], beta[1], (len(i), len(number))) for i in _blocks(len(number)))
     return expected, _simulated(total, number, masses, rng)
+
+
+def _normal(total: int, number: Ints, masses: Floats) -> float | None:
+    """Return the chance of `total` or more, on average over draws of many rows' masses.
+
+    None where the rows are few, or a draw's sum is not as good as normal.
+    """
+    if len(number) <= MOST_SIMULATED:
+        return None
+    variance = number * masses * (1.0 - masses)
+    spread = variance.sum(axis=1)
+    if not np.all((spread > 0) & (spread**2 >= ENOUGH_ROWS * (variance**2).sum(axis=1))):
+        return None
+    chance = stats.norm.sf((total - 0.5 - masses @ number) / np.sqrt(spread))
+    return float((1.0 + SIMULATIONS * chance.mean()) / (1.0 + SIMULATIONS))
 
 
 def _blocks(rows: int) -> list[Ints]:

@@ -203,11 +203,22 @@ class Certificate(Shown):
             self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
             unit=self.unit, horizon=self.horizon, discounted=self.discount != 1.0,
             by_step=isinstance(self.policy, StepPolicy) or self.has("rows_by_step"),
-            unseen=self.has("unseen_learned") or self.has("unseen_no_worse"),
+            unseen=self._unseen,
         )  # fmt: skip
         own = [found for found in self.findings if found.code != OF_THE_GAIN]
         said = sentences.surely(self.delta, self.basis, own, claim)
         return sentences.not_certified(self.failures, said) if self.withheld else said
+
+    def limit_sentence(self, best: str) -> str:
+        """Return what could at best be promised; ``best`` are words for the number."""
+        said = sentences.limit(
+            best, scope=self.scope, objective=self.objective, unseen=self._unseen
+        )
+        return f"{said[0].upper()}{said[1:]}."
+
+    @property
+    def _unseen(self) -> bool:
+        return self.has("unseen_learned") or self.has("unseen_no_worse")
 
     @property
     def failures(self) -> tuple[str, ...]:

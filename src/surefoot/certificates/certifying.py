@@ -263,15 +263,15 @@ def _planned(
         n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n, None
     trial = replace(engine, checked=0) if isinstance(engine, DeviceEngine) else engine
-    pilot = policy_returns(
-        posterior, mdp, rows, planning.PILOT, rng, rewards=rewards, engine=trial
-    ).lower
     if isinstance(engine, DeviceEngine):
         played = np.diff(mdp.row_start)[rows.rows.astype(np.int64)].sum()
         work, best = (planning.device_work(int(n)) for n in (played, part.mdp.num_entries))
     else:
         work = planning.policy_work(mdp, rewards, rows)
         best = planning.best_work(part.mdp, part.rewards)
+    wanted = planning.pilot_draws(work)
+    pilot = policy_returns(posterior, mdp, rows, wanted, rng, rewards=rewards, engine=trial).lower
     n = planning.plan_draws(pilot, delta, eta, work)
-    m = planning.plan_draws(pilot, delta, eta, best, effort=effort)
+    # Returns of large models differ little, and so do the limits of few draws and of many.
+    m = planning.plan_draws(pilot, delta, eta, best, effort=effort, most=planning.WORK)
     return n, m, planning.precision(pilot)

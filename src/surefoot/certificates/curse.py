@@ -105,8 +105,10 @@ def _both_ways(log: Log, given: AnyPolicy | None, chosen: tuple[int, ...]) -> li
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     sides = log.half(np.array(chosen)), log.half(rest)
     found = []
-    for own, other in (sides, sides[::-1]):
-        less, luck = _shortfall(log.choose(own), own, other)
+    for turn, (own, other) in enumerate((sides, sides[::-1])):
+        if (chosen, turn) not in log.losses:
+            log.losses[chosen, turn] = _shortfall(log.choose(own), own, other)
+        less, luck = log.losses[chosen, turn]
         found.append((less if given is None else less - _missed(given, own, other), luck))
     return found
 

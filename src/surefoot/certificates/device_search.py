@@ -16,7 +16,8 @@ from surefoot._order_statistics import marginal_rank
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.models import Ints, percentile, restricted
-from surefoot.certificates.search import Candidate, OnCandidate
+from surefoot.certificates.search import KEPT, Candidate, OnCandidate
+from surefoot.certificates.usual import caution_at, keep_usual
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
@@ -27,13 +28,14 @@ from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.gpu.device import Device
 from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.solving import DeviceSolver
+from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import largest_value
 
 CHOICE_DRAWS = 1000
 """Draws that candidates are compared on, where the number is left to us: all meet the same."""
-CAUTION = (0.25, 0.5, 1.0)
+CAUTION = (0.25, 0.5)
 """Standard deviations of a row's value that cautious candidates take off its reward."""
-ROBUST_SCALES = (0.1, 0.25, 0.5, 1.0)
+ROBUST_SCALES = (0.1, 0.25, 0.5)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
 """Draws that say how uncertain rows are."""
@@ -42,9 +44,12 @@ SPREAD_DRAWS = 256
 def search_on_device(
     posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, n: int,
     rng: np.random.Generator, engine: DeviceEngine, delta: float, clock: SearchClock,
-    progress: OnCandidate | None,
+    progress: OnCandidate | None, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
-    """Return all candidates, the best one selected: the first of equals."""
+    """Return all candidates, the best one selected: the first of equals.
+
+    ``visits``: as for `surefoot.certificates.search.search`.
+    """
     layout = RowLayout.of(mdp)
     entries = layout.entries_of(rows)
     if len(rows) < mdp.num_rows:
@@ -55,7 +60,8 @@ def search_on_device(
     spread_rng, compare_rng = rng.spawn(2)
     pool: list[Candidate] = []
     known: dict[bytes, float] = {}
-    for name, policy, nominal in _proposals(posterior, part, own, spread_rng, engine):
+
+    def consider(name: str, policy: Ints, nominal: float) -> None:
         if policy.tobytes() not in known:
             returns = policy_returns(
                 posterior, part, check_policy(part, policy), n, deepcopy(compare_rng), rewards=own,
@@ -71,9 +77,22 @@ def search_on_device(
         )
         if progress is not None:
             progress(name, max(one.percentile for one in pool))
+
+    for name, policy, nominal in _proposals(posterior, part, own, spread_rng, engine):
+        consider(name, policy, nominal)
         if clock():
             break
     best = max(range(len(pool)), key=lambda k: pool[k].percentile)
+    chosen = pool[best].policy
+    if visits is not None and isinstance(chosen, np.ndarray):
+        taken = check_policy(part, chosen).rows.astype(np.int64)
+        usual = keep_usual(part, taken, visits[rows], caution_at(delta))
+        if not np.array_equal(usual, taken):
+            action = part.row_action[usual]
+            tolerance = 1e-6 * max(largest_value(part), 1e-300)
+            nominal = evaluate(part, action, tolerance=tolerance).return_lower
+            consider(f"{pool[best].name}{KEPT}", action, nominal)
+            best = len(pool) - 1
     return tuple(replace(one, selected=k == best) for k, one in enumerate(pool))
 
 

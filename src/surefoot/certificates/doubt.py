@@ -224,9 +224,14 @@ class _Versions:
         self, which: Ints | None = None, level: float | None = None
     ) -> dict[Causes, float]:
         """Return the quantile of every version, of all draws or of a sample of them."""
-        chosen = slice(None) if which is None else which
+        drawn = self._table if which is None else self._table[:, which]
         at = self.delta if level is None else level
-        return {k: float(np.quantile(v[chosen], at)) for k, v in self.returns.items()}
+        return dict(zip(self.returns, np.quantile(drawn, at, axis=1).tolist(), strict=True))
+
+    @cached_property
+    def _table(self) -> Floats:
+        """``(versions, n)``: all returns."""
+        return np.stack(list(self.returns.values()))
 
     def amount(self, name: str, low: dict[Causes, float]) -> float:
         """Return what a cause takes away on average over all orders."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +11,12 @@ from scipy.stats import norm
 
 from surefoot.certificates.by_step import Policy, best_rule
 from surefoot.certificates.plays import row_values
+from surefoot.certificates.usual import caution_at, keep_usual, surer_rows, usual_rows
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
+from surefoot.model.policies import check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Divisible
 from surefoot.solvers.backward import Ranges
@@ -28,6 +32,11 @@ delta is worth: a search for the 5% quantile is more cautious than one for the 2
 lucky less often."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
+REMEMBERED_ENTRIES, REMEMBERED = 100_000, 32
+"""Halves of models with at most so many entries are remembered, and how many of them."""
+
+_MEANS: WeakKeyDictionary[Divisible, dict[bytes, Floats]] = WeakKeyDictionary()
+"""Posterior means of parts of a log, by the posterior of the whole and the counts of the part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,6 +78,8 @@ class Log:
         With a horizon: whether one rule for all steps is chosen.
     least
         How often a half must have tried what it chooses, where it can.
+    keep
+        How many deviations count where a half keeps the usual action (`keep_usual`); None: never.
     """
 
     posterior: Divisible
@@ -79,11 +90,12 @@ class Log:
     caution: float
     stationary: bool = False
     least: int = 1
+    keep: float | None = None
 
     @classmethod
     def of(
         cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
-        delta: float, stationary: bool = False, least_tries: int = 1,
+        delta: float, stationary: bool = False, least_tries: int = 1, keeps_usual: bool = False,
     ) -> "Log":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
@@ -108,6 +120,7 @@ class Log:
             caution=CAUTION * float(norm.isf(delta)),
             stationary=stationary,
             least=max(1, (least_tries + 1) // 2),
+            keep=caution_at(delta) if keeps_usual else None,
         )
 
     @cached_property
@@ -129,6 +142,16 @@ class Log:
         usual = float(own.sum() / max(1.0, free.sum()))
         return np.asarray((own + usual) / (free + 1.0))
 
+    @cached_property
+    def losses(self) -> dict[tuple[Any, ...], Any]:
+        """What its halves lost, by halves: questions about one log have that in common."""
+        return {}
+
+    @cached_property
+    def _value(self) -> Floats:
+        """``(S,)``: the best value by the whole log, from which every half sets out."""
+        return solve(self.mdp, tolerance=max(1e-6 * largest_value(self.mdp), 1e-300)).value
+
     def half(self, buckets: Ints) -> Half:
         """Return what some buckets say, the laws of rows as learned from all."""
         wanted = np.zeros(NUM_BUCKETS, dtype=np.bool_)
@@ -137,7 +160,7 @@ class Log:
         entry, number = self.entry[here], self.parts.count[here]
         size = self.mdp.num_entries
         count = np.bincount(entry, number, size).astype(np.int64)
-        mdp = replace(self.mdp, probability=self.posterior.given(count).mean())
+        mdp = replace(self.mdp, probability=_mean_given(self.posterior, count))
         if self.posterior.counts.rewards_vary:
             statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
             mean = self.sign * pool(entry, number, statistics, size).mean
@@ -160,7 +183,7 @@ class Log:
         if mdp.horizon is not None and not self.stationary:
             return self._choose_by_step(half, missing)
         tolerance = max(1e-6 * largest_value(mdp), 1e-300)
-        value = solve(self.mdp, tolerance=tolerance).value
+        value = self._value
         policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
         for _ in range(ROUNDS):
             deviation = row_values(mdp, mdp.discount * value[mdp.successor])[1]
@@ -173,7 +196,10 @@ class Log:
                 continue
             found = solve(careful, tolerance=tolerance)
             policy, value = np.asarray(found.policy, dtype=np.int64), found.value
-        return policy
+        if self.keep is None or mdp.horizon is not None:
+            return policy
+        rows = check_policy(mdp, policy).rows.astype(np.int64)
+        return np.asarray(mdp.row_action[keep_usual(mdp, rows, half.visits, self.keep)])
 
     def _choose_by_step(self, half: Half, missing: Floats) -> StepPolicy:
         """Return the cautious policy by step, by backward induction."""
@@ -182,13 +208,35 @@ class Log:
         found = Ranges(mdp, horizon)
         value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
         shrink = self.caution / np.sqrt(half.visits + 1.0)
+        usual = usual_rows(mdp, half.visits)
         for step in reversed(range(horizon)):
             mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
             worth = mean - missing - shrink * deviation
             value = np.maximum.reduceat(worth, mdp.state_start[:-1])
             best = np.flatnonzero(worth == value[mdp.row_state])
-            found.note(step, best[np.unique(mdp.row_state[best], return_index=True)[1]])
+            rows = best[np.unique(mdp.row_state[best], return_index=True)[1]]
+            if self.keep is not None:
+                lower = mean - self.keep * deviation / np.sqrt(half.visits + 1.0)
+                rows = surer_rows(rows, usual, half.visits, lower)
+                value = worth[rows]
+            found.note(step, rows)
         return found.policy()
+
+
+def _mean_given(posterior: Divisible, count: Ints) -> Floats:
+    """Return the posterior mean of a part of a log; the same parts are asked for at every delta."""
+    if len(count) > REMEMBERED_ENTRIES:
+        return posterior.given(count).mean()
+    try:
+        known = _MEANS.setdefault(posterior, {})
+    except TypeError:  # a posterior of the user's that nothing can refer to
+        return posterior.given(count).mean()
+    key = count.tobytes()
+    if key not in known:
+        if len(known) == REMEMBERED:
+            known.pop(next(iter(known)))
+        known[key] = posterior.given(count).mean()
+    return known[key]
 
 
 def _final_size(mdp: MDP) -> float:

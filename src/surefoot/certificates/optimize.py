@@ -28,7 +28,7 @@ from surefoot.certificates.models import (
     split_draws,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.search import Candidate, OnCandidate, search
+from surefoot.certificates.search import KEPT, Candidate, OnCandidate, search
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
@@ -153,6 +153,7 @@ def optimize(
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
     stationary: bool = False,
+    keep_usual: bool = False,
     cluster: str | None = None,  # noqa: ARG001
     device: str = "auto",
 ) -> Result:
@@ -205,6 +206,11 @@ def optimize(
     stationary
         With a horizon: look for one rule for all steps, which people prefer and which may earn
         less.
+    keep_usual
+        Keep the action that was tried most in a state, unless another one is better at its lower
+        end (its mean value less as many deviations as delta is worth). For logs of behaviour:
+        departures that merely look better are mostly luck. Needs counts; not for one rule for all
+        steps.
     cluster
         Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
         an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
@@ -262,19 +268,21 @@ def optimize(
     mark_chosen_on(posterior, choosing)
     source, told = choosing_rng(search_rng), _told(progress, objective)
     engine = choose_engine(device, mdp, choosing).engine
+    visits = _visits(choosing, mdp) if keep_usual else None
     if isinstance(engine, DeviceEngine):
         n = CHOICE_DRAWS if draws is None else draws
         candidates = search_on_device(
-            choosing, mdp, rewards, rows, n, source, engine, delta, clock, told
+            choosing, mdp, rewards, rows, n, source, engine, delta, clock, told, visits
         )
         found = [Finding.of("device_search", candidates=len(candidates))]
     else:
         batch = draw_models(choosing, mdp, rewards, rows, n, source)
-        candidates = search(batch, delta, clock, told, stationary=stationary)
+        candidates = search(batch, delta, clock, told, stationary=stationary, visits=visits)
         del batch  # a quarter of a gigabyte that the certificate has no use for
     if clock.stopped:
         found.append(Finding.of("stopped_early"))
     policy = next(c.policy for c in candidates if c.selected and c.policy is not None)
+    found += _kept(candidates)
     if objective == "min":
         candidates = tuple(candidate.mirrored() for candidate in candidates)
     return Result(
@@ -284,6 +292,31 @@ def optimize(
         holdout=certifying,
         search_steps=clock.steps,
     )
+
+
+def _visits(posterior: Posterior, mdp: MDP) -> Ints | None:
+    """Return ``(R,)``: how often every row was tried; None where nobody knows."""
+    if posterior.counts is None:
+        return None
+    return np.add.reduceat(posterior.counts.count, mdp.row_start[:-1])
+
+
+def _kept(candidates: tuple[Candidate, ...]) -> list[Finding]:
+    """Return in how many states the usual action was kept against what the search preferred."""
+    last = candidates[-1]
+    if not (last.selected and last.name.endswith(KEPT)):
+        return []
+    before = next(c for c in candidates if c.name == last.name.removesuffix(KEPT))
+    return [Finding.of("usual_kept", states=_differing(before.policy, last.policy))]
+
+
+def _differing(one: Policy | None, other: Policy | None) -> int:
+    """Return in how many states two policies differ, at some step at least."""
+    if isinstance(one, StepPolicy) and isinstance(other, StepPolicy):
+        steps = range(one.horizon)
+        differ = [one.actions_at(step) != other.actions_at(step) for step in steps]
+        return int(np.any(differ, axis=0).sum())
+    return int((np.asarray(one) != np.asarray(other)).sum())
 
 
 def _check_considered(mdp: MDP, rows: Ints) -> None:

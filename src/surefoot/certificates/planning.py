@@ -17,7 +17,8 @@ from surefoot.solvers.evaluation.rewards import Rewards
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PILOT = 1000
+PILOT, SHORT_PILOT, PILOT_WORK = 1000, 250, 2e9
+"""Draws that say how many more there should be; fewer where they would take seconds themselves."""
 LEAST, MOST = 2000, 400_000
 WANTED_LOSS = 0.01
 """How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
@@ -33,23 +34,38 @@ SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 """Operations that drawing a probability and an uncertain mean reward cost."""
 
 
-def plan_draws(pilot: Floats, delta: float, eta: float, work: float, *, effort: float = 1.0) -> int:
+def plan_draws(
+    pilot: Floats, delta: float, eta: float, work: float, *, effort: float = 1.0,
+    most: float = MOST_WORK,
+) -> int:  # fmt: skip
     """Choose the number of draws from a pilot of returns that is not used otherwise.
 
     The strict order statistic lies about ``z sqrt(delta (1-delta)/n)`` in probability below the
-    quantile; the pilot tells what that is worth in return. ``effort`` multiplies what may be spent.
+    quantile; the pilot tells what that is worth in return. ``effort`` multiplies what may be spent;
+    ``most`` is what the least number of draws may cost.
     """
     low, middle, high = np.quantile(pilot, [delta / 2, delta, min(2 * delta, 0.5 * (1 + delta))])
     slope = (high - low) / (min(2 * delta, 0.5 * (1 + delta)) - delta / 2)
     spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
     scale = max(abs(float(middle)), 0.1 * spread)
-    least = least_draws(delta, eta, work)
+    least = least_draws(delta, eta, work, most)
     if scale <= 0 or slope <= 0:
         return least
     least = int(effort * least) if effort > 1 else least
     reach = float(norm.isf(eta)) * math.sqrt(delta * (1 - delta)) * float(slope)
     wanted = effort * (reach / (WANTED_LOSS * scale)) ** 2
     return int(min(max(wanted, least), max(least, min(MOST, effort * WORK / work))))
+
+
+def pilot_draws(work: float) -> int:
+    """Return on how many draws to plan, given the cost of one.
+
+    Examples
+    --------
+    >>> pilot_draws(1e5), pilot_draws(5e6)
+    (1000, 250)
+    """
+    return PILOT if PILOT * work <= PILOT_WORK else SHORT_PILOT
 
 
 def precision(pilot: Floats) -> float | None:
@@ -66,7 +82,7 @@ def precision(pilot: Floats) -> float | None:
     return NEAR * spread if 0 < spread < np.inf else None
 
 
-def least_draws(delta: float, eta: float, work: float) -> int:
+def least_draws(delta: float, eta: float, work: float, most: float = MOST_WORK) -> int:
     """Return the least number of draws, given the cost of one.
 
     Examples
@@ -74,7 +90,7 @@ def least_draws(delta: float, eta: float, work: float) -> int:
     >>> least_draws(0.05, 0.001, 1e5), least_draws(0.05, 0.001, 4e7), least_draws(0.05, 0.001, 1e9)
     (2000, 1000, 540)
     """
-    return int(max(4 * draws_needed(delta, eta), min(LEAST, MOST_WORK / work)))
+    return int(max(4 * draws_needed(delta, eta), min(LEAST, most / work)))
 
 
 def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:

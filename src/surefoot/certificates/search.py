@@ -12,11 +12,15 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.candidates import proposals
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.local_search import Seen, local_search
-from surefoot.certificates.models import Floats, Models, percentile, policy_values
+from surefoot.certificates.models import Floats, Ints, Models, percentile, policy_values
+from surefoot.certificates.usual import caution_at, keep_usual, keep_usual_by_step
 from surefoot.model.step_policy import StepPolicy
 
 STARTS, LARGE_STARTS = 3, 1
 """How many of the best candidates the local search starts from; fewer in large models."""
+
+KEPT = ", the usual action where that is not surely worse"
+"""What is added to the name of a candidate that keeps usual actions."""
 
 OnCandidate = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
@@ -68,16 +72,14 @@ class Candidate(Shown):
 
 
 def search(
-    batch: Models,
-    delta: float,
-    clock: SearchClock,
-    progress: OnCandidate | None,
-    *,
-    stationary: bool,
-) -> tuple[Candidate, ...]:
+    batch: Models, delta: float, clock: SearchClock, progress: OnCandidate | None, *,
+    stationary: bool, visits: Ints | None = None,
+) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.
 
-    Without a horizon a choice is one row per state, with one it is a policy of actions.
+    Without a horizon a choice is one row per state, with one it is a policy of actions. ``visits``:
+    how often each row of the whole model was tried; the best then keeps the usual action where it
+    is not surely better (`surefoot.certificates.usual`), and is selected like that.
     """
     rank = batch.rank(delta)
     pool: list[tuple[str, Policy, float]] = []
@@ -111,6 +113,11 @@ def search(
             found = local_search(batch, choice, delta, clock, seen)[0]
         consider(f"local search from {name}", found)
     best = max(range(len(pool)), key=lambda k: pool[k][2])
+    name, choice, _ = pool[best]
+    kept = choice if visits is None else _keeping(batch, choice, visits[batch.rows], delta)
+    if by_step.same(kept) != by_step.same(choice):
+        consider(f"{name}{KEPT}", kept)
+        best = len(pool) - 1
     return tuple(
         Candidate(
             name=name,
@@ -121,6 +128,15 @@ def search(
         )
         for k, (name, choice, reached) in enumerate(pool)
     )
+
+
+def _keeping(batch: Models, choice: Policy, visits: Ints, delta: float) -> Policy:
+    """Return a choice that keeps usual actions; one rule for all steps stays as it is."""
+    if isinstance(choice, StepPolicy):
+        return keep_usual_by_step(batch.mdp, choice, visits, caution_at(delta))
+    if batch.mdp.horizon is not None:
+        return choice
+    return keep_usual(batch.mdp, choice, visits, caution_at(delta))
 
 
 def _returns(batch: Models, choice: Policy) -> Floats:

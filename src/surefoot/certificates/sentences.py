@@ -91,10 +91,10 @@ def promise(
     'at least 1.2500 EUR; no policy can be promised more than 2.5000 EUR'
     """
     low, high = (_amount(end, unit) for end in bracket_text(lower, upper))
-    word, safe, best, more = (
-        ("return", f"at least {low}", high, "more")
+    word, safe, best = (
+        ("return", f"at least {low}", high)
         if objective == "max"
-        else ("cost", f"at most {high}", low, "less")
+        else ("cost", f"at most {high}", low)
     )
     steps = "" if discounted else " until the end"
     if horizon is not None:
@@ -107,8 +107,20 @@ def promise(
     )
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return claim
+    return f"{claim}; {limit(best, scope=scope, objective=objective, unseen=unseen)}"
+
+
+def limit(best: str, *, scope: str, objective: str, unseen: bool) -> str:
+    """Return what could at best be promised; ``best`` is the number, or words for it.
+
+    Examples
+    --------
+    >>> limit("this", scope="no deterministic policy", objective="max", unseen=True)
+    'taking the unseen as the model does, no deterministic policy can be promised more than this'
+    """
     as_modelled = "taking the unseen as the model does, " if unseen else ""
-    return f"{claim}; {as_modelled}{scope} can be promised {more} than {best}"
+    more = "more" if objective == "max" else "less"
+    return f"{as_modelled}{scope} can be promised {more} than {best}"
 
 
 def _rule(horizon: int | None, *, by_step: bool) -> str:

@@ -6,15 +6,15 @@ whatever the policy; of drawn models in which the actions of a state are lucky t
 deterministic policies (docs/limit.md); and, where there are few of these, by the largest of theirs.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._cores import available_cores
+from surefoot._cores import available_cores, on_threads
 from surefoot._order_statistics import upper_rank
 from surefoot._workers import all_parts, current, ranges
 from surefoot.certificates.coupling import coupled
@@ -180,19 +180,16 @@ def _largest(
     number = min(last - first, 8 * available_cores())
     cuts = np.linspace(first, last, number + 1).astype(np.int64)
 
-    def work(draw: Floats, reward: Floats, begin: int, end: int) -> None:
+    def work(draw: Floats, reward: Floats, part: tuple[int, int]) -> None:
         all_policy_returns(
-            draw, reward, *model, begin, end, np.empty((size, size)), np.empty(size),
+            draw, reward, *model, *part, np.empty((size, size)), np.empty(size),
             np.empty(size, dtype=np.int64), np.empty(2), threshold, below, smallest,
         )  # fmt: skip
 
     done = 0
-    with ThreadPoolExecutor(available_cores()) as pool:
-        for block in posterior.stream(draws, deepcopy(source)):
-            reward = rewards.block(key, done, done + len(block), np.arange(mdp.num_entries))
-            done += len(block)
-            jobs = [pool.submit(work, block, reward, a, b) for a, b in pairwise(cuts.tolist())]
-            for job in jobs:
-                job.result()
+    for block in posterior.stream(draws, deepcopy(source)):
+        reward = rewards.block(key, done, done + len(block), np.arange(mdp.num_entries))
+        done += len(block)
+        on_threads(partial(work, block, reward), pairwise(cuts.tolist()), available_cores())
     open_ones = smallest[first:][below[first:] < rank]
     return float(open_ones[:, 0].max(initial=-np.inf))

@@ -104,8 +104,9 @@ def demo(
 
 
 def show_run(output: Output, made: "Run") -> None:
-    """Print the promise, the comparison, the warnings and where the files are."""
+    """Print the rule, the promise, the comparison, the warnings and where the files are."""
     from surefoot.certificates.tables import tilted_grid
+    from surefoot.pipeline.rule_lines import rule_lines
 
     remarks = [as_options(remark(finding)) for finding in made._remarks()]
     lines = ["", *(f"{text[0].upper()}{text[1:]}" for text in remarks)]
@@ -114,7 +115,7 @@ def show_run(output: Output, made: "Run") -> None:
     tilted = tilted_grid(made.certificate.tilted)
     if tilted is not None:
         lines += [tilted.text(), ""]
-    lines.append(made.certificate.sentence)
+    lines += [*rule_lines(made), "", made.certificate.sentence]
     if made.comparison:
         lines += ["", made.comparison]
     lines += ["", f"Report: {made.folder / 'report.html'} (all files are in {made.folder})"]

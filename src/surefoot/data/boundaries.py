@@ -141,7 +141,7 @@ def continued(new: Counts, here: EpisodeEnds, earlier: EpisodeEnds) -> Counts:
     Transitions from the last row of an episode to its first new one are added; episodes that the
     earlier log had are no starts.
     """
-    meeting = _meet(here, earlier, new)
+    meeting = meet(here, earlier, new)
     log = new.log
     if not meeting.known.any() or log is None:
         return new
@@ -164,7 +164,7 @@ def only_across(old: Counts, here: EpisodeEnds, earlier: EpisodeEnds, name: str)
 
     Such a log has no transition of its own. None where it has none with the earlier one either.
     """
-    meeting = _meet(here, earlier, old)
+    meeting = meet(here, earlier, old)
     if not len(meeting.across):
         return None
     rows = len(here.identity)
@@ -186,7 +186,7 @@ def only_across(old: Counts, here: EpisodeEnds, earlier: EpisodeEnds, name: str)
     return replace(both, starts=starts)
 
 
-class _Meeting(NamedTuple):
+class Meeting(NamedTuple):
     """Where two logs meet: episodes of both, and those whose next step is the first new one."""
 
     known: NDArray[np.bool_]
@@ -195,12 +195,13 @@ class _Meeting(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def _meet(here: EpisodeEnds, earlier: EpisodeEnds, like: Counts) -> _Meeting:
+def meet(here: EpisodeEnds, earlier: EpisodeEnds, like: Counts) -> Meeting:
+    """Find the episodes of a new log that an earlier one has, and which of them go on."""
     place = np.searchsorted(earlier.identity, here.identity)
     place = np.minimum(place, max(len(earlier.identity) - 1, 0))
     if not len(earlier.identity):
         nothing = np.zeros(0, dtype=np.int64)
-        return _Meeting(np.zeros(len(here.identity), dtype=np.bool_), nothing, nothing, ())
+        return Meeting(np.zeros(len(here.identity), dtype=np.bool_), nothing, nothing, ())
     known = earlier.identity[place] == here.identity
     rule = here if np.isfinite(here.reach) else earlier
     before = earlier.last_step[place]
@@ -215,10 +216,10 @@ def _meet(here: EpisodeEnds, earlier: EpisodeEnds, like: Counts) -> _Meeting:
         found.append(Finding.of("episodes_go_on", **numbers))
     if again.any():
         found.append(Finding.of("steps_read_twice", episodes=int(again.sum())))
-    return _Meeting(known, place, across, tuple(found))
+    return Meeting(known, place, across, tuple(found))
 
 
-def _moves(here: EpisodeEnds, earlier: EpisodeEnds, meeting: _Meeting, like: Counts) -> Counts:
+def _moves(here: EpisodeEnds, earlier: EpisodeEnds, meeting: Meeting, like: Counts) -> Counts:
     """Return the transitions across the boundary."""
     last = meeting.place[meeting.across]
     state = [earlier.state_labels[i] for i in earlier.state[last]]

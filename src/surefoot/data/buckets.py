@@ -49,7 +49,7 @@ class BucketCounts:
         return replace(self, starts=starts)
 
     def __add__(self, other: "BucketCounts") -> "BucketCounts":
-        """Put two parts of one log together; starts are left to the caller."""
+        """Put two parts of one log together; starts are known where both know theirs."""
         joined = [
             np.concatenate((getattr(self, name), getattr(other, name)))
             for name in ("entry", "bucket", "count", "reward_mean", "reward_var")
@@ -63,6 +63,9 @@ class BucketCounts:
             count=np.bincount(group, count, len(keys)).astype(np.int64),
             reward_mean=pooled.mean,
             reward_var=pooled.variance,
+            starts=None
+            if self.starts is None or other.starts is None
+            else self.starts + other.starts,
         )
 
 

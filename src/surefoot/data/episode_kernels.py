@@ -14,9 +14,11 @@ def follow(
     state: Ints,
     successor: Ints,
     ends: NDArray[np.bool_],
+    goes_on: NDArray[np.bool_],
     reward: NDArray[np.float64],
     discount: float,
     horizon: int,
+    closed: NDArray[np.bool_],
     earned: NDArray[np.float64],
     steps: Ints,
     ended: NDArray[np.bool_],
@@ -25,12 +27,19 @@ def follow(
     """Add up ``sum_t discount^t r_t`` of each episode, as far as it can be followed.
 
     Episode ``i`` owns the steps ``start[i]:start[i+1]``. It is followed until a terminal step, or
-    until a next state is not the state of the following row: what came after that gap is unknown,
-    as it is for an episode that was cut off. At most ``horizon`` steps count, and an episode of so
-    many has ended; 0 counts all. ``last`` is the last step followed. O(steps).
+    until the following row is not the next one of the episode (``goes_on``) or does not have the
+    next state: what came after that gap is unknown, as it is for an episode that was cut off. At
+    most ``horizon`` steps count, and an episode of so many has ended; 0 counts all. What was
+    ``earned`` in so many ``steps`` before is added to; ``closed`` episodes stay as they are.
+    ``last`` is the last step followed, -1 for none. O(steps).
     """
     for episode in range(len(start) - 1):
-        total, factor = 0.0, 1.0
+        last[episode] = -1
+        if closed[episode]:
+            continue
+        total, factor = earned[episode], 1.0
+        for _ in range(steps[episode]):
+            factor *= discount
         for i in range(start[episode], start[episode + 1]):
             total += factor * reward[i]
             factor *= discount
@@ -39,6 +48,6 @@ def follow(
             if ends[i] or steps[episode] == horizon:
                 ended[episode] = True
                 break
-            if i + 1 < start[episode + 1] and successor[i] != state[i + 1]:
+            if i + 1 < start[episode + 1] and not (goes_on[i] and successor[i] == state[i + 1]):
                 break
         earned[episode] = total

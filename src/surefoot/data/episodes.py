@@ -28,6 +28,7 @@ from surefoot.data.layouts import lay_out
 from surefoot.data.log_halves import counted_moves
 from surefoot.data.merge import TERMINAL_LABEL
 from surefoot.data.reading import Reading
+from surefoot.data.returns import Begun
 from surefoot.data.sources import Connection, session
 from surefoot.data.tables import StepColumns, family
 
@@ -67,6 +68,7 @@ def read_episodes(
     missing: str = "error",
     whole: bool = True,
     horizon: int | None = None,
+    begun: Begun | None = None,
     **how: Any,
 ) -> Episodes:
     """Follow the episodes of a log that was counted before.
@@ -87,6 +89,8 @@ def read_episodes(
         Whether the log is all that was counted; False where more was added to the counts.
     horizon
         Count at most this many steps of each episode. None: all.
+    begun
+        Episodes of an earlier log that this one goes on with; what they earned is added to.
     how
         How the log is written, as in :func:`read_transitions`: ``decimal``, ``encoding``, ...
 
@@ -127,14 +131,14 @@ def read_episodes(
         layout = lay_out(connection, found, columns, reading)
         return follow_episodes(
             connection, layout, counts, discount=discount, seed=seed,
-            drop_missing=missing == "drop", whole=whole, horizon=horizon,
+            drop_missing=missing == "drop", whole=whole, horizon=horizon, begun=begun,
         )  # fmt: skip
 
 
 def follow_episodes(
     connection: Connection, layout: Layout, counts: Counts, *,
     discount: float, seed: int, drop_missing: bool, whole: bool = True,
-    horizon: int | None = None,
+    horizon: int | None = None, begun: Begun | None = None,
 ) -> Episodes:  # fmt: skip
     """Follow the episodes of an open log: one pass in the order of episodes and steps."""
     parts: list[dict[str, Any]] = []
@@ -143,18 +147,22 @@ def follow_episodes(
         identity, begin = np.unique(steps["id"], return_index=True)
         start = np.append(begin, len(steps["id"])).astype(np.int64)
         moves = _as_entries(steps, counts)
-        earned, ended = np.zeros(len(begin)), np.zeros(len(begin), dtype=np.bool_)
-        length, last = np.zeros((2, len(begin)), dtype=np.int64)
+        known, fields = _before(identity, steps["opens"][begin], steps["s"][begin], begun)
+        closed, last = fields.pop("closed"), np.zeros(len(begin), dtype=np.int64)
+        goes_on = np.append(steps["after"][:-1] == steps["here"][1:], False)
+        goes_on |= not _looks_ahead(layout, drop_missing)
         follow(
-            start, steps["s"], steps["t"], steps["z"], moves["reward"], discount, horizon or 0,
-            earned, length, ended, last,
+            start, steps["s"], steps["t"], steps["z"], goes_on, moves["reward"], discount,
+            horizon or 0, closed, fields["earned"], fields["steps"], fields["ended"], last,
         )  # fmt: skip
         bucket = (identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
+        moved = last >= 0
+        entry, stands = moves["entry"][last], steps["after" if layout.derived else "here"][last]
+        fields["reached"] = np.where(moved, counts.successor[entry], fields["reached"])
+        fields["until"] = np.where(moved, stands, fields["until"])
         parts.append(
             {
-                "identity": identity, "earned": earned, "steps": length, "ended": ended,
-                "first": steps["s"][begin],
-                "reached": counts.successor[moves["entry"][last]].astype(np.int64),
+                "identity": identity, **fields, "starts": ~known & steps["opens"][begin],
                 "counts": gather(
                     moves["entry"], np.repeat(bucket, np.diff(start)), moves["reward"]
                 ),
@@ -170,12 +178,37 @@ def follow_episodes(
     return replace(_together(parts, sample, counts, discount, seed), horizon=horizon)
 
 
+def _before(
+    identity: NDArray[np.uint64], opens: NDArray[np.bool_], first: NDArray[np.int64],
+    begun: Begun | None,
+) -> tuple[NDArray[np.bool_], dict[str, Any]]:  # fmt: skip
+    """Return which episodes had begun before the log, and what is known before its first row.
+
+    An episode whose first row was not counted is closed: its return from the first state is not
+    known.
+    """
+    size = len(identity)
+    fields: dict[str, Any] = {
+        "earned": np.zeros(size), "steps": np.zeros(size, dtype=np.int64),
+        "ended": np.zeros(size, dtype=np.bool_), "first": first, "reached": first,
+        "until": np.full(size, np.nan), "closed": ~opens,
+    }  # fmt: skip
+    if begun is None:
+        return np.zeros(size, dtype=np.bool_), fields
+    known, place = begun.among(identity)
+    if known.any():
+        for name in ("earned", "steps", "ended", "reached", "until"):
+            fields[name] = np.where(known, getattr(begun.returns, name)[place], fields[name])
+        fields["closed"] = ~opens | (known & begun.closed[place])
+    return known, fields
+
+
 def _no_episodes(counts: Counts, discount: float, seed: int) -> Episodes:
     whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
     starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
     return Episodes(
         discount=discount, seed=seed, identity=np.zeros(0, dtype=np.uint64), earned=real,
-        steps=whole, ended=np.zeros(0, dtype=np.bool_), first=whole, reached=whole,
+        steps=whole, ended=np.zeros(0, dtype=np.bool_), first=whole, reached=whole, until=real,
         parts=gather(whole, whole, real).with_starts(starts),
         paths=Paths(start=np.zeros(1, np.int64), entry=whole, reward=real, bucket=whole),
     )  # fmt: skip
@@ -191,11 +224,12 @@ def _together(
     order = np.argsort(identity)
     fields: dict[str, Any] = {
         name: np.concatenate([part[name] for part in parts])[order]
-        for name in ("earned", "steps", "ended", "first", "reached")
+        for name in ("earned", "steps", "ended", "first", "reached", "until", "starts")
     }
     starts = np.zeros((NUM_BUCKETS, counts.num_states), dtype=np.int64)
     bucket = (identity[order] % np.uint64(NUM_BUCKETS)).astype(np.int64)
-    np.add.at(starts, (bucket, fields["first"]), 1)
+    began = fields.pop("starts")
+    np.add.at(starts, (bucket[began], fields["first"][began]), 1)
     return Episodes(
         discount=discount, seed=seed, identity=identity[order], **fields,
         parts=per_bucket.with_starts(starts), paths=sample,
@@ -235,7 +269,15 @@ def hashed_label(layout: Layout, seed: int) -> str:
 
 
 def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
-    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r."""
+    """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r.
+
+    And where the row stands (here), the next row of the episode (after), whether it is the first.
+    """
+    following = _looks_ahead(layout, drop_missing)
+    here, after = (
+        f"m.{name}::DOUBLE" if layout.steps_are_numbers else f"epoch_us(m.{name})::DOUBLE"
+        for name in ("k", "after" if following else "k")
+    )
     reward = "m.r::DOUBLE" if layout.columns.reward is not None else "0::DOUBLE"
     joins = "".join(
         f" {kind} {table}_names AS {letter} ON "
@@ -246,11 +288,19 @@ def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
             ("t", "state", "LEFT JOIN", len(layout.state_kinds)),
         )
     )
+    rows = counted_moves(layout, drop_missing, rows=False, following=following)
     return (
         f"SELECT {hashed_label(layout, seed)} AS id, m.k, s.id AS s, a.id AS a, "
-        f"coalesce(t.id, -1)::BIGINT AS t, m.z, {reward} AS r "
-        f"FROM ({counted_moves(layout, drop_missing, rows=False)}) AS m{joins}"
+        f"coalesce(t.id, -1)::BIGINT AS t, m.z, {reward} AS r, "
+        f"{here} AS here, coalesce({after}, 'nan') AS after, "
+        f"{'m.opens' if following else 'true'} AS opens "
+        f"FROM ({rows}) AS m{joins}"
     )
+
+
+def _looks_ahead(layout: Layout, drop_missing: bool) -> bool:
+    """Tell whether the next row that is counted may not be the next row of the episode."""
+    return layout.derived or drop_missing
 
 
 def _text(layout: Layout, letter: str, i: int) -> str:
@@ -285,7 +335,7 @@ def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any
     ended = steps["z"].astype(np.bool_)
     steps["z"] = ended
     nameless = ended & ~(counts.is_terminal[steps["t"]] & (steps["t"] >= 0))
-    successor = np.where(nameless, _nameless_end(counts), steps["t"])
+    successor = np.where(nameless, nameless_end(counts), steps["t"])
     size, actions = counts.num_states, counts.num_actions
     keys = (counts.entry_state * actions + counts.entry_action) * size + counts.successor
     wanted = (steps["s"] * actions + steps["a"]) * size + successor
@@ -298,7 +348,7 @@ def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any
     return {"entry": entry, "reward": np.ascontiguousarray(reward, dtype=np.float64)}
 
 
-def _nameless_end(counts: Counts) -> int:
+def nameless_end(counts: Counts) -> int:
     """Return the state where episodes end that name none: the last, unless logs were added up."""
     labels = counts.state_labels or ()
     ours = [

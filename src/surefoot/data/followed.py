@@ -55,6 +55,10 @@ class Episodes:
         unseen.
     first, reached
         ``(N,)``: the ids of the first state and of the state after the last step.
+    until
+        ``(N,)``: where the log stands after the last step, as a number or a time in microseconds:
+        the step of the row it leads to, or its own where rows name their next states. NaN where no
+        step could be followed.
     parts
         How often each transition happened in each bucket.
     paths
@@ -71,6 +75,7 @@ class Episodes:
     ended: NDArray[np.bool_]
     first: Ints
     reached: Ints
+    until: Floats
     parts: BucketCounts
     paths: Paths
     horizon: int | None = None
@@ -91,9 +96,9 @@ class Episodes:
         fresh = ~np.isin(self.identity, known)
         if fresh.all() or self.parts.starts is None:
             return self
-        starts = np.zeros_like(self.parts.starts)
-        np.add.at(starts, (self.bucket[fresh], self.first[fresh]), 1)
-        names = ("identity", "earned", "steps", "ended", "first", "reached")
+        starts, began = np.array(self.parts.starts), ~fresh & (self.steps > 0)
+        np.subtract.at(starts, (self.bucket[began], self.first[began]), 1)
+        names = ("identity", "earned", "steps", "ended", "first", "reached", "until")
         fields = {name: getattr(self, name)[fresh] for name in names}
         return replace(self, **fields, parts=self.parts.with_starts(starts))
 

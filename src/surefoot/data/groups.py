@@ -5,6 +5,9 @@ from surefoot.data.reward_sums import KEPT
 
 MOVE, CUT, AFTER_END, REPEATED, GAP, LEFT_OUT = range(6)
 """What a row is: a transition, the end of a cut episode, or something that cannot be counted."""
+WINDOW = "WINDOW w AS (PARTITION BY e ORDER BY k)"
+NEIGHBOURS = "lead(k) OVER w AS after, lag(1) OVER w IS NULL AS opens"
+"""The step of an episode's next row, and whether a row is the first."""
 PART = 25
 """Multiples of up to 50 bits are split into two parts of this many where squares would overflow."""
 
@@ -22,26 +25,36 @@ def keys(layout: Layout) -> list[str]:
     return [*names(layout, "s"), *names(layout, "a"), *names(layout, "t"), *ended, *flag]
 
 
-def transitions(layout: Layout, *, drop_missing: bool, rows: bool = False) -> str:
-    """Return the SQL of the log with its next states: s, a, t, z (terminal), flag, r, n, e, k."""
-    listed = flagged(layout, placed_only=drop_missing, rows=rows)
+def transitions(
+    layout: Layout, *, drop_missing: bool, rows: bool = False, following: bool = False
+) -> str:
+    """Return the SQL of the log with its next states: s, a, t, z (terminal), flag, r, n, e, k.
+
+    ``following`` adds the step of the episode's next row (``after``) and whether a row is its first
+    (``opens``), rows that are not counted included.
+    """
+    listed = flagged(layout, placed_only=drop_missing, rows=rows, following=following)
     if not drop_missing:
         return listed
     complete = " AND ".join(f"NOT ({condition})" for condition in missing(layout).values())
     return f"SELECT * FROM ({listed}) WHERE flag = {CUT} OR ({complete})"
 
 
-def flagged(layout: Layout, *, placed_only: bool, rows: bool = False) -> str:
+def flagged(
+    layout: Layout, *, placed_only: bool, rows: bool = False, following: bool = False
+) -> str:
     """Return the SQL of all rows with their next state and flag.
 
     ``placed_only`` leaves out rows without episode or step before rows are put in order; ``rows``
-    adds their place in the log.
+    adds their place in the log, ``following`` what `transitions` says.
     """
     ended = "" if layout.columns.terminal is not None else ", false AS z"
     listed = f"SELECT *{ended} FROM ({layout.select(rows=rows)})"
     if layout.derived:
         return _followed(layout, listed, placed_only)
-    return f"SELECT *, {MOVE} AS flag FROM ({listed})"
+    if not following:
+        return f"SELECT *, {MOVE} AS flag FROM ({listed})"
+    return f"SELECT *, {MOVE} AS flag, {NEIGHBOURS} FROM ({listed}) {WINDOW}"
 
 
 def _followed(layout: Layout, rows: str, placed_only: bool) -> str:
@@ -54,11 +67,10 @@ def _followed(layout: Layout, rows: str, placed_only: bool) -> str:
     if layout.rhythm is not None and layout.rhythm.gap:
         gap = f"WHEN {layout.rhythm.gap} THEN {LEFT_OUT} "
     return (
-        f"SELECT * EXCLUDE (after, last), CASE WHEN last AND NOT z THEN {CUT} "
+        f"SELECT * EXCLUDE (last), CASE WHEN last AND NOT z THEN {CUT} "
         f"WHEN NOT last AND z THEN {AFTER_END} WHEN after = k THEN {REPEATED} {gap}"
-        f"ELSE {MOVE} END AS flag FROM (SELECT *, {following}, lead(k) OVER w AS after, "
-        f"lead(1) OVER w IS NULL AS last FROM ({rows}){known} "
-        f"WINDOW w AS (PARTITION BY e ORDER BY k))"
+        f"ELSE {MOVE} END AS flag FROM (SELECT *, {following}, {NEIGHBOURS}, "
+        f"lead(1) OVER w IS NULL AS last FROM ({rows}){known} {WINDOW})"
     )
 
 

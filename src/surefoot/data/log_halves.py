@@ -16,9 +16,14 @@ def row_hash(layout: Layout) -> str:
     return hashed(names(layout, "s") + names(layout, "a"))
 
 
-def counted_moves(layout: Layout, drop_missing: bool, *, rows: bool) -> str:
-    """Return the SQL of the transitions that are counted; ``rows`` adds their place in the log."""
-    moves = transitions(layout, drop_missing=drop_missing, rows=rows)
+def counted_moves(
+    layout: Layout, drop_missing: bool, *, rows: bool, following: bool = False
+) -> str:
+    """Return the SQL of the transitions that are counted.
+
+    ``rows`` adds their place in the log, ``following`` the episode's next row (`transitions`).
+    """
+    moves = transitions(layout, drop_missing=drop_missing, rows=rows, following=following)
     return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({_skipped(drop_missing)})"
 
 

@@ -1,6 +1,6 @@
 """Whether the promise of a run still agrees with data that came after it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,15 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.data.open_log import open_log
 from surefoot.data.side_files import parts_of
 from surefoot.data.transitions import assemble
+from surefoot.model.mdp import MDP
+from surefoot.model.policies import AnyPolicy
+from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.loading import load_run
-from surefoot.pipeline.model import WRITTEN, Model, column_roles, log_sources
+from surefoot.pipeline.model import WRITTEN, Model, log_sources, source_of
 from surefoot.pipeline.settings import Settings
+from surefoot.pipeline.step_values import StepValues, averaged, played
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import counted_steps
 
 Floats = NDArray[np.float64]
 
@@ -35,34 +40,36 @@ def agreement_with(folder: str | Path, log: str | Path | Sequence[str | Path]) -
         New data: files, folders or globs, in the columns of the run's log.
     """
     stored = load_run(folder)
-    _check_endless(stored.model)
+    _check_bounded(stored.model)
     paths = (str(log),) if isinstance(log, str | Path) else tuple(map(str, log))
     settings = replace(stored.settings, log=paths, add=None)
     steps = new_steps(stored.model, settings)
     return weigh(stored.model, stored.certificate, steps)
 
 
-def _check_endless(model: Model) -> None:
-    if model.mdp.horizon is not None or model.mdp.discount == 1.0:
+def _check_bounded(model: Model) -> None:
+    if model.mdp.horizon is None and model.mdp.discount == 1.0:
         raise ValueError(
-            "new data can be held against a promise about a discounted future only: what a step "
-            "should bring depends on how many are left here. Solve with the new data (--add), and "
-            "compare the promises."
+            "new data cannot be held against a promise without discount and horizon: how much "
+            "less a step may bring depends on the number of steps, which has no limit here. Solve "
+            "with the new data (--add), and compare the promises."
         )
 
 
 def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
     """Return the transitions of a new log by the ids of a model: s, a, t (-1 unknown), r, z, n."""
-    roles = column_roles(settings)
-    columns: dict[str, Any] = {"state": "state", "action": "action", "next_state": "next_state"}
-    columns |= {name: value for name, value in roles.items() if name not in (*WRITTEN, "missing")}
-    columns["count"] = settings.count
-    reading = replace(settings.reading, bins=model.bins)
     parts: list[dict[str, NDArray[Any]]] = []
-    for source in log_sources(settings):
+    for log in log_sources(settings):
+        source, roles = source_of(settings, log)
+        columns: dict[str, Any] = {"state": "state", "action": "action", "next_state": "next_state"}
+        columns |= {
+            name: value for name, value in roles.items() if name not in (*WRITTEN, "missing")
+        }
+        columns["count"] = settings.count
+        own = None if settings.by_step else replace(settings.reading, bins=model.bins)
         with open_log(
             source, columns, drop_missing=settings.missing == "drop",
-            text_labels=settings.labels == "text", how=reading,
+            text_labels=settings.labels == "text", how=own,
         ) as opened:  # fmt: skip
             counts = assemble(opened.tally)
             found = opened.connection.execute(
@@ -70,9 +77,10 @@ def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
                 f"sum(weight) AS n FROM ({opened.moves(counts)}) GROUP BY ALL"
             ).fetchnumpy()
         ends = np.asarray(counts.is_terminal)
-        states = _renumbered(counts.state_labels, model.mdp.state_labels, settings.columns.state)
+        width = len(settings.columns.state) + settings.by_step
+        states = _renumbered(counts.state_labels, model.mdp.state_labels, width)
         actions = _renumbered(
-            counts.action_labels, model.mdp.action_labels, settings.columns.action
+            counts.action_labels, model.mdp.action_labels, len(settings.columns.action)
         )
         after = np.asarray(found["t"])
         parts.append(
@@ -85,43 +93,60 @@ def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _renumbered(labels: Any, known: Any, columns: tuple[str, ...]) -> NDArray[np.int64]:
+def _renumbered(labels: Any, known: Any, width: int) -> NDArray[np.int64]:
     """Return the model's id of each label of a new log; -1 for labels it does not have."""
-    where = {parts_of(label, len(columns)): i for i, label in enumerate(known or ())}
-    return np.array([where.get(parts_of(label, len(columns)), -1) for label in labels], np.int64)
+    where = {parts_of(label, width): i for i, label in enumerate(known or ())}
+    return np.array([where.get(parts_of(label, width), -1) for label in labels], np.int64)
 
 
 def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]) -> Agreement:
     """Weigh new steps against the promise; all in the rewards of the model."""
     mdp = model.mdp
     stored = model.shown(certificate)
-    value = evaluate(mdp, stored.policy).value
-    gain = mdp.probability * (mdp.entry_reward + mdp.discount * value[mdp.successor])
-    quality = np.add.reduceat(gain, mdp.row_start[:-1])
-    row = _policy_rows(model, np.asarray(stored.policy), steps["s"], steps["a"])
+    row = _policy_rows(model, stored.policy, steps["s"], steps["a"])
     used = row >= 0
     own, after, ends = row[used], steps["t"][used], steps["z"][used]
+
+    def following(value: Floats) -> Floats:
+        worst = value.min() if model.placed.unseen is None else value[model.placed.unseen]
+        return np.where(after >= 0, value[after], np.where(ends, 0.0, worst))
+
+    values = _step_values(mdp, stored.policy, own, following)
     reward = _rewards(model, own, after, steps["r"][used])
-    worst = value.min() if model.placed.unseen is None else value[model.placed.unseen]
-    following = np.where(after >= 0, value[after], np.where(ends, 0.0, worst))
-    x = reward + mdp.discount * following - quality[own]
-    ceiling = (_highest(model) + mdp.discount * _best_successor(model, value) - quality)[own]
-    promised = float(stored.lower_bound)
-    expected = float(mdp.initial @ value)
+    x = reward + mdp.discount * values.after - values.quality[own]
+    ceiling = (_highest(model) + mdp.discount * values.best - values.quality)[own]
     return weigh_steps(
         x, np.maximum(ceiling, 0.0), steps["n"][used],
-        bearable=(1 - mdp.discount) * (expected - promised),
+        bearable=(values.expected - float(stored.lower_bound)) / counted_steps(mdp),
         transitions=int(steps["n"].sum()), objective=certificate.objective,
     )  # fmt: skip
 
 
-def _policy_rows(model: Model, policy: NDArray[Any], state: Any, action: Any) -> NDArray[np.int64]:
+def _step_values(
+    mdp: MDP, policy: AnyPolicy, row: NDArray[np.int64], following: Callable[[Floats], Floats]
+) -> StepValues:
+    """Return what the policy expects of its steps; over a horizon, on average."""
+    if mdp.horizon is not None:
+        return averaged(mdp, policy, row, following)
+    value = evaluate(mdp, policy).value
+    gain = mdp.probability * (mdp.entry_reward + mdp.discount * value[mdp.successor])
+    first = mdp.row_start[:-1]
+    best = np.maximum.reduceat(value[mdp.successor], first)
+    return StepValues(
+        np.add.reduceat(gain, first), following(value), best, float(mdp.initial @ value)
+    )
+
+
+def _policy_rows(model: Model, policy: AnyPolicy, state: Any, action: Any) -> NDArray[np.int64]:
     """Return the row of each step that the policy may take; -1 for others."""
     mdp = model.mdp
-    share = policy > 0 if policy.ndim == 2 else np.arange(mdp.num_actions) == policy[:, None]
     table = np.full((mdp.num_states, mdp.num_actions), -1, dtype=np.int64)
-    table[mdp.row_state, mdp.row_action] = np.arange(mdp.num_rows)
-    table[~share] = -1
+    steps = range(policy.horizon) if isinstance(policy, StepPolicy) else (0,)
+    taken = np.zeros(mdp.num_rows, dtype=np.bool_)
+    for step in steps:
+        taken |= played(mdp, policy, step) > 0
+    own = np.flatnonzero(taken)
+    table[mdp.row_state[own], mdp.row_action[own]] = own
     return np.where((state >= 0) & (action >= 0), table[state, action], -1)
 
 
@@ -145,8 +170,3 @@ def _highest(model: Model) -> Floats:
     if placed.reward_high is None:
         return np.asarray(top, dtype=np.float64)
     return np.asarray(np.fmax(top, placed.reward_high[mdp.row_action]))
-
-
-def _best_successor(model: Model, value: Floats) -> Floats:
-    mdp = model.mdp
-    return np.asarray(np.maximum.reduceat(value[mdp.successor], mdp.row_start[:-1]))

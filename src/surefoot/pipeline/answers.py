@@ -8,6 +8,7 @@ from pathlib import Path
 from surefoot._atomic import replacing
 from surefoot.data.reading import Reading
 from surefoot.data.side_files import label_text, read_side_file
+from surefoot.data.sources import list_names
 from surefoot.pipeline.decision import NO_NUMBER, Advice, Decision
 
 STEP = "step"
@@ -63,8 +64,12 @@ def answer_file(
     file.check_columns(states)
     lines = [line for _, line in file.lines]
     own_step = step is None and advice.by_steps
-    if own_step:
-        file.check_columns([STEP])
+    if own_step and STEP not in file.header:
+        raise ValueError(
+            f"{path}: what to do depends on the step, and there is no column {STEP!r}; the columns "
+            f"are {list_names(file.header)}. Add it (0 is the first step of an episode), or pass "
+            "step= for all lines."
+        )
     decisions = [
         _answer(
             advice,

@@ -1,18 +1,13 @@
 """From a log to counts: on its own, or as what goes on from an earlier run."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from surefoot.data.bins import Binning
 from surefoot.data.boundaries import continued, only_across, read_ends
 from surefoot.data.counts import Counts
 from surefoot.data.episode_ends import EpisodeEnds, joined
 from surefoot.data.faults import NoTransitionError
-from surefoot.pipeline.manifest import COUNTS
 from surefoot.pipeline.model import WRITTEN, column_roles, log_sources, read_log
 from surefoot.pipeline.settings import Settings
 
@@ -27,7 +22,7 @@ def count_log(settings: Settings, earlier: Counts | None = None) -> Counts:
         if both is None:
             raise
         return both
-    here = _ends(settings, counts, settings.seed if before is None else before.seed)
+    here = ends_of(settings, counts, settings.seed if before is None else before.seed)
     if here is not None and before is not None:
         counts = continued(counts, here, before)
     if here is not None and counts.log is not None:
@@ -37,14 +32,15 @@ def count_log(settings: Settings, earlier: Counts | None = None) -> Counts:
 
 def _single_rows(settings: Settings, earlier: Counts, before: EpisodeEnds | None) -> Counts | None:
     """Return earlier counts and the steps to a log of single rows; None where there are none."""
-    here = None if before is None else _ends(settings, earlier, before.seed)
+    here = None if before is None else ends_of(settings, earlier, before.seed)
     if here is None or before is None:
         return None
     name = settings.log[0] if len(settings.log) == 1 else f"{len(settings.log)} files"
     return only_across(earlier, here, before, name)
 
 
-def _ends(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
+def ends_of(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
+    """Return where the episodes of a log begin and stop; None where it does not tell them apart."""
     if settings.episode is None or settings.step is None or settings.count is not None:
         return None
     roles = column_roles(settings)
@@ -55,16 +51,6 @@ def _ends(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
         one = read_ends(source, counts, columns | {"count": None}, settings.reading, seed=seed)
         found = one if found is None else joined(found, one)
     return found
-
-
-def known_episodes(settings: Settings) -> NDArray[np.uint64]:
-    """Return the hashed labels of the earlier run's episodes, if the seed is the same."""
-    stored = None if settings.add is None else Path(settings.add) / COUNTS
-    log = None if stored is None or not stored.is_file() else Counts.load(stored).log
-    before = None if log is None else log.ends
-    if before is None or before.seed != settings.seed:
-        return np.zeros(0, dtype=np.uint64)
-    return before.identity
 
 
 def _earlier_bins(settings: Settings, earlier: Counts | None) -> tuple[Binning, ...]:

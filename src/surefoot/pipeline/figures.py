@@ -27,10 +27,10 @@ from surefoot.report.tables import PolicyLine
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
-DRAWN, LEAST = 20_000, 2000
+DRAWN, LEAST = 20_000, 1000
 """Draws behind the figures."""
-WORK = 5e9
-"""Fewer draws where they would take more operations than this (a few seconds)."""
+WORK = 2e9
+"""Fewer draws where they would take more operations than this (a second or two)."""
 CELLS = 1600
 """A grid of more states than this is a blur."""
 
@@ -40,11 +40,10 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
     marks = marks_of(certificate)
     alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
-    counted = _counted(model)
-    limit = "less" if model.settings.costs else "more"
-    caption = f"No rule could be promised {limit} than the limit from these data. {counted}"
-    if not np.isfinite(certificate.gap):
-        caption = counted
+    caption = _counted(model)
+    if np.isfinite(certificate.gap):
+        limit = certificate.limit_sentence("the limit")
+        alt, caption = f"{alt}. {limit}", f"{limit} {caption}"
 
     def figure(name: str, width: float, height: float) -> Figure:
         with drawing(name, alt, width, height) as drawn:
@@ -126,7 +125,10 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     draws = usual
     if settings.time_budget is not None:
         draws = min(usual, draws_within(model, settings.time_budget) or usual)
-    returns = policy_returns(model.posterior, model.mdp, rows, draws, rng, rewards=rewards)
+    returns = policy_returns(
+        model.posterior, model.mdp, rows, draws, rng, rewards=rewards,
+        tolerance=planning.NEAR * abs(certificate.nominal_return - certificate.lower_bound),
+    )  # fmt: skip
     curve = curve_of(returns, eta=settings.eta)
     shown = GuaranteeCurve(
         confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),

@@ -14,8 +14,10 @@ from surefoot._atomic import replacing, sync_folder
 from surefoot.pipeline.manifest import (
     CONFIG,
     COUNTS,
+    EPISODES,
     INPUTS,
     NAME,
+    PARTS,
     Manifest,
     check_unchanged,
     copy_inputs,
@@ -23,11 +25,9 @@ from surefoot.pipeline.manifest import (
     read_manifest,
 )
 
-PARTS = "parts.npz"
-"""The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
 BINS = "bins.json"
 """Columns that were cut into bins."""
-OPTIONAL = (PARTS, BINS)
+OPTIONAL = (PARTS, EPISODES, BINS)
 """What some run folders hold."""
 FILES = (
     "policy.csv",

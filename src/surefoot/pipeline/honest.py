@@ -5,13 +5,11 @@ either side: a policy from less, and a promise from less.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._atomic import replacing
 from surefoot._findings import Finding
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certifying import certify
@@ -28,25 +26,6 @@ from surefoot.pipeline.settings import Settings
 
 CHOOSING = np.arange(NUM_BUCKETS // 2)
 CERTIFYING = np.arange(NUM_BUCKETS // 2, NUM_BUCKETS)
-
-_ARRAYS = ("entry", "bucket", "count", "reward_mean", "reward_var", "starts")
-
-
-def save_parts(path: Path, buckets: BucketCounts) -> None:
-    """Write the parts of a log."""
-    arrays = {name: getattr(buckets, name) for name in _ARRAYS}
-    with replacing(path, "wb") as file:
-        np.savez_compressed(file, **{k: v for k, v in arrays.items() if v is not None})
-
-
-def load_parts(path: Path) -> BucketCounts:
-    """Read the parts of a log back."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return BucketCounts(**{name: file[name] for name in _ARRAYS if name in file})
-    except Exception as problem:  # a damaged file can fail anywhere, in any way
-        reason = " ".join(str(problem).split()) or type(problem).__name__
-        raise ValueError(f"{path}: these are not the parts of a log ({reason}).") from None
 
 
 def model_for(
@@ -92,7 +71,7 @@ def find_honestly(
         chooser.choosing, chooser.mdp, delta=settings.delta, rng=streams[0],
         time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
         eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
-        stationary=settings.one_rule, device=settings.device,
+        stationary=settings.one_rule, keep_usual=True, device=settings.device,
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(
@@ -104,9 +83,7 @@ def find_honestly(
     by, unit = "transitions", sizes
     if parts.episodes:
         by = "episodes"
-        unit = np.sum(
-            [np.bincount(one.bucket, minlength=NUM_BUCKETS) for one in parts.episodes], axis=0
-        )
+        unit = parts.episodes_in_parts()
     split = Split(
         by=by, choosing=int(unit[CHOOSING].sum()), certifying=int(unit[CERTIFYING].sum()),
         seed=settings.seed,

@@ -12,10 +12,18 @@ from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promising, writing
-from surefoot.pipeline.folder import FILES, PARTS
-from surefoot.pipeline.honest import load_parts, model_for
-from surefoot.pipeline.manifest import NAME, Manifest, check_brought, read_manifest, settings_of
+from surefoot.pipeline.folder import FILES
+from surefoot.pipeline.honest import model_for
+from surefoot.pipeline.manifest import (
+    NAME,
+    PARTS,
+    Manifest,
+    check_brought,
+    read_manifest,
+    settings_of,
+)
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
 from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.reporting import write_report
@@ -62,7 +70,7 @@ def _model(settings: Settings, place: Path, own: Own | None) -> Model:
 
 
 def stored_parts(settings: Settings, place: Path, counts: Counts) -> LogParts:
-    """Return the parts of the log of a run; what its episodes earned is not kept."""
+    """Return the parts of the log of a run, without what its episodes earned."""
     if (place / PARTS).is_file():
         return LogParts(buckets=load_parts(place / PARTS))
     if has_episodes(settings):

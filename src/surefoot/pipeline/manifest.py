@@ -20,6 +20,14 @@ from surefoot.pipeline.settings import Settings
 FORMAT = 1
 """Version of the layout of manifest.json."""
 NAME, CONFIG, COUNTS, INPUTS = "manifest.json", "config.toml", "counts.npz", "inputs"
+PARTS = "parts.npz"
+"""The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
+EPISODES = "episodes.npz"
+"""What each episode earned, so that a later log can go on: hashed labels and sums, no records."""
+ADDED = {COUNTS: "add", PARTS: "add_parts", EPISODES: "add_episodes"}
+"""What is read of the run that a log is added to, and its name in the identity."""
+_ADDED_FILES = {name: file for file, name in ADDED.items()}
+_NOT_COPIED = {"log", *_ADDED_FILES}
 POSTERIOR = "posterior"
 """Where the identity of a run names a posterior of the user's: what made it, its fingerprint."""
 
@@ -85,6 +93,15 @@ def read_manifest(folder: Path) -> Manifest:
         raise ValueError(f"{path}: not a manifest ({problem}).") from None
 
 
+def check_as_written(folder: Path, *names: str) -> None:
+    """Refuse files of a run that were changed after it; version 0.1 left no way to tell."""
+    if not (folder / NAME).is_file():
+        return
+    changed = set(names) & set(read_manifest(folder).damaged(folder))
+    if changed:
+        raise ValueError(f"{folder / min(changed)} was changed after it was written.")
+
+
 def take_stock(settings: Settings, posterior: str | None = None) -> Manifest:
     """Return the manifest of a run that is about to begin; reads every input once.
 
@@ -97,9 +114,11 @@ def take_stock(settings: Settings, posterior: str | None = None) -> Manifest:
         inputs[name] = stamp | {"file": f"{INPUTS}/{name}{''.join(Path(stamp['name']).suffixes)}"}
     contents: dict[str, Any] = {"log": [stamp["sha256"] for stamp in log]}
     contents |= {name: stamp["sha256"] for name, stamp in side.items()}
-    if settings.add is not None:
-        inputs["add"] = _stamp(Path(settings.add) / COUNTS) | {"name": settings.add}
-        contents["add"] = inputs["add"]["sha256"]
+    for file, name in ADDED.items() if settings.add is not None else ():
+        path = Path(str(settings.add)) / file
+        if file == COUNTS or path.is_file():
+            inputs[name] = _stamp(path) | {"name": settings.add}
+            contents[name] = inputs[name]["sha256"]
     values = {
         name: value
         for name, (one, _) in declared(settings).items()
@@ -119,7 +138,8 @@ def check_unchanged(manifest: Manifest) -> None:
     """Refuse a run whose inputs changed while it went on: nobody can tell which it read."""
     for name, stamps in manifest.inputs.items():
         for stamp in stamps if name == "log" else [stamps]:
-            path = Path(stamp["name"]) / COUNTS if name == "add" else Path(stamp["name"])
+            path = Path(stamp["name"])
+            path = path / _ADDED_FILES[name] if name in _ADDED_FILES else path
             if path.is_file() and not _looks_like(path, stamp) and sha256(path) != stamp["sha256"]:
                 raise ValueError(
                     f"{path} changed while the run was going on. Run the same command again."
@@ -128,7 +148,7 @@ def check_unchanged(manifest: Manifest) -> None:
 
 def copy_inputs(manifest: Manifest, folder: Path) -> Manifest:
     """Copy the side files into the folder and return the manifest that lists them."""
-    copies = [stamp for name, stamp in manifest.inputs.items() if name not in ("log", "add")]
+    copies = [stamp for name, stamp in manifest.inputs.items() if name not in _NOT_COPIED]
     if copies:
         (folder / INPUTS).mkdir(exist_ok=True)
     for stamp in copies:
@@ -151,7 +171,7 @@ def with_copies(settings: Settings, config: Path) -> Settings:
     copies: dict[str, Any] = {
         name: str(folder / stamp["file"])
         for name, stamp in inputs.items()
-        if name not in ("log", "add")
+        if name not in _NOT_COPIED
     }
     return replace(settings, **copies)
 

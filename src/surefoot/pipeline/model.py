@@ -183,6 +183,11 @@ class Model:
         return self.fitted
 
     @cached_property
+    def logs(self) -> dict[int, tuple[Any, Any]]:
+        """Parts of the log on the model's entries, by the parts (`surefoot.pipeline.parts`)."""
+        return {}
+
+    @cached_property
     def behaviour(self) -> Floats:
         """``(S, A)``: how often the log took each of the model's actions."""
         return behaviour_policy(self.placed, self.mdp)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot.certificates.halves import Log
@@ -14,8 +15,9 @@ from surefoot.data.checks import independence
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import read_episodes
 from surefoot.data.followed import Episodes
+from surefoot.data.returns import Returns, together
 from surefoot.model.checks import name_of
-from surefoot.pipeline.continuing import known_episodes
+from surefoot.pipeline.carrying import Carried, carried
 from surefoot.pipeline.model import Model, log_sources, source_of
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.side_files import final_of
@@ -34,37 +36,31 @@ class LogParts:
         How often each transition happened in each part; None where counts are not whole numbers.
     episodes
         What the episodes of each file showed; none without the columns for it.
+    returns
+        What each episode earned, those of earlier runs included; None where no episode is known.
+    final
+        ``(S,)``: what last states are worth, in the numbers of the log; None for nothing.
+    lacking
+        Why it is not known what the episodes of the earlier run earned; "" where it is.
     """
 
     buckets: BucketCounts | None
     episodes: tuple[Episodes, ...] = ()
+    returns: Returns | None = None
+    final: Any = None
+    lacking: str = ""
 
     @property
-    def followed(self) -> "Followed | None":
-        """All episodes together, as far as returns go."""
-        return Followed.of(self.episodes) if any(map(len, self.episodes)) else None
+    def followed(self) -> Returns | None:
+        """What the episodes earned, with what their last states are worth."""
+        if self.returns is None or self.final is None:
+            return self.returns
+        return self.returns.with_final(self.final)
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Followed:
-    """What the episodes of all files earned."""
-
-    discount: float
-    earned: Any
-    steps: Any
-    ended: Any
-    time_limit: int | None
-
-    @classmethod
-    def of(cls, found: tuple[Episodes, ...]) -> "Followed":
-        """Put the episodes of several files together."""
-        joined = {
-            name: np.concatenate([getattr(one, name) for one in found])
-            for name in ("earned", "steps", "ended")
-        }
-        limits = {one.time_limit for one in found}
-        limit = limits.pop() if len(limits) == 1 else None
-        return cls(discount=found[0].discount, time_limit=limit, **joined)
+    def episodes_in_parts(self) -> NDArray[np.int64]:
+        """Return how many episodes went to each part."""
+        identity = np.zeros(0, dtype=np.uint64) if self.returns is None else self.returns.identity
+        return np.bincount((identity % np.uint64(NUM_BUCKETS)).astype(int), minlength=NUM_BUCKETS)
 
 
 def has_episodes(settings: Settings) -> bool:
@@ -82,23 +78,12 @@ def divide_log(
     whole = np.array_equal(np.floor(counts.count), counts.count)
     if not whole:
         return LogParts(buckets=None)
-    episodes: list[Episodes] = []
-    if has_episodes(settings):
-        logs = log_sources(settings) if sources is None else sources
-        whole = len(logs) == 1 and settings.add is None
-        episodes = [
-            read_episodes(
-                source, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
-                horizon=settings.horizon, **roles,
-            )
-            for source, roles in (source_of(settings, one) for one in logs)
-        ]  # fmt: skip
-        # What an earlier run began is no return from a first state.
-        episodes = [one.without(known_episodes(settings)) for one in episodes]
-        final = final_of(replace(settings, costs=False), counts)
-        if final is not None:
-            episodes = [_with_final(one, final) for one in episodes]
-    buckets: BucketCounts | None = None
+    if not has_episodes(settings):
+        return LogParts(buckets=deal(counts, settings.seed))
+    before = carried(settings, counts)
+    found = _episodes(settings, counts, sources, before)
+    episodes = tuple(one.without(before.lost) for one in found)
+    buckets = before.buckets
     for one in episodes:
         buckets = one.parts if buckets is None else buckets + one.parts
     if buckets is None:
@@ -106,28 +91,46 @@ def divide_log(
     rest = counts.count - np.bincount(buckets.entry, buckets.count, counts.num_entries)
     if rest.any():  # counts that were added from an earlier run, without their episodes
         buckets = buckets + deal(replace(counts, count=rest.astype(np.int64)), settings.seed)
-    return LogParts(buckets=buckets, episodes=tuple(episodes))
+    return LogParts(
+        buckets=buckets, episodes=episodes,
+        returns=together(episodes, before.begun, before.reason),
+        final=final_of(replace(settings, costs=False), counts), lacking=before.reason,
+    )  # fmt: skip
+
+
+def _episodes(
+    settings: Settings, counts: Counts, sources: tuple[Any, ...] | None, before: Carried
+) -> list[Episodes]:
+    """Follow the episodes of each file."""
+    logs = log_sources(settings) if sources is None else sources
+    whole = len(logs) == 1 and settings.add is None
+    return [
+        read_episodes(
+            source, counts, discount=settings.discounted, seed=settings.seed, whole=whole,
+            horizon=settings.horizon, begun=before.begun, **roles,
+        )
+        for source, roles in (source_of(settings, one) for one in logs)
+    ]  # fmt: skip
 
 
 def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
     """Return the log in parts, on the model's entries; None where parts cannot be looked at.
 
-    A posterior of the user's may not be able to say what part of a log alone would say.
+    A posterior of the user's may not be able to say what part of a log alone would say. Asked
+    again, the same model returns the same log, which remembers what its halves lost.
     """
     if parts is None or not is_divisible(model.posterior):
         return None
     settings = model.settings
-    return Log.of(
-        model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
-        delta=settings.delta, stationary=settings.one_rule,
-        least_tries=1 if settings.unvisited == "prior" else settings.least_tries,
-    )  # fmt: skip
-
-
-def _with_final(episodes: Episodes, final: Any) -> Episodes:
-    """Add what the last state of each finished episode is worth."""
-    last = episodes.discount ** float(episodes.horizon or 0) * final[episodes.reached]
-    return replace(episodes, earned=episodes.earned + np.where(episodes.ended, last, 0.0))
+    if id(parts) not in model.logs:
+        tries = 1 if settings.unvisited == "prior" else settings.least_tries
+        log = Log.of(
+            model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
+            delta=settings.delta, stationary=settings.one_rule, least_tries=tries, keeps_usual=True,
+        )  # fmt: skip
+        model.logs[id(parts)] = parts, log  # the parts too: so their number stays theirs
+    found: Log = model.logs[id(parts)][1]
+    return found
 
 
 def steps_alike(model: Model, parts: LogParts) -> list[Finding]:

@@ -105,7 +105,7 @@ def practice(
     shown = replace(shown, horizon=model.mdp.horizon)
     by_model = _by_model(model, rng)
     told = replace(certificate, behaviour=Behaviour(log=shown, model=by_model))
-    told = told.adding(*_seen(shown, by_model))
+    told = told.adding(*_seen(shown, by_model), *_lacking(parts))
     if signed is None or model.settings.initial not in (None, "episodes"):
         return told
     bound = _policy_bound(model, certificate, curse, delta_policy, rng)
@@ -166,6 +166,13 @@ def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:
             share=percent(float(f"{shown.delta:.12g}")),
         )
     ]
+
+
+def _lacking(parts: LogParts) -> list[Finding]:
+    """Return why the episodes of an earlier run are left out of what behaviour earned."""
+    if not parts.lacking:
+        return []
+    return [Finding.of("earlier_returns_left_out", unlike=parts.lacking)]
 
 
 def _mismatch(shown: Earned, by_model: Interval | None) -> tuple[Finding, ...]:

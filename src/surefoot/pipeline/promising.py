@@ -58,11 +58,15 @@ def streams(seed: int) -> list[np.random.Generator]:
     return np.random.default_rng(seed).spawn(5)
 
 
-def find(model: Model, parts: LogParts, told: OnStep, counts: Counts | None = None) -> Result:
+def find(
+    model: Model, parts: LogParts, told: OnStep, counts: Counts | None = None, *,
+    in_full: bool = True,
+) -> Result:  # fmt: skip
     """Find a policy and certify it; the result is in costs where costs were given.
 
     What the log itself says against the promise (``parts``) is taken off or said. With the setting
-    ``honest``, ``model`` is that of the certifying part and ``counts`` the whole log.
+    ``honest``, ``model`` is that of the certifying part and ``counts`` the whole log. ``in_full``
+    is that of `weigh`.
     """
     if not model.bayesian:
         found = _find_frequentist(model)
@@ -86,10 +90,12 @@ def find(model: Model, parts: LogParts, told: OnStep, counts: Counts | None = No
             time_budget=settings.time_budget, steps=settings.search_steps,
             allowed=model.allowed, considered=model.considered, eta=settings.eta,
             draws=settings.draws, progress=progress, holdout=model.posterior,
-            stationary=settings.one_rule, device=settings.device,
+            stationary=settings.one_rule, keep_usual=True, device=settings.device,
             limit_effort=settings.limit_effort,
         )  # fmt: skip
-        weighed = weigh(model, parts, result.certificate, streams(settings.seed)[4])
+        weighed = weigh(
+            model, parts, result.certificate, streams(settings.seed)[4], in_full=in_full
+        )
     weighed = weighed.adding(*model.findings, *_left_out(model))
     return _shown(model, replace(result, certificate=weighed))
 

@@ -86,6 +86,7 @@ def make_page(
         glossary=glossary(
             basis=certificate.basis, delta=certificate.delta, discount=model.mdp.discount,
             horizon=certificate.horizon, costs=model.settings.costs,
+            limit=certificate.limit_sentence("this"),
         ),
         sentence=certificate.sentence,
         comparison=certificate.gain_sentence,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot._atomic import move_safely, replacing
+from surefoot._cores import plain_blas
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
@@ -29,7 +30,6 @@ from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import (
     BINS,
     FOUND,
-    PARTS,
     STEPS,
     building,
     check_free,
@@ -37,11 +37,20 @@ from surefoot.pipeline.folder import (
     keep,
     kept,
 )
-from surefoot.pipeline.honest import model_for, save_parts
+from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Journal, Nobody, Teller
-from surefoot.pipeline.manifest import CONFIG, COUNTS, NAME, read_manifest, take_stock
+from surefoot.pipeline.manifest import (
+    CONFIG,
+    COUNTS,
+    EPISODES,
+    PARTS,
+    check_as_written,
+    read_manifest,
+    take_stock,
+)
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import log_words
+from surefoot.pipeline.part_files import save_parts
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.reporting import write_report
@@ -253,6 +262,8 @@ def _stages(
         parts = divide_log(settings, counts)
         if parts.buckets is not None and (settings.honest or parts.episodes):
             save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
+        if parts.returns is not None:
+            parts.returns.save(work / EPISODES)
     with journal.stage("Building the model"):
         model = model_for(settings, counts, parts.buckets, own)
         if own is not None:
@@ -316,8 +327,7 @@ def earlier_counts(folder: str | Path) -> Counts:
     """Return the counts of an earlier run, if they are still what it wrote."""
     place = Path(folder)
     check_is_run(place)
-    if (place / NAME).is_file() and COUNTS in read_manifest(place).damaged(place):
-        raise ValueError(f"{place / COUNTS} was changed after it was written.")
+    check_as_written(place, COUNTS)
     return Counts.load(place / COUNTS)
 
 
@@ -371,7 +381,7 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
 @contextmanager
 def computing(settings: Settings, told: OnPart | None = None) -> Iterator[None]:
     """Keep to the processors that the settings allow, and share work with their cluster."""
-    with processors(settings), working_on(settings.cluster, told):
+    with processors(settings), plain_blas(), working_on(settings.cluster, told):
         yield
 
 

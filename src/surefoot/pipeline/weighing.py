@@ -30,12 +30,13 @@ and the backtest together do so for at most 3% of the logs that deserve none of 
 
 def weigh(
     model: Model, parts: LogParts, certificate: Certificate, rng: np.random.Generator, *,
-    chosen_here: bool = True,
+    chosen_here: bool = True, in_full: bool = True,
 ) -> Certificate:  # fmt: skip
     """Return a Bayesian certificate with all that the log itself says of it, in rewards.
 
     ``chosen_here``: the policy was chosen on the data that certify it, so that what the choice owes
-    to luck is measured and taken off.
+    to luck is measured and taken off. Without ``in_full``, what is said about the promise and
+    changes nothing in it is left out: where its doubt comes from, what a split would promise.
     """
     test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
     curse: Curse | None = None
@@ -51,8 +52,9 @@ def weigh(
         made = made.adding(Finding.of("curse_not_measured"))
     made = for_first_state(model, lowered(made, curse, least_return(model)))
     made = practice(model, parts, made.adding(*past(model, parts)), curse, practice_rng)
-    made = look_beyond(model, parts, explained(model, made, doubt_rng), beyond_rng)
-    if curse is None or parts.buckets is None:
+    made = explained(model, made, doubt_rng) if in_full else made
+    made = look_beyond(model, parts, made, beyond_rng)
+    if curse is None or parts.buckets is None or not in_full:
         return made
     return made.adding(*_other("split", about_split(model, parts.buckets, other_rng)))
 

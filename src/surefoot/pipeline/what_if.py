@@ -207,6 +207,7 @@ class WhatIf(Shown):
             head=self.HEAD,
             rows=self.rows,
             dots=dots,
+            limit=self.run.certificate.limit_sentence("the limit"),
             axis=f"{kind} {'per step' if counted else 'until the end'}{measured}",
             changes=[
                 (line.words, *(label_text(part) for part in change))

@@ -13,11 +13,11 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surefoot.posterior import coupling_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
-from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.learned import DrawnLaws, LearnedPosterior
 from surefoot.posterior.protocol import BLOCK_VALUES, Posterior, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints, OfWhole, RowLayout, SomeRows
 
@@ -178,18 +178,18 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _LearnedGroup(_Group):
-    """Draws whose rows share laws of their action, and shares of where the unseen leads.
+    """Draws whose rows share laws of their action, shares of where the unseen leads, rare events.
 
-    Shares are numbers of a model that no other has: a row is drawn with the usual ones to see what
-    it is worth, and again, from the same random numbers (so that every draw has a stream of its
-    own), with those of the model that gets it.
+    Shares and rare events are numbers of a model that no other has: a row is drawn with the usual
+    shares and without rare events to see what it is worth, and again, from the same random numbers
+    (so that every draw has a stream of its own), with those of the model that gets it.
     """
 
     posterior: LearnedPosterior
     rows: Ints
     key: tuple[np.uint64, np.uint64]
     first: int
-    laws: tuple[Ints, Ints, Floats]
+    laws: DrawnLaws
 
     @classmethod
     def draw(
@@ -197,10 +197,11 @@ class _LearnedGroup(_Group):
         key: tuple[np.uint64, np.uint64], first: int, last: int,
     ) -> _LearnedGroup:  # fmt: skip
         """Draw the laws of some draws, and their rows with the usual shares."""
-        sizes, alphas, shares = laws = posterior._drawn_laws(key, first, last)
+        sizes, alphas, shares, rare = laws = posterior._drawn_laws(key, first, last)
         usual = np.broadcast_to(posterior.destinations.shares, shares.shape)
         usual = np.ascontiguousarray(usual / usual.sum(axis=1, keepdims=True))
-        draws = posterior.rows_given((sizes, alphas, usual), key, first, rows, block=1)
+        none = np.zeros_like(rare)
+        draws = posterior.rows_given((sizes, alphas, usual, none), key, first, rows, block=1)
         law = sizes * (int(alphas.max()) + 1) + alphas
         return cls(
             layout=layout, draws=draws, posterior=posterior, rows=rows, key=key, first=first,
@@ -210,22 +211,13 @@ class _LearnedGroup(_Group):
     def dealt(self, places: Ints) -> Floats:
         """Return the models; rows to which the shares matter are drawn again with theirs."""
         out = super().dealt(places)
-        sizes, alphas, shares = self.laws
-        start = self.layout.row_start
-        for r in np.flatnonzero(self._sharing[self.rows]):
-            given = (sizes, alphas, np.ascontiguousarray(shares[places[:, r]]))
-            again = self.posterior.rows_given(
-                given, self.key, self.first, self.rows[r : r + 1], block=1
-            )
-            out[places[:, r], start[r] : start[r + 1]] = again
+        sharing = np.flatnonzero(self.posterior._has_new[self.rows])
+        models = np.ascontiguousarray(places[:, sharing].T)
+        self.posterior.deal_rows(
+            self.laws, self.key, self.first, self.rows[sharing], self.layout.row_start[sharing],
+            models, out, block=1,
+        )  # fmt: skip
         return out
-
-    @property
-    def _sharing(self) -> NDArray[np.bool_]:
-        """``(R,)``: rows whose unseen successors lie in more than one part."""
-        start = self.posterior._places[0]
-        parts = len(self.posterior.destinations.shares)
-        return np.asarray((np.diff(start) > 0).reshape(-1, parts).sum(axis=1) > 1)
 
 
 def _regrouped(blocks: Iterator[Floats], size: int) -> Iterator[Floats]:

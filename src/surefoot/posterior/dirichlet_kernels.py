@@ -33,7 +33,7 @@ LOGARITHMIC_BELOW = 0.1
 """A row with a larger shape than this underflows with probability below 1e-30."""
 
 
-@kernel()
+@kernel(lean=True)
 def prepare(shape: Floats, d: Floats, c: Floats, size: int) -> bool:
     """Write the squeeze's constants of one row; tell whether it needs logarithms."""
     largest = 0.0
@@ -45,13 +45,13 @@ def prepare(shape: Floats, d: Floats, c: Floats, size: int) -> bool:
     return largest < LOGARITHMIC_BELOW
 
 
-@kernel()
+@kernel(lean=True)
 def outside_squeeze(d: float, x: float, v: float, u: float) -> bool:
     """Tell whether a proposal that failed the squeeze is accepted after all."""
     return math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v))
 
 
-@kernel(error_model="numpy")
+@kernel(lean=True, error_model="numpy")
 def dirichlet_draws(
     shape: Floats, d: Floats, c: Floats, begin: int, end: int, logarithmic: bool,
     words: Words, control: Words, first: int, last: int, column: int, out: Floats,
@@ -63,8 +63,7 @@ def dirichlet_draws(
     Gamma(a) = Gamma(a+1) exp(-E/a) with E exponential. With ``logarithmic`` (all shapes below 1)
     the row is normalised from logarithms, for shapes so small that all its variates may underflow.
 
-    One long function on purpose: every array handed to another function costs two atomic reference
-    counts, as much as a variate; only the rare cases are calls.
+    One long function on purpose: only the rare cases are calls.
     """
     position = control[POSITION]
     shift = column - begin

@@ -19,11 +19,15 @@ from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.mean_model import mean_model
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
+from surefoot.posterior.rare_events import RareEvents
+from surefoot.posterior.rare_kernels import add_rare
 from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
 from surefoot.posterior.threads import fill_rows
 
 Key = tuple[np.uint64, np.uint64]
+DrawnLaws = tuple[Ints, Ints, Floats, Floats]
+"""Laws of sizes and of alphas, shares of where the unseen leads, rare events; a line a draw."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +131,9 @@ class LearnedPosterior(OnRows):
         """
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
-        other.__dict__.update(destinations=places, laws=other._learned(like=self.laws))
+        other.__dict__.update(
+            destinations=places, laws=other._learned(like=self.laws), rare=self.rare
+        )
         return other
 
     def to_mdp(
@@ -208,7 +214,7 @@ class LearnedPosterior(OnRows):
         return self.rows_given(drawn, key, begin, chosen, threads=threads)[first - begin :]
 
     def rows_given(
-        self, drawn: tuple[Ints, Ints, Floats], key: Key, begin: int, chosen: Ints, *,
+        self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, *,
         block: int = BLOCK_DRAWS, threads: int | None = None,
     ) -> Floats:  # fmt: skip
         """Return some rows of draws ``begin, ...``, one for each line of the drawn laws.
@@ -216,28 +222,46 @@ class LearnedPosterior(OnRows):
         Given these, rows are independent, and a row depends on the laws of its own action only.
         Streams are opened for the draws of one ``block``; ``begin`` starts one.
         """
-        sizes = np.diff(self.row_start)[chosen]
-        ends = np.cumsum(sizes)
-        columns = ends - sizes
-        out = np.empty((len(drawn[0]), ends[-1] if len(ends) else 0))
+        width = int(np.diff(self.row_start)[chosen].sum())
+        out = np.empty((len(drawn[0]), width))
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
+        columns = ends - np.diff(self.row_start)[chosen]
+        every = np.arange(len(out))[None]
+        self.deal_rows(drawn, key, begin, chosen, columns, every, out, block=block, threads=threads)
+        return out
+
+    def deal_rows(
+        self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, columns: Ints,
+        models: Ints, out: Floats, *, block: int, threads: int | None = None,
+    ) -> None:  # fmt: skip
+        """Write rows of draws from ``columns`` of ``out`` on, each into a model it is dealt to.
+
+        ``models[j, i]`` is the line of ``out`` to which draw ``i`` of row ``chosen[j]`` goes, and
+        of the shares and rare events that it has; one line of ``models`` may serve all rows.
+        """
         laws, places = self.laws, self._places
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
 
         def fill(part: NDArray[np.intp]) -> None:
             kernels.learned_rows(
                 self._count, self.row_start, chosen[part], columns[part], laws.action, laws.fine,
                 laws.group, laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
-                *drawn, *places, *key, begin, block, out,
+                *drawn[:3], models if len(models) == 1 else models[part], *places, *key, begin,
+                block, out,
+            )  # fmt: skip
+            add_rare(
+                drawn[3], self._landing, self.row_start, chosen[part], columns[part], laws.action,
+                out,
             )  # fmt: skip
 
-        fill_rows(fill, ends, out.size, threads)
-        return out
+        fill_rows(fill, ends, len(drawn[0]) * int(ends[-1]) if len(ends) else 0, threads)
 
     @cached_property
     def _count(self) -> Floats:
         return self.counts.count.astype(np.float64)
 
-    def _drawn_laws(self, key: Key, first: int, last: int) -> tuple[Ints, Ints, Floats]:
-        """Return ``(n, actions)`` laws of sizes and of alphas, and ``(n, parts)`` shares.
+    def _drawn_laws(self, key: Key, first: int, last: int) -> DrawnLaws:
+        """Return ``(n, actions)`` laws of sizes and of alphas, ``(n, parts)`` shares, rare events.
 
         What the rows of some draws share, whatever came before them.
 
@@ -245,12 +269,14 @@ class LearnedPosterior(OnRows):
         """
         parts = len(self.destinations.shares)
         laws = self.laws.uniforms
-        width = -(-(laws + parts) // 4) * 4  # a Philox counter gives four words
+        actions = self.layout.num_actions
+        width = -(-(laws + parts + actions) // 4) * 4  # a Philox counter gives four words
         counter = np.array([first * (width // 4), 0, 0, 1], dtype=np.uint64)
         bits = np.random.Philox(key=np.array(key, dtype=np.uint64), counter=counter)
         uniform = np.random.Generator(bits).random((last - first, width))
         gamma = gammaincinv(self.destinations.shares, uniform[:, laws : laws + parts])
-        return *self.laws.draw(uniform[:, :laws]), gamma / gamma.sum(axis=1, keepdims=True)
+        rare = self.rare.draw(uniform[:, laws + parts : laws + parts + actions])
+        return *self.laws.draw(uniform[:, :laws]), gamma / gamma.sum(axis=1, keepdims=True), rare
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints, Floats]:
@@ -264,7 +290,24 @@ class LearnedPosterior(OnRows):
         return found.start, entry, running[1:] - running[found.start[owner]]
 
     @cached_property
+    def rare(self) -> RareEvents:
+        """How often a try shows what its row has never shown, beyond what the laws say."""
+        seen = np.where(self._count > 0, self._by_laws, 0.0)
+        return RareEvents.count(
+            count=self._count, row_start=self.row_start, action=self.laws.action,
+            num_actions=self.layout.num_actions,
+            missing=1.0 - np.add.reduceat(seen, self.row_start[:-1]),
+        )  # fmt: skip
+
+    @cached_property
     def _mean(self) -> Floats:
+        rare = self.rare.mean()[self.laws.action] * self._has_new
+        row = self.layout.entry_row
+        return np.asarray(self._by_laws * (1.0 - rare[row]) + self._landing * rare[row])
+
+    @cached_property
+    def _by_laws(self) -> Floats:
+        """The mean of the learned laws, without rare events."""
         laws, row = self.laws, self.layout.entry_row
         _, given_seen = laws.row_alphas()
         visits = np.add.reduceat(self._count, self.row_start[:-1])
@@ -273,11 +316,18 @@ class LearnedPosterior(OnRows):
         seen = self._count > 0
         mean = np.where(seen, self._count * share.sum(axis=1)[row] + (share @ ALPHA)[row], 0.0)
         left = 1.0 - np.add.reduceat(mean, self.row_start[:-1])
-        self._add_unseen(mean, np.maximum(left, 0.0))  # a rounding below 0 is none
+        mean += self._landing * np.maximum(left, 0.0)[row]  # a rounding below 0 is none
+        mean[self.row_start[:-1][np.diff(self.row_start) == 1]] = 1.0
         return np.asarray(mean / np.add.reduceat(mean, self.row_start[:-1])[row])
 
-    def _add_unseen(self, mean: Floats, missing: Floats) -> None:
-        """Spread the unseen mass of every row over its candidates."""
+    @cached_property
+    def _has_new(self) -> Floats:
+        """``(R,)``: 1 where a row lists successors that it has not shown, else 0."""
+        return np.asarray(np.add.reduceat(self._landing, self.row_start[:-1]) > 0, dtype=np.float64)
+
+    @cached_property
+    def _landing(self) -> Floats:
+        """``(E,)``: where one unseen successor of each row is expected; nowhere: zeros."""
         start, entry, _ = self._places
         shares = self.destinations.shares / self.destinations.shares.sum()
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -287,10 +337,10 @@ class LearnedPosterior(OnRows):
         # What the listed candidates of a part leave goes to the rest, the last part.
         listed = np.bincount(owner, self.destinations.weight, len(start) - 1).reshape(part.shape)
         part[:, -1] += ((1.0 - listed) * part)[:, :-1].sum(axis=1)
-        amount = self.destinations.weight * part.ravel()[owner] * missing[owner // len(shares)]
-        np.add.at(mean, entry, amount)
-        alone = (total == 0) & (np.diff(self.row_start) == 1)
-        mean[self.row_start[:-1][alone]] = 1.0
+        found = np.zeros(self.num_entries)
+        np.add.at(found, entry, self.destinations.weight * part.ravel()[owner])
+        whole = np.add.reduceat(found, self.row_start[:-1])[self.layout.entry_row]
+        return np.divide(found, whole, out=found, where=whole > 0)
 
     @property
     def prior_words(self) -> str:

@@ -6,17 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
-from surefoot.posterior.dirichlet_kernels import dirichlet_draws, prepare
-from surefoot.posterior.philox_kernels import CONTROL, WORDS, open_stream, uniform
+from surefoot.posterior.dirichlet_kernels import LOGARITHMIC_BELOW, dirichlet_draws, prepare
+from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, open_stream, uniform
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TINY = 1e-250
 """Sums of scaled terms below this have lost digits to underflow; they are taken again in logs."""
+LINEAR = 8
+"""So many weights are looked at one by one sooner than halved."""
 
 
-@kernel()
+@kernel(lean=True)
 def size_likelihood(n: float, k: int, alpha: float, out: Floats) -> float:
     """Write ``out[K]``: how well K successors explain ``k`` distinct ones in ``n`` visits.
 
@@ -36,7 +38,7 @@ def size_likelihood(n: float, k: int, alpha: float, out: Floats) -> float:
     return largest
 
 
-@kernel()
+@kernel(lean=True)
 def log_sum_weighted(log: Floats, log_weight: Floats) -> float:
     """Return ``log sum exp(log + log_weight)``, whatever underflows."""
     largest = -np.inf
@@ -127,7 +129,7 @@ def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats)
             out[r, a] = total
 
 
-@kernel()
+@kernel(lean=True)
 def law_evidence(log: Floats, scaled: Floats, largest: float, law: Floats) -> float:
     """Return the log of ``sum_a law[a] exp(log[a])``; ``scaled = exp(log - largest)``."""
     total = 0.0
@@ -146,7 +148,7 @@ def law_evidence(log: Floats, scaled: Floats, largest: float, law: Floats) -> fl
     return best + math.log(total)
 
 
-@kernel()
+@kernel(lean=True)
 def row_likelihood(marginal: Floats, shape: Floats, log: Floats, scaled: Floats) -> float:
     """Write a row's log likelihood of every concentration, also scaled; return the largest."""
     largest = -np.inf
@@ -199,40 +201,146 @@ def row_alphas(
                         seen[r, a] += share * (1.0 - missing[fine[r], s, a])
 
 
-@kernel()
-def first_above(cumulative: Floats, goal: float) -> int:
-    """Return the first index whose cumulative weight reaches a goal; their number if none does."""
-    for k in range(len(cumulative)):
+@kernel(lean=True)
+def first_above(cumulative: Floats, first: int, last: int, goal: float) -> int:
+    """Return the first of ``cumulative[first:last]`` that reaches a goal; ``last`` if none does.
+
+    Weights are never negative, so they may be halved: O(log n) where they are many.
+    """
+    while last - first > LINEAR:
+        middle = (first + last) // 2
+        if cumulative[middle] >= goal:
+            last = middle + 1
+        else:
+            first = middle + 1
+    for k in range(first, last):
         if cumulative[k] >= goal:
             return k
-    return len(cumulative)
+    return last
 
 
-@kernel()
-def pick_alpha(log: Floats, scaled: Floats, law: Floats, u: float) -> int:
-    """Return which concentration a row has in a draw, given the law and the row's own data."""
-    total = 0.0
-    for a in range(len(law)):
-        total += law[a] * scaled[a]
-    if total <= TINY:
-        best = -1  # all terms of the law underflow: its likeliest stands out by far
-        for a in range(len(law)):
-            if law[a] > 0 and (best < 0 or log[a] > log[best]):
-                best = a
-        return best
+@kernel(lean=True)
+def alpha_weights(log: Floats, scaled: Floats, law: Floats, out: Floats) -> None:
+    """Write running sums of ``law[a] scaled[a]``: how a row's concentration is picked in draws.
+
+    Where all terms underflow, the likeliest stands out by far and takes it all.
+    """
     running = 0.0
     for a in range(len(law)):
         running += law[a] * scaled[a]
-        if running >= u * total:
-            return a
-    return len(law) - 1
+        out[a] = running
+    if running <= TINY:
+        best = -1
+        for a in range(len(law)):
+            if law[a] > 0 and (best < 0 or log[a] > log[best]):
+                best = a
+        for a in range(len(law)):
+            out[a] = 1.0 if a >= best else 0.0
+
+
+@kernel(lean=True)
+def running_shares(row: int, shares: Floats, part_start: Ints, out: Floats) -> float:
+    """Write running sums of the shares of those parts that have candidates; return the last."""
+    running = 0.0
+    parts = len(shares)
+    for part in range(parts):
+        at = row * parts + part
+        if part_start[at + 1] > part_start[at]:
+            running += shares[part]
+        out[part] = running
+    return running
+
+
+@kernel(lean=True)
+def unseen_entry(
+    row: int, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
+    words: Words, control: Words,
+) -> int:  # fmt: skip
+    """Draw the entry on which an unseen successor lands; the rest takes what a part leaves."""
+    parts = len(usual)
+    last = parts - 1
+    part = first_above(usual, 0, parts, uniform(words, control) * usual[last])
+    begin, end = part_start[row * parts + part], part_start[row * parts + part + 1]
+    found = first_above(part_cumulative, begin, end, uniform(words, control))
+    if found == end:
+        begin, end = part_start[row * parts + last], part_start[row * parts + last + 1]
+        found = min(first_above(part_cumulative, begin, end, uniform(words, control)), end - 1)
+    return int(part_entry[found])
+
+
+@kernel(lean=True)
+def extend_shapes(
+    count: Floats, place: Ints, shown: int, alpha: float, filled: int, used: int, shape: Floats,
+    d: Floats, c: Floats,
+) -> None:  # fmt: skip
+    """Write shapes ``filled..used-1`` of a row and the squeeze's constants for them.
+
+    Seen successors come first, in the order of their places; unseen ones all have ``alpha``.
+    """
+    for k in range(filled, used):
+        shape[k] = count[place[k]] + alpha if k < shown else alpha
+    prepare(shape[filled:], d[filled:], c[filled:], used - filled)
+
+
+@kernel(lean=True)
+def learned_row(
+    count: Floats, row_start: Ints, row: int, column: int, action: int, distinct: int,
+    log: Floats, scaled: Floats, laws: Floats, alpha: Floats, sizes: Floats, size_law: Ints,
+    alpha_law: Ints, shares: Floats, models: Ints, part_start: Ints, part_entry: Ints,
+    part_cumulative: Floats, key0: np.uint64, key1: np.uint64, first: int, block: int,
+    words: Words, control: Words, place: Ints, shape: Floats, d: Floats, c: Floats, filled: Ints,
+    known: NDArray[np.bool_], picked: Floats, usual: Floats, drawn: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """Write one row of all draws; see `learned_rows`.
+
+    What depends on the row alone, or on the row and its concentration, is found once.
+    """
+    begin, end = row_start[row], row_start[row + 1]
+    shown, most = 0, 0.0
+    for e in range(begin, end):
+        if count[e] > 0:
+            place[shown] = e
+            most = max(most, count[e])
+            shown += 1
+    known[:] = False
+    filled[:] = 0
+    for i in range(len(size_law)):
+        if i % block == 0:
+            open_stream(control, key0, key1, row, (first + i) // block)
+        s, h = size_law[i, action], alpha_law[i, action]
+        if not known[s, h]:
+            alpha_weights(log[s], scaled[s], laws[h], picked[s, h])
+            known[s, h] = True
+        weights = picked[s, h]
+        last = len(alpha) - 1
+        a = min(first_above(weights, 0, last, uniform(words, control) * weights[last]), last)
+        size = first_above(sizes[s, a], distinct, sizes.shape[2], uniform(words, control))
+        model, used = models[i], shown
+        if size > distinct and running_shares(row, shares[model], part_start, usual) > 0:
+            for _ in range(size - distinct):
+                place[used] = unseen_entry(
+                    row, usual, part_start, part_entry, part_cumulative, words, control
+                )
+                used += 1
+        for e in range(end - begin):
+            out[model, column + e] = 0.0
+        if used == 1:
+            out[model, column + place[0] - begin] = 1.0
+            continue
+        if filled[a] < used:
+            extend_shapes(count, place, shown, alpha[a], filled[a], used, shape[a], d[a], c[a])
+            filled[a] = used
+        logarithmic = most + alpha[a] < LOGARITHMIC_BELOW
+        dirichlet_draws(shape[a], d[a], c[a], 0, used, logarithmic, words, control, 0, 1, 0, drawn)
+        for k in range(used):
+            out[model, column + place[k] - begin] += drawn[0, k]
 
 
 @kernel()
 def learned_rows(
     count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, fine: Ints,
     group: Ints, distinct: Ints, shape: Floats, marginal: Floats, laws: Floats,
-    alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats,
+    alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats, models: Ints,
     part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     key0: np.uint64, key1: np.uint64, first: int, block: int, out: Floats,
 ) -> None:  # fmt: skip
@@ -241,71 +349,33 @@ def learned_rows(
     A row's concentration and number of successors are drawn given the laws of its action and its
     own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a); each unseen one lands on an
     entry of the part that ``shares`` picks among those the row has; the last part, the rest, takes
-    what the weights of another leave. Each row has a stream for every ``block`` of draws, and
-    ``first`` begins one. O(K) a row.
+    what the weights of another leave. Draw ``i`` of row ``rows[j]`` goes to the model
+    ``models[j, i]`` (one line of these may serve all rows), whose shares it has. Each row has a
+    stream for every ``block`` of draws, and ``first`` begins one. O(K) a row.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)
-    parts, num_alpha = shares.shape[1], len(alpha)
+    num_sizes, num_alpha = sizes.shape[1], len(alpha)
     longest = 0
     for row in rows:
         longest = max(longest, row_start[row + 1] - row_start[row])
     width = longest + sizes.shape[3]
-    gamma, d, c = np.empty(width), np.empty(width), np.empty(width)
-    place = np.empty(width, np.int64)
-    drawn = np.empty((1, width))
-    log, scaled = np.empty((sizes.shape[1], num_alpha)), np.empty((sizes.shape[1], num_alpha))
-    usual = np.empty(parts)
+    shapes, d, c = np.empty((3, num_alpha, width))
+    place, filled = np.empty(width, np.int64), np.empty(num_alpha, np.int64)
+    log, scaled = np.empty((2, num_sizes, num_alpha))
+    known = np.empty((num_sizes, len(laws)), np.bool_)
+    picked = np.empty((num_sizes, len(laws), num_alpha))
+    usual, drawn = np.empty(shares.shape[1]), np.empty((1, width))
     for j in range(len(rows)):
         row = rows[j]
-        begin, end = row_start[row], row_start[row + 1]
-        if end - begin == 1:
+        if row_start[row + 1] - row_start[row] == 1:
             out[:, columns[j]] = 1.0
             continue
-        for s in range(sizes.shape[1]):
+        for s in range(num_sizes):
             row_likelihood(marginal[fine[row], s], shape[row], log[s], scaled[s])
-        shown = 0
-        for e in range(begin, end):
-            if count[e] > 0:
-                place[shown] = e
-                shown += 1
-        for i in range(len(size_law)):
-            if i % block == 0:
-                open_stream(control, key0, key1, row, (first + i) // block)
-            s = size_law[i, action[row]]
-            chosen = pick_alpha(
-                log[s], scaled[s], laws[alpha_law[i, action[row]]], uniform(words, control)
-            )
-            used = shown
-            for k in range(shown):
-                gamma[k] = count[place[k]] + alpha[chosen]
-            running = 0.0
-            for part in range(parts):
-                at = row * parts + part
-                if part_start[at + 1] > part_start[at]:
-                    running += shares[i, part]
-                usual[part] = running
-            size = first_above(sizes[group[row], s, chosen], uniform(words, control))
-            for _ in range(size - distinct[row] if running > 0 else 0):
-                part = first_above(usual, uniform(words, control) * running)
-                at = row * parts + part
-                candidates = part_cumulative[part_start[at] : part_start[at + 1]]
-                found = first_above(candidates, uniform(words, control))
-                if found == len(candidates):
-                    at = row * parts + parts - 1
-                    candidates = part_cumulative[part_start[at] : part_start[at + 1]]
-                    found = min(
-                        first_above(candidates, uniform(words, control)), len(candidates) - 1
-                    )
-                gamma[used] = alpha[chosen]
-                place[used] = part_entry[part_start[at] + found]
-                used += 1
-            for e in range(end - begin):
-                out[i, columns[j] + e] = 0.0
-            if used == 1:
-                out[i, columns[j] + place[0] - begin] = 1.0
-                continue
-            logarithmic = prepare(gamma, d, c, used)
-            dirichlet_draws(gamma, d, c, 0, used, logarithmic, words, control, 0, 1, 0, drawn)
-            for k in range(used):
-                out[i, columns[j] + place[k] - begin] += drawn[0, k]
+        learned_row(
+            count, row_start, row, columns[j], action[row], distinct[row], log, scaled, laws,
+            alpha, sizes[group[row]], size_law, alpha_law, shares, models[min(j, len(models) - 1)],
+            part_start, part_entry, part_cumulative, key0, key1, first, block, words, control,
+            place, shapes, d, c, filled, known, picked, usual, drawn, out,
+        )  # fmt: skip

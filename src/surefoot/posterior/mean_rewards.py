@@ -6,14 +6,13 @@ number of threads give the same numbers. Two policies that are compared meet the
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._cores import available_cores
+from surefoot._cores import available_cores, on_threads
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import (
     BoundedLaw,
@@ -146,9 +145,4 @@ def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Float
 def _on_threads(fill: Callable[[Ints], None], columns: int, variates: int) -> None:
     """Share columns among threads if there are enough of them."""
     threads = max(1, min(available_cores(), variates // WORTH_A_THREAD))
-    parts = np.array_split(np.arange(columns), threads)
-    if threads == 1:
-        fill(parts[0])
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, parts))
+    on_threads(fill, np.array_split(np.arange(columns), threads), threads)

@@ -46,7 +46,7 @@ def _high_word(_context: Any, _a: Any, _b: Any) -> Any:
 high_word: Any = intrinsic(_high_word) if COMPILES else _high_word
 
 
-@kernel()
+@kernel(lean=True)
 def open_stream(control: Words, key0: np.uint64, key1: np.uint64, row: int, block: int) -> None:
     """Point ``control`` at the first word of a stream."""
     control[POSITION] = WORDS
@@ -57,7 +57,7 @@ def open_stream(control: Words, key0: np.uint64, key1: np.uint64, row: int, bloc
     control[KEY1] = key1
 
 
-@kernel()
+@kernel(lean=True)
 def refill(words: Words, control: Words) -> None:
     """Write the next words of the stream. Ten rounds of Philox4x64 per four words."""
     first = control[COUNTER]
@@ -77,7 +77,7 @@ def refill(words: Words, control: Words) -> None:
     control[POSITION] = 0
 
 
-@kernel()
+@kernel(lean=True)
 def next_word(words: Words, control: Words) -> Any:
     """Return the next 64 random bits."""
     if control[POSITION] >= WORDS:
@@ -87,7 +87,7 @@ def next_word(words: Words, control: Words) -> Any:
     return words[position]
 
 
-@kernel()
+@kernel(lean=True)
 def uniform(words: Words, control: Words) -> float:
     """Return a uniform variate in (0, 1]: its logarithm is finite."""
     return (np.int64(next_word(words, control) >> np.uint64(11)) + 1) * TO_UNIT

@@ -1,12 +1,11 @@
 """Rows of draws shared among threads: the bits do not depend on the number of threads."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot._cores import available_cores
+from surefoot._cores import available_cores, on_threads
 
 WORTH_A_THREAD = 2**17
 """Fewer variates than this are drawn sooner than a thread is started."""
@@ -21,11 +20,7 @@ def fill_rows(
     ``ends`` are the running widths of the rows; ``threads=None`` means as many as pay off.
     """
     parts = _shares(ends, variates, threads)
-    if len(parts) == 1:
-        fill(parts[0])
-        return
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(fill, parts))
+    on_threads(fill, parts, len(parts))
 
 
 def _shares(ends: NDArray[np.int64], variates: int, threads: int | None) -> list[Places]:

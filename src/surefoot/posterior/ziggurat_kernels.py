@@ -65,7 +65,7 @@ NORMAL_WIDTH, NORMAL_LIMIT, NORMAL_HEIGHT, _ = NORMAL
 EXPONENTIAL_WIDTH, EXPONENTIAL_LIMIT, EXPONENTIAL_HEIGHT, _ = EXPONENTIAL
 
 
-@kernel()
+@kernel(lean=True)
 def rare_normal(word: np.uint64, words: Words, control: Words) -> Any:
     """Return a standard normal variate for a word outside the sure part of its layer."""
     while True:
@@ -85,7 +85,7 @@ def rare_normal(word: np.uint64, words: Words, control: Words) -> Any:
         word = next_word(words, control)
 
 
-@kernel()
+@kernel(lean=True)
 def rare_exponential(word: np.uint64, words: Words, control: Words) -> Any:
     """Return a standard exponential variate for a word outside the sure part of its layer."""
     while True:

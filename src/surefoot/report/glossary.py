@@ -24,16 +24,17 @@ def counted_words(discount: float, *, costs: bool) -> str:
 
 
 def glossary(
-    *, basis: str, delta: float, discount: float, horizon: int | None, costs: bool
+    *, basis: str, delta: float, discount: float, horizon: int | None, costs: bool, limit: str
 ) -> Sequence[tuple[str, str]]:
     """Return words and what they mean, in the order in which a reader meets them.
 
     Examples
     --------
-    >>> glossary(basis="bayesian", delta=0.05, discount=0.9, horizon=None, costs=False)[0][0]
+    >>> known = {"basis": "bayesian", "delta": 0.05, "discount": 0.9, "horizon": None}
+    >>> glossary(**known, costs=False, limit="No policy can be promised more than this.")[0][0]
     'Promised'
     """
-    least, more = ("most", "less") if costs else ("least", "more")
+    least = "most" if costs else "least"
     total = "Everything from the first step on" if horizon is None else f"At most {horizon:,} steps"
     return (
         (
@@ -49,7 +50,11 @@ def glossary(
         ),
         (
             "Limit",
-            f"No rule could be promised {more} than this from these data at this confidence.",
+            f"{limit} That is from these data, at this confidence.",
+        ),
+        (
+            "Policy",
+            "A rule: what to do in each state. A deterministic one always does the same there.",
         ),
         ("Total", f"{total}. {counted_words(discount, costs=costs)}"),
         ("Confidence", _confidence(basis, delta)),

@@ -31,6 +31,10 @@ MOST_VALUES = 2**24
 """Values of all steps that are held at most; beyond, the gain over a horizon is not told."""
 
 
+Shares = tuple[tuple[str, float], ...]
+"""How often the log took each action in a state, most often first."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """The rule beside what was done so far, in one state.
@@ -47,7 +51,7 @@ class Change:
         states add up to the whole. None in large models.
     """
 
-    shares: tuple[tuple[str, float], ...]
+    shares: Shares
     each: float | None
     total: float | None
 
@@ -152,7 +156,18 @@ def _of_states(mdp: MDP, policy: NDArray[Any], quality: NDArray[np.float64]) -> 
     return np.asarray(worth, dtype=np.float64)
 
 
-def _shares(mdp: MDP, counts: Counts, state: int) -> tuple[tuple[str, float], ...]:
+def habits(
+    mdp: MDP, counts: Counts, lines: Sequence[PolicyLine], *, by_step: bool = False
+) -> dict[LineKey, Shares]:
+    """Return how often the log took each action, by the keys of the lines of a policy."""
+    known = {_label(mdp.state_labels, s): _shares(mdp, counts, s) for s in range(mdp.num_states)}
+    if by_step:
+        own = {(without_step(label), step_of(label) or 0): one for label, one in known.items()}
+        return {line.key: own.get(line.key, ()) for line in lines}
+    return {line.key: known.get(line.state, ()) for line in lines}
+
+
+def _shares(mdp: MDP, counts: Counts, state: int) -> Shares:
     rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
     tried = counts.visits[rows].astype(np.float64)
     if not tried.sum() > 0:
@@ -202,12 +217,10 @@ def rule_words(
     >>> rule_words(lines, {}, ["condition"])
     'Repair in wear 4; otherwise run.'
     """
-    by_steps = any(line.first_step for line in lines)
     states = {line.state for line in lines}
-    if len(states) == len(lines) and not by_steps:  # one action in each, always
-        said = _in_words(lines, columns)
-        if 0 < len(said) <= LONGEST:
-            return said
+    said = in_words(lines, columns)
+    if 0 < len(said) <= LONGEST:
+        return said
     taken = [line for line in lines if line.probability > 0.5]
     other = {
         line.state
@@ -222,7 +235,11 @@ def rule_words(
     )
 
 
-def _in_words(lines: Sequence[PolicyLine], columns: Sequence[str]) -> str:
+def in_words(lines: Sequence[PolicyLine], columns: Sequence[str]) -> str:
+    """Return a rule with one action in each state as a sentence; "" for others."""
+    one_each = len({line.state for line in lines}) == len(lines)
+    if not one_each or any(line.first_step for line in lines):
+        return ""
     groups: dict[str, list[Hashable]] = {}
     tried: dict[str, float] = {}
     for line in lines:

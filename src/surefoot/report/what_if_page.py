@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-LEFT, RIGHT, ROW = 190.0, 620.0, 26.0
-"""Where the axis of the picture begins and ends, and the height of a line."""
+from surefoot.report.page import render
+
+WIDE, NARROW = (640, 190.0, 620.0, 26.0), (340, 14.0, 322.0, 40.0)
+"""Width of the picture, where its axis begins and ends, the height of a line. On narrow screens
+words stand above their lines."""
 FAR = 6.0
 """Promises this many times further off than half of the others are shown as arrows at the edge."""
 SHOWN = 200
@@ -40,6 +42,8 @@ class WhatIfPage:
         The picture, the run as it is first.
     axis
         What the picture measures.
+    limit
+        What the limit says, in a sentence.
     changes
         Words, state, old and new action.
     """
@@ -51,51 +55,50 @@ class WhatIfPage:
     rows: Sequence[Sequence[str]]
     dots: Sequence[Dot]
     axis: str
+    limit: str
     changes: Sequence[Sequence[str]]
 
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""
-        from jinja2 import Environment, StrictUndefined
-
-        environment = Environment(
-            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        source = files("surefoot.report").joinpath("what_if.html").read_text(encoding="utf-8")
-        return environment.from_string(source).render(
-            title=self.title,
-            subtitle=self.subtitle,
-            alone=self.alone,
-            head=self.head,
-            rows=self.rows,
-            plot=(plot := _plot(self.dots, self.axis)),
-            far=any(dot["far"] for dot in plot["dots"]),
+        plots = [_plot(self.dots, self.axis, shape) for shape in (WIDE, NARROW)]
+        return render(
+            "what_if.html",
+            page=self,
+            plots=plots,
+            far=any(dot["far"] for dot in plots[0]["dots"]),
             hollow=any(not dot.certified for dot in self.dots),
             changes=self.changes[:SHOWN],
             more=max(len(self.changes) - SHOWN, 0),
         )
 
 
-def _plot(dots: Sequence[Dot], axis: str) -> dict[str, Any]:
+def _plot(dots: Sequence[Dot], axis: str, shape: tuple[int, float, float, float]) -> dict[str, Any]:
     """Return places in the picture: a line for each dot, arrows for what is far off, ticks."""
+    width, left, right, row = shape
+    narrow = width == NARROW[0]
     ticks = _ticks(*_view(dots))
     low, high = ticks[0], ticks[-1]
+    first = 34 if narrow else 20
 
     def x(value: float) -> float:
-        return round(LEFT + (RIGHT - LEFT) * (min(max(value, low), high) - low) / (high - low), 1)
+        return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
 
     told = "; ".join(f"{dot.words}: {dot.text}" for dot in dots)
     return {
-        "height": round(50 + ROW * len(dots)),
+        "kind": "narrow" if narrow else "broad",
+        "width": width,
+        "middle": round((left + right) / 2),
+        "height": round(first + 30 + row * len(dots)),
         "axis": axis,
         "text": f"Promises, {axis}. {told}.",
         "own": x(dots[0].promise),
-        "ticks": [{"x": x(tick), "text": f"{tick:.6g}"} for tick in ticks],
+        "ticks": [{"x": x(tick), "text": f"{tick:.6g}"} for tick in ticks[:: 2 if narrow else 1]],
         "dots": [
             {
-                "text": dot.words if len(dot.words) <= 24 else f"{dot.words[:23]}…",
+                "text": dot.words if len(dot.words) <= 24 or narrow else f"{dot.words[:23]}…",
                 "x": x(dot.promise),
                 "end": None if dot.limit is None else x(dot.limit),
-                "y": 20 + ROW * i,
+                "y": first + row * i,
                 "hollow": not dot.certified,
                 "far": dot.text if not low <= dot.promise <= high else "",
                 "side": -1 if dot.promise < low else 1,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._cores import available_cores
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import Changes, RowPolicy
 from surefoot.solvers.evaluation import horizon_kernels as steps
@@ -23,7 +24,8 @@ Work = Callable[[Floats, Floats, int, int, Floats], None]
 """Writes brackets of some draws of a block: (draws, rewards, begin, end, out)."""
 
 MAX_ROUNDS = 200
-DRAWS_PER_CUT = 64
+DRAWS_PER_CUT, CUTS_PER_CORE = 64, 2
+"""Most draws of a part of a block, and how many parts there are at least for each core."""
 
 
 class Played(NamedTuple):
@@ -239,6 +241,8 @@ def _collect(
             work(d, r, begin, end, o)
 
         size = len(block)
-        shared(size, part, operations=operations * size, least=DRAWS_PER_CUT, cuts=size)
+        # Every draw is evaluated by itself: the cut may depend on the machine.
+        least = min(DRAWS_PER_CUT, -(-size // (CUTS_PER_CORE * available_cores())))
+        shared(size, part, operations=operations * size, least=least, cuts=size)
         done += size
     return ends

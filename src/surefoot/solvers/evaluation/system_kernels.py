@@ -51,8 +51,11 @@ class System(NamedTuple):
 
 @kernel(lean=True)
 def fill(system, draw, reward, state_rows, rows, share, row_start, successor, discount):
-    """Write the equations: state ``s`` plays ``rows[state_rows[s]:state_rows[s+1]]`` in shares."""
-    at = 0
+    """Write the equations: state ``s`` plays ``rows[state_rows[s]:state_rows[s+1]]`` in shares.
+
+    Successors that a drawn row does not have are left out, unless factors must have one form.
+    """
+    at, keep = 0, system.factored
     for i in range(len(system.gain)):
         s = system.order[i]
         system.start[i] = at
@@ -63,7 +66,7 @@ def fill(system, draw, reward, state_rows, rows, share, row_start, successor, di
                 total += weight * reward[e]
                 system.column[at] = system.place[successor[e]]
                 system.chance[at] = discount * weight
-                at += 1
+                at += 1 if keep or weight != 0.0 else 0
         system.gain[i] = total
     system.start[len(system.gain)] = at
 
@@ -71,14 +74,14 @@ def fill(system, draw, reward, state_rows, rows, share, row_start, successor, di
 @kernel(lean=True)
 def fill_rows(system, draw, gains, choice, row_start, successor, discount):
     """Write the equations of one row per state, whose expected rewards are known."""
-    at = 0
+    at, keep = 0, system.factored
     for i in range(len(system.gain)):
         row = choice[system.order[i]]
         system.start[i] = at
         for e in range(row_start[row], row_start[row + 1]):
             system.column[at] = system.place[successor[e]]
             system.chance[at] = discount * draw[e]
-            at += 1
+            at += 1 if keep or draw[e] != 0.0 else 0
         system.gain[i] = gains[row]
     system.start[len(system.gain)] = at
 

@@ -1,13 +1,12 @@
 """Work on many draws, shared among threads: cut the same way on every machine."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
-from surefoot._cores import available_cores
+from surefoot._cores import available_cores, on_threads
 
 LEAST_CUT, MOST_CUTS = 64, 16
-WORTH_A_THREAD = 2e6
-"""Fewer operations than this are done sooner than a thread is started (a millisecond or two)."""
+WORTH_A_THREAD = 1e6
+"""Fewer operations than this are done sooner than another thread wakes up (half a millisecond)."""
 
 
 def shared(
@@ -43,9 +42,4 @@ def shared(
     size = max(least, -(-total // cuts))
     parts = [(begin, min(begin + size, total)) for begin in range(0, total, size)]
     threads = min(len(parts), available_cores(), int(operations / WORTH_A_THREAD))
-    if threads <= 1:
-        for part in parts:
-            work(*part)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda part: work(*part), parts))
+    on_threads(lambda part: work(*part), parts, threads)

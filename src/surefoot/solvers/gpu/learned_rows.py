@@ -47,20 +47,21 @@ def learned_fixed(
         "sizes": laws.sizes.reshape(-1, laws.sizes.shape[-1]),
         "size_laws": np.int32(laws.sizes.shape[1]),
         "landing": np.where(tile.entry < 0, 0.0, _landing(posterior)[:, entry]),
+        "rare_landing": np.where(tile.entry < 0, 0.0, posterior._landing[entry])[..., None],
         "alone": ((tile.entry >= 0).sum(axis=0) == 1)[..., None] & ~none[..., None],
     }
 
 
 def _landing(posterior: "LearnedPosterior") -> NDArray[np.float64]:
     """Return ``(parts, E)``: how likely an unseen successor of each part lands on each entry."""
-    if "_landing" not in posterior.__dict__:
+    if "_landing_by_part" not in posterior.__dict__:
         start, entry, _ = posterior._places
         parts = len(posterior.destinations.shares)
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
         weight = np.zeros((parts, posterior.num_entries))
         np.add.at(weight, (owner % parts, entry), posterior.destinations.weight)
-        posterior.__dict__["_landing"] = weight
-    found: NDArray[np.float64] = posterior.__dict__["_landing"]
+        posterior.__dict__["_landing_by_part"] = weight
+    found: NDArray[np.float64] = posterior.__dict__["_landing_by_part"]
     return found
 
 
@@ -84,7 +85,10 @@ def learned_probabilities(
     shape = xp.where(fixed["alone"], xp.where(seen, shape, 0.0), shape)
     logs = log_gammas(arrays, key, fixed["place"], draw, GAMMAS, shape, small=True)
     first = xp.arange(len(logs))[:, None, None, None] == 0
-    return xp.where(fixed["alone"], first * 1.0, shares(xp, logs))
+    landing = fixed["rare_landing"]
+    rare = xp.where(landing.sum(axis=0) > 0.0, drawn["rare"][action], 0.0)
+    mixed = (1.0 - rare) * shares(xp, logs) + rare * landing
+    return xp.where(fixed["alone"], first * 1.0, mixed)
 
 
 def _alphas(xp: Any, likelihood: Array, size_law: Array, alpha_law: Array, u: Array) -> Array:

@@ -97,11 +97,12 @@ _large_shapes: Formula = partial(dirichlet_probabilities, small=False)
 
 def _learned(posterior: LearnedPosterior, rows: Ints, entries: Ints) -> Source:
     def drawn(key: Key, first: int, last: int) -> Numbers:
-        size_law, alpha_law, part_shares = posterior._drawn_laws(key, first, last)
+        size_law, alpha_law, part_shares, rare = posterior._drawn_laws(key, first, last)
         return {
             "size_law": np.asarray(size_law.T, dtype=np.int32),
             "alpha_law": np.asarray(alpha_law.T, dtype=np.int32),
             "shares": np.ascontiguousarray(part_shares.T),
+            "rare": np.ascontiguousarray(rare.T),
         }
 
     def fixed(tile: Tile) -> Numbers:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from surefoot._cores import plain_blas
 from surefoot._workers import current, each_part
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.cells import DELTAS, Cell, find_cells, make_log
@@ -100,7 +101,8 @@ def replicate(job: Job) -> Record:
     [('frequentist promise', 0.05), ('frequentist promise', 0.2)]
     """
     (cell,) = find_cells(None, [job.cell])
-    return play(job, cell, _world(cell.world, job.replication + 1 if cell.fresh else 0))
+    with plain_blas():
+        return play(job, cell, _world(cell.world, job.replication + 1 if cell.fresh else 0))
 
 
 def play(job: Job, cell: Cell, world: World) -> Record:

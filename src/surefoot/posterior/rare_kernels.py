@@ -1,0 +1,33 @@
+"""Rare events in drawn rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._compile import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@kernel(lean=True)
+def add_rare(
+    rare: Floats, landing: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints,
+    out: Floats,
+) -> None:  # fmt: skip
+    """Move the share ``rare[i, action]`` of every row of model ``i`` to where the unseen lands.
+
+    Rows of which no successor is new, or that have a single one, stay as they are.
+    """
+    for j in range(len(rows)):
+        begin, end = row_start[rows[j]], row_start[rows[j] + 1]
+        new = 0.0
+        for e in range(begin, end):
+            new += landing[e]
+        if new <= 0.0 or end - begin == 1:
+            continue
+        for i in range(len(out)):
+            share = rare[i, action[rows[j]]]
+            if share > 0.0:
+                for e in range(begin, end):
+                    at = columns[j] + e - begin
+                    out[i, at] = (1.0 - share) * out[i, at] + share * landing[e]

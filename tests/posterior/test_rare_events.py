@@ -1,0 +1,71 @@
+"""What a try shows that its row never showed, counted over all rows of an action."""
+
+import numpy as np
+import pytest
+
+from surefoot import LearnedPosterior, read_transitions
+from surefoot.posterior.rare_events import BEFORE, RareEvents
+
+
+def road(tries, accidents):
+    """Counts of a road of which every place leads on or stays; few rows showed the ditch."""
+    places, ditch = 40, 40
+    moves = [
+        (place, to)
+        for place in range(places)
+        for to, times in ((place, tries // 5), ((place + 1) % places, tries - tries // 5))
+        for _ in range(times)
+    ]
+    moves += [(place, ditch) for place in range(accidents)]
+    state, successor = np.array(moves).T
+    return read_transitions(
+        {"state": state, "action": 0 * state, "reward": 0.0 * state, "next_state": successor}
+    )
+
+
+def unseen_mass(posterior):
+    """How many of as many tries as there were are expected to show something new."""
+    missing = np.where(posterior.counts.count == 0, posterior.mean(), 0.0)
+    by_row = np.add.reduceat(missing, posterior.row_start[:-1])
+    visits = np.add.reduceat(posterior.counts.count, posterior.row_start[:-1])
+    return float((by_row * visits).sum())
+
+
+@pytest.mark.parametrize("accidents", [1, 3, 6])
+def test_rare_accidents_are_expected_again(accidents):
+    """Forty rows of a hundred tries: the laws say two successors, the count says what follows."""
+    posterior = LearnedPosterior(road(100, accidents))
+    rare = posterior.rare
+    assert rare.by_laws[0] < accidents + BEFORE
+    # Where each row has its own two, the new ones are those of the count, and one before it.
+    assert unseen_mass(posterior) == pytest.approx(accidents + BEFORE, rel=0.05)
+
+
+def test_nothing_is_added_where_the_laws_expect_as_much():
+    rare = RareEvents(tries=np.array([50.0, 0.0]), new=np.array([2.0, 0.0]),
+                      by_laws=np.array([3.5, 0.0]))  # fmt: skip
+    np.testing.assert_array_equal(rare.draw(np.full((3, 2), 0.9)), 0.0)
+    np.testing.assert_array_equal(rare.mean(), 0.0)
+
+
+def test_draws_have_their_mean_and_stay_below_one():
+    rare = RareEvents(tries=np.array([1.0, 200.0]), new=np.array([1.0, 4.0]),
+                      by_laws=np.array([0.3, 2.0]))  # fmt: skip
+    drawn = rare.draw(np.random.default_rng(0).random((200_000, 2)))
+    assert drawn.min() >= 0.0
+    assert drawn.max() < 1.0
+    np.testing.assert_allclose(drawn.mean(axis=0), rare.mean(), rtol=0.01)
+
+
+def test_tries_that_a_row_repeated_count_less():
+    """Successors seen twice show that the row is nearly known (Chao and Jost)."""
+    made = {
+        twice: RareEvents.count(
+            count=np.array([1.0] * 4 + [2.0] * twice), row_start=np.array([0, 4 + twice]),
+            action=np.array([0]), num_actions=1, missing=np.array([0.0]),
+        ).new[0]
+        for twice in (0, 4)
+    }  # fmt: skip
+    assert made[0] == 4.0
+    n = 12
+    assert made[4] == pytest.approx(4 * (n - 1) * 4 / ((n - 1) * 4 + 2 * 4))
