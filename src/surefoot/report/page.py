@@ -1,4 +1,4 @@
-"""One page to open in a browser: it asks nobody for anything, and works without its one script."""
+"""One page to open in a browser: it loads nothing, and works without its one script."""
 
 import hashlib
 from base64 import b64encode
