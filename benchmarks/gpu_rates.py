@@ -120,7 +120,7 @@ def _robust() -> None:
             ("weighted L1", pallas.L1, p, w),
             ("box", pallas.BOX, 0.5 * p, jnp.minimum(1.5 * p, 1.0)),
         ):
-            model = pallas.RowModel(target, a, b, none, none + 0.3, jnp.array([1.0, 0.9]))
+            model = pallas.RowArrays(target, a, b, none, none + 0.3, jnp.array([1.0, 0.9]))
             run = jax.jit(
                 partial(pallas.worst_rows, kind, accuracy=jnp.array([1e-7]), long=long,
                         interpret=False)

@@ -17,7 +17,7 @@ from surefoot.calibration.levels import (
     share_level,
 )
 from surefoot.calibration.shapes import Shaping, choose_shape
-from surefoot.calibration.weights import SEARCH, Chosen
+from surefoot.calibration.weights import SEARCH, ChosenWeights
 from surefoot.model.mdp import MDP
 from surefoot.posterior.batch import Batch
 from surefoot.posterior.protocol import Posterior, check_draws_wanted, check_generator
@@ -134,7 +134,7 @@ def credible_set(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plan:
+class DrawPlan:
     """Which draws shape the sets and which size them; fixed before any of them is seen."""
 
     shape: Batch | None
@@ -148,7 +148,7 @@ def _seed(rng: np.random.Generator) -> int:
 
 def _plan(
     posterior: Posterior, mdp: MDP, level: Level, draws: int | None, seed: int, shape: bool
-) -> Plan:
+) -> DrawPlan:
     available = posterior.num_draws
     if available is None:
         return _plan_endless(posterior, mdp, level, draws, seed, shape)
@@ -168,12 +168,12 @@ def _plan(
         Batch(posterior=posterior, source=np.random.default_rng((seed, 1)), first=a, last=b)
         for a, b in ((0, first), (first, first + size))
     ]
-    return Plan(shape=parts[0] if shape else None, size=parts[1], rank=level.rank(size))
+    return DrawPlan(shape=parts[0] if shape else None, size=parts[1], rank=level.rank(size))
 
 
 def _plan_endless(
     posterior: Posterior, mdp: MDP, level: Level, draws: int | None, seed: int, shape: bool
-) -> Plan:
+) -> DrawPlan:
     some, shaping = EFFORT * level.needed, SHAPE_DRAWS
     affordable = DEFAULT_VALUES // max(1, mdp.num_entries)
     if level.union == "joint":
@@ -187,7 +187,7 @@ def _plan_endless(
         Batch.take(posterior, n, np.random.default_rng((seed, number)))
         for number, n in enumerate((shaping, size))
     ]
-    return Plan(shape=batches[0] if shape else None, size=batches[1], rank=rank)
+    return DrawPlan(shape=batches[0] if shape else None, size=batches[1], rank=rank)
 
 
 def _check_center(posterior: Posterior, mdp: MDP) -> None:
@@ -200,7 +200,7 @@ def _check_center(posterior: Posterior, mdp: MDP) -> None:
         )
 
 
-def _sizes(plan: Plan, shaping: Shaping, chosen: Chosen) -> Floats:
+def _sizes(plan: DrawPlan, shaping: Shaping, chosen: ChosenWeights) -> Floats:
     """Return the budgets: the one step that sees the size batch."""
     mdp, norm = shaping.mdp, shaping.norm
     rows = np.flatnonzero(mdp.uncertain_rows)
@@ -223,7 +223,7 @@ def _sizes(plan: Plan, shaping: Shaping, chosen: Chosen) -> Floats:
 
 
 def _confidence(
-    level: Level, plan: Plan, chosen: Chosen, norm: str, rule: str, seed: int
+    level: Level, plan: DrawPlan, chosen: ChosenWeights, norm: str, rule: str, seed: int
 ) -> Confidence:
     return Confidence(
         basis="bayesian", delta=level.delta, kind=norm, union=level.union, rule=rule,

@@ -14,7 +14,7 @@ from surefoot.ambiguity.confidence import Confidence
 from surefoot.ambiguity.sets import AmbiguitySet, seal
 from surefoot.calibration import budget_kernels as kernels
 from surefoot.calibration.concentration import BOUNDS, clopper_pearson
-from surefoot.calibration.weights import Chosen, choose_weights, successor_values
+from surefoot.calibration.weights import ChosenWeights, choose_weights, successor_values
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import mean_reward_interval, model_uncertain_rewards
 from surefoot.model.checks import row_name
@@ -121,7 +121,7 @@ def frequentist_set(
     else:
         if not isinstance(weights, str) or weights != "uniform":
             raise ValueError(f"kind={kind!r} has no weights; leave them out.")
-        chosen = Chosen(None, "none", "one")
+        chosen = ChosenWeights(None, "none", "one")
         box = kind == "clopper_pearson"
         made = _box(mdp, counts, samples, level) if box else _kl(mdp, samples, level)
     found = _findings(counts, chosen, reuse, fixed_design, policy is not None)
@@ -241,7 +241,7 @@ def _log_levels(samples: Floats, alpha: float, fixed_design: bool) -> Floats:
 def _weights(
     mdp: MDP, weights: str | ArrayLike, norm: str, center: str | float | None, shape: MDP | None,
     reuse: bool, objective: str,
-) -> Chosen:  # fmt: skip
+) -> ChosenWeights:  # fmt: skip
     if not isinstance(weights, str) or weights == "uniform":
         return choose_weights(mdp, weights, norm=norm, center=center, z=mdp.probability)
     if shape is None and not reuse:
@@ -261,7 +261,9 @@ def _weights(
     return choose_weights(mdp, weights, norm=norm, center=center, z=z)
 
 
-def _ball(mdp: MDP, kind: str, chosen: Chosen, samples: Floats, level: Floats) -> AmbiguitySet:
+def _ball(
+    mdp: MDP, kind: str, chosen: ChosenWeights, samples: Floats, level: Floats
+) -> AmbiguitySet:
     weights = np.ones(mdp.num_entries) if chosen.weights is None else chosen.weights
     budget = np.empty(mdp.num_rows)
     kernels.row_budgets(BOUNDS[kind], mdp.row_start, weights, samples, level, budget)
@@ -315,7 +317,7 @@ def missing_mass(once: Any, samples: Any, log_level: Any) -> Floats:
 
 
 def _findings(
-    counts: Counts, chosen: Chosen, reuse: bool, fixed_design: bool, policy: bool
+    counts: Counts, chosen: ChosenWeights, reuse: bool, fixed_design: bool, policy: bool
 ) -> tuple[Finding, ...]:
     codes = []
     if fixed_design:

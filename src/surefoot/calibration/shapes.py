@@ -17,7 +17,7 @@ from surefoot.calibration.levels import Level, order_statistics
 from surefoot.calibration.weights import (
     SEARCH,
     USUAL_CENTER,
-    Chosen,
+    ChosenWeights,
     centers,
     choose_weights,
     successor_values,
@@ -89,7 +89,7 @@ class Shaping:
 
 def choose_shape(
     shaping: Shaping, weights: str | ArrayLike, center: str | float | None, passes: int
-) -> Chosen:
+) -> ChosenWeights:
     """Return the weights; after several passes, those with the best robust return.
 
     A search comes after a pass with the usual centre: it fits weights so closely to one value
@@ -100,7 +100,7 @@ def choose_shape(
             shaping.mdp, weights, norm=shaping.norm, center=center, z=shaping.mdp.probability
         )
     value, _ = shaping.value()
-    best: Chosen | None = None
+    best: ChosenWeights | None = None
     best_return = -np.inf
     plan = [center] * passes
     if weights == "analytic" and isinstance(center, str) and center == SEARCH:
@@ -122,10 +122,12 @@ def choose_shape(
     return best
 
 
-def _at_value(shaping: Shaping, value: Floats, weights: str, center: str | float | None) -> Chosen:
+def _at_value(
+    shaping: Shaping, value: Floats, weights: str, center: str | float | None
+) -> ChosenWeights:
     z = successor_values(shaping.mdp, value)
     if weights == "analytic" and isinstance(center, str) and center == SEARCH:
-        return Chosen(search_weights(shaping, value, z), "analytic, searched centre", "unit")
+        return ChosenWeights(search_weights(shaping, value, z), "analytic, searched centre", "unit")
     return choose_weights(shaping.mdp, weights, norm=shaping.norm, center=center, z=z)
 
 

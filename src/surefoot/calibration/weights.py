@@ -32,7 +32,7 @@ SAME = 1e-13
 """Differences from the centre below this share of the largest value are rounding."""
 
 
-class Chosen(NamedTuple):
+class ChosenWeights(NamedTuple):
     """Weights per entry (None: all 1), in words how they were chosen, and how they are scaled."""
 
     weights: Floats | None
@@ -156,7 +156,7 @@ def given_weights(mdp: MDP, weights: ArrayLike) -> Floats:
 
 def choose_weights(
     mdp: MDP, weights: str | ArrayLike, *, norm: str, center: str | float | None, z: Floats
-) -> Chosen:
+) -> ChosenWeights:
     """Return the weights that the options ask for, given the values ``z`` of every entry.
 
     ``"socp"`` is the second-order cone program of the paper in closed form: its optimum over
@@ -166,15 +166,15 @@ def choose_weights(
         names = ", ".join(map(repr, (*CENTERS, SEARCH)))
         raise ValueError(f"center={center!r}; choose one of {names} or a number.")
     if not isinstance(weights, str):
-        return Chosen(given_weights(mdp, weights), "given", "given")
+        return ChosenWeights(given_weights(mdp, weights), "given", "given")
     if weights == "uniform":
-        return Chosen(None, "uniform", "one")
+        return ChosenWeights(None, "uniform", "one")
     if weights == "socp":
         if norm != "l1":
             raise ValueError("weights='socp' is for norm='l1'; use weights='analytic'.")
-        return Chosen(weights_at(mdp, z, centers(mdp, z, "mean"), norm), "socp", "unit")
+        return ChosenWeights(weights_at(mdp, z, centers(mdp, z, "mean"), norm), "socp", "unit")
     if weights == "analytic":
         where = USUAL_CENTER[norm] if center is None else center
         at = weights_at(mdp, z, centers(mdp, z, where), norm)
-        return Chosen(at, f"analytic, {where} centre", "unit")
+        return ChosenWeights(at, f"analytic, {where} centre", "unit")
     raise ValueError(f"weights={weights!r}; choose 'uniform', 'analytic', 'socp' or give an array.")

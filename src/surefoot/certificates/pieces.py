@@ -15,7 +15,7 @@ SHARED_WORK = 2e9
 """Operations that are worth handing over to the workers of a cluster (a second or two)."""
 
 
-class Batch(Protocol):
+class ModelBatch(Protocol):
     """Drawn models: `surefoot.certificates.models.Models`."""
 
     @property
@@ -30,18 +30,18 @@ class Batch(Protocol):
         """Return some of the draws."""
 
 
-_pieces: WeakKeyDictionary[Batch, list[tuple[int, int, Any]]] = WeakKeyDictionary()
+_pieces: WeakKeyDictionary[ModelBatch, list[tuple[int, int, Any]]] = WeakKeyDictionary()
 """First, last and models of each piece: workers get a piece once and evaluate many policies."""
 
 
-def worth_sharing(batch: Batch) -> bool:
+def worth_sharing(batch: ModelBatch) -> bool:
     """Tell whether workers would evaluate a policy sooner than this process."""
     return current() is not None and batch.size > 1 and batch.evaluation_work >= SHARED_WORK
 
 
 def by_workers(
     work: Callable[..., Any],
-    batch: Batch,
+    batch: ModelBatch,
     choice: Any,
     start: NDArray[np.float64] | None,
     *more: Any,
@@ -54,7 +54,7 @@ def by_workers(
     return all_parts(work, (), parts)
 
 
-def _pieces_of(batch: Batch) -> list[tuple[int, int, Any]]:
+def _pieces_of(batch: ModelBatch) -> list[tuple[int, int, Any]]:
     """Return the draws in as many pieces as workers can use: the cut decides nothing."""
     if batch not in _pieces:
         workers = current()

@@ -9,7 +9,7 @@ import numpy as np
 from surefoot.data.bins import Binning, at_quantiles
 from surefoot.data.columns import Columns, Layout
 from surefoot.data.dates import StepKind, learn_rhythm, step_kind
-from surefoot.data.numerals import PLAIN, Numerals, Shown, decide
+from surefoot.data.numerals import PLAIN, Numerals, Spellings, decide
 from surefoot.data.reading import Reading
 from surefoot.data.sources import Connection, Source, list_names, quote_name, scan
 from surefoot.data.tables import family
@@ -113,18 +113,18 @@ def _numerals(
 
 def _shown(
     connection: Connection, source: Source, names: Mapping[str, str], limit: int | None
-) -> Shown:
+) -> Spellings:
     some = "" if limit is None else f" LIMIT {limit}"
-    measures = ", ".join(Shown.measures(f"trim({quote_name(name)})") for name in names)
+    measures = ", ".join(Spellings.measures(f"trim({quote_name(name)})") for name in names)
     query = f"SELECT {measures} FROM (SELECT * FROM ({scan(source, names)}){some})"
     try:
         found = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # the count itself will say where the file cannot be read
-        return Shown()
-    shown = Shown()
-    size = len(Shown._fields)
+        return Spellings()
+    shown = Spellings()
+    size = len(Spellings._fields)
     for i in range(0, len(found), size):
-        shown = shown.joined(Shown(*found[i : i + size]))
+        shown = shown.joined(Spellings(*found[i : i + size]))
     return shown
 
 

@@ -40,7 +40,7 @@ GROUPED = (
 UNCLEAR_POINT, UNCLEAR_COMMA = _unclear(r"\."), _unclear(",")
 
 
-class Shown(NamedTuple):
+class Spellings(NamedTuple):
     """Examples of how some numbers are written; None where there is none."""
 
     point: str | None = None
@@ -70,7 +70,7 @@ class Shown(NamedTuple):
         )
 
     @classmethod
-    def of(cls, values: Iterable[str]) -> "Shown":
+    def of(cls, values: Iterable[str]) -> "Spellings":
         """Return the examples among some texts."""
         listed = list(values)
 
@@ -84,9 +84,9 @@ class Shown(NamedTuple):
             first(UNCLEAR_COMMA), first(GROUPED),
         )  # fmt: skip
 
-    def joined(self, other: "Shown") -> "Shown":
+    def joined(self, other: "Spellings") -> "Spellings":
         """Return the examples of both."""
-        return Shown(*(a if a is not None else b for a, b in zip(self, other, strict=True)))
+        return Spellings(*(a if a is not None else b for a, b in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ class Numerals:
 PLAIN = Numerals()
 
 
-def decide(shown: Shown, *, asked: str | None, comma_likely: bool) -> Numerals | str:
+def decide(shown: Spellings, *, asked: str | None, comma_likely: bool) -> Numerals | str:
     """Return how numbers are written; a text says why that cannot be told.
 
     Parameters
@@ -145,9 +145,9 @@ def decide(shown: Shown, *, asked: str | None, comma_likely: bool) -> Numerals |
 
     Examples
     --------
-    >>> decide(Shown.of(["1.234", "7,5"]), asked=None, comma_likely=True).parse("1.234")
+    >>> decide(Spellings.of(["1.234", "7,5"]), asked=None, comma_likely=True).parse("1.234")
     1234.0
-    >>> decide(Shown.of(["1.234"]), asked=None, comma_likely=True)
+    >>> decide(Spellings.of(["1.234"]), asked=None, comma_likely=True)
     "'1.234' may be 1234 or 1.234. Pass decimal=',' or decimal='.'"
     """
     commas = shown.comma or shown.unclear_comma
@@ -182,7 +182,7 @@ def parse_number(text: str, decimal: str | None = None) -> float:
     >>> parse_number("0,25"), parse_number("1.234,5")
     (0.25, 1234.5)
     """
-    style = decide(Shown.of([text.strip()]), asked=decimal, comma_likely=False)
+    style = decide(Spellings.of([text.strip()]), asked=decimal, comma_likely=False)
     if isinstance(style, str):
         raise ValueError(f"{style}.")
     return style.parse(text)

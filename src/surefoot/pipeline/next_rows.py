@@ -10,7 +10,7 @@ from surefoot.data.side_files import label_text
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.plan_lines import PlanLine, plan_lines
 from surefoot.pipeline.roughly import MOST_ENTRIES
-from surefoot.report.page import Cause
+from surefoot.report.page import DoubtRow
 
 SAMPLES, SHOWN = 100, 6
 """Samples that are shared out, and lines that are shown."""
@@ -18,7 +18,7 @@ LEAST_SHARE = 0.01
 """Rows with less of the doubt are not listed."""
 
 
-def measure_next(model: Model, certificate: Certificate) -> tuple[str, list[Cause]]:
+def measure_next(model: Model, certificate: Certificate) -> tuple[str, list[DoubtRow]]:
     """Return how to read the shares, and the rows with the largest ones; empty where unknown."""
     if not model.bayesian or model.mdp.num_entries > MOST_ENTRIES:
         return "", []
@@ -40,11 +40,11 @@ def _words(doubt: RowDoubt) -> str:
     return " ".join((told, *(found.text for found in doubt.findings)))
 
 
-def _row(line: PlanLine, largest: float, unit: str | None) -> Cause:
+def _row(line: PlanLine, largest: float, unit: str | None) -> DoubtRow:
     when = "" if line.step is None else f" at step {line.step}"
     off = amount_text(near_text(line.amount, 3), unit)
     tries = f"try it {line.tries} more times" if line.tries != 1 else "try it once more"
-    return Cause(
+    return DoubtRow(
         words=f"{label_text(line.action)} in {label_text(line.state)}{when}",
         amount=f"{line.share:.0%}",
         width=round(100 * line.share / largest, 1),

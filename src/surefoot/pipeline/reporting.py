@@ -31,7 +31,7 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.report.assumptions import Assumption, assumptions
 from surefoot.report.glossary import glossary
-from surefoot.report.page import SHOWN, Cause, Page
+from surefoot.report.page import SHOWN, DoubtRow, Page
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change, changes, rule_words
 
@@ -191,7 +191,7 @@ def _doubt_words(certificate: Certificate) -> str:
     )
 
 
-def _causes(certificate: Certificate) -> list[Cause]:
+def _causes(certificate: Certificate) -> list[DoubtRow]:
     """Return where the doubt comes from, the largest cause first."""
     doubt = certificate.doubt
     if doubt is None:
@@ -200,7 +200,7 @@ def _causes(certificate: Certificate) -> list[Cause]:
     largest = max((abs(cause.amount) for cause in told.values()), default=1.0)
     unit = certificate.unit
     return [
-        Cause(
+        DoubtRow(
             words=f"{CAUSES[name][:1].upper()}{CAUSES[name][1:]}",
             amount=amount_text(near_text(cause.amount, 3), unit),
             width=round(100 * max(cause.amount, 0.0) / largest, 1),

@@ -1,4 +1,4 @@
-"""One page to open in a browser: it asks nobody for anything, and works without its one script."""
+"""One page to open in a browser: it loads nothing, and works without its one script."""
 
 import hashlib
 from base64 import b64encode
@@ -30,7 +30,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause:
+class DoubtRow:
     """One cause of doubt, in words: what it takes off, and the promise without it."""
 
     words: str
@@ -105,9 +105,9 @@ class Page:
     map: Figure | None
     assumptions: Sequence[Assumption]
     doubt: str
-    causes: Sequence[Cause]
+    causes: Sequence[DoubtRow]
     next_words: str = ""
-    next_rows: Sequence[Cause] = ()
+    next_rows: Sequence[DoubtRow] = ()
     tables: Sequence[tuple[str, Grid]]
     figures: Sequence[Figure]
     glossary: Sequence[tuple[str, str]]

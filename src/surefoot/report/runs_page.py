@@ -51,7 +51,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class RunsTable:
     """A table; ``states`` columns of it name a state, the rest are actions with colours."""
 
     title: str
@@ -79,7 +79,7 @@ class RunsPage:
     withheld: Sequence[str]
     picture: Figure | None
     narrow: Figure | None
-    tables: Sequence[Table]
+    tables: Sequence[RunsTable]
 
     def to_html(self) -> str:
         """Return the page; everything that came from outside is escaped."""
@@ -141,7 +141,7 @@ def _pictures(runs: Mapping[str, RunFacts]) -> tuple[Figure | None, Figure | Non
     return figure("runs", 9.2), figure("small", 4.1)
 
 
-def _promises(runs: Mapping[str, RunFacts]) -> Table:
+def _promises(runs: Mapping[str, RunFacts]) -> RunsTable:
     rows = []
     for name, run in runs.items():
         made, before = run.certificate, today(run.certificate)
@@ -163,13 +163,13 @@ def _promises(runs: Mapping[str, RunFacts]) -> Table:
         "In brackets: withheld, since a check failed." if any(r[1][0] == "(" for r in rows) else ""
     )
     kept = [i for i, _ in enumerate(head) if any(row[i] for row in rows)]
-    return Table(
+    return RunsTable(
         title="Promises", text=text, head=[head[i] for i in kept],
         rows=[[row[i] for i in kept] for row in rows], numbers=frozenset(range(1, 7)),
     )  # fmt: skip
 
 
-def _data(runs: Mapping[str, RunFacts]) -> Table:
+def _data(runs: Mapping[str, RunFacts]) -> RunsTable:
     rows, before = [], None
     for name, run in runs.items():
         growth = "" if before is None else f"{100 * (run.transitions / before - 1):+.0f}%"
@@ -177,10 +177,10 @@ def _data(runs: Mapping[str, RunFacts]) -> Table:
         numbers = (run.transitions, run.states, run.pairs, run.least)
         rows.append((name, f"{numbers[0]:,.0f}", growth, *(f"{one:,.0f}" for one in numbers[1:])))
     head = ("run", "decisions", "growth", "states", "pairs tried", "rarest pair")
-    return Table(title="Data", head=head, rows=rows, numbers=frozenset(range(1, 6)))
+    return RunsTable(title="Data", head=head, rows=rows, numbers=frozenset(range(1, 6)))
 
 
-def _settings(runs: Mapping[str, RunFacts]) -> Table:
+def _settings(runs: Mapping[str, RunFacts]) -> RunsTable:
     names = dict.fromkeys(name for run in runs.values() for name in run.settings)
     rows = [
         (name, *(run.settings.get(name, "") for run in runs.values()))
@@ -188,10 +188,10 @@ def _settings(runs: Mapping[str, RunFacts]) -> Table:
         if len({run.settings.get(name) for run in runs.values()}) > 1
     ]
     text = "" if rows else "None: all runs were asked the same."
-    return Table(title="Settings that differ", text=text, head=("setting", *runs), rows=rows)
+    return RunsTable(title="Settings that differ", text=text, head=("setting", *runs), rows=rows)
 
 
-def _rules(runs: Mapping[str, RunFacts], differing: Sequence[Hashable]) -> Table:
+def _rules(runs: Mapping[str, RunFacts], differing: Sequence[Hashable]) -> RunsTable:
     columns = next(iter(runs.values())).columns
     width = len(columns)
     rows = []
@@ -206,7 +206,7 @@ def _rules(runs: Mapping[str, RunFacts], differing: Sequence[Hashable]) -> Table
     lacking = every - len(_common(runs))
     if lacking:
         text += f" Not every run knows {number_of(lacking, 'further state')}."
-    return Table(
+    return RunsTable(
         title="Where the rules differ", text=text, head=(*columns, *runs), rows=rows, states=width,
         colours=action_colours(actions),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from surefoot.solvers.gpu.robust_pallas import (
     L1,
     POINT,
     SHORT,
-    RowModel,
+    RowArrays,
     rows_per_block,
     worst_rows,
 )
@@ -96,7 +96,7 @@ def test_the_kernel_computes_the_same(kind: int, length: int) -> None:
     else:
         wanted = worst_box(NUMPY, Fold(0), [z], [a], [b], start, exact).value
     turn = (lambda x: np.ascontiguousarray(x.T)) if long else (lambda x: x)
-    model = RowModel(turn(target), turn(a), turn(b), reward, budget, np.array([1.0, 0.9]))
+    model = RowArrays(turn(target), turn(a), turn(b), reward, budget, np.array([1.0, 0.9]))
     with doubles():
         found = worst_rows(
             kind, v, model, start, np.array([1e-12]), long=long, interpret=True

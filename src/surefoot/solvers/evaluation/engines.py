@@ -68,7 +68,7 @@ CORES: Engine = Cores()
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedEngine:
     """The workers of a cluster, each with an engine of its own; small jobs are done here.
 
     Every draw is evaluated by itself, so that the bits depend neither on the cut nor on who does a
@@ -93,7 +93,7 @@ class Shared:
 
 def usual_engine() -> Engine:
     """Return the cores of this machine, or the workers of the cluster that was asked for."""
-    return CORES if current() is None else Shared(CORES)
+    return CORES if current() is None else SharedEngine(CORES)
 
 
 def _ends(what: str, own: Engine, draws: Draws, other: Any, tolerance: float) -> Floats:

@@ -20,7 +20,7 @@ SOLVED_ENTRIES = 20_000_000
 """Entries of a model from which a GPU pays for one robust solve."""
 
 
-class Chosen(NamedTuple):
+class ChosenEngine(NamedTuple):
     """An engine, and what is to be said of it."""
 
     engine: Engine
@@ -32,7 +32,7 @@ class Chosen(NamedTuple):
         return isinstance(self.engine, DeviceEngine)
 
 
-def choose_engine(device: str, mdp: MDP, posterior: Posterior) -> Chosen:
+def choose_engine(device: str, mdp: MDP, posterior: Posterior) -> ChosenEngine:
     """Return the engine for draws of a posterior.
 
     ``"gpu"`` refuses what a GPU cannot do; ``"auto"`` takes one for large models where there is
@@ -47,11 +47,13 @@ def choose_engine(device: str, mdp: MDP, posterior: Posterior) -> Chosen:
         found = find_gpu()
         if found is not None:
             return _on(DeviceEngine(device=found))
-    return Chosen(usual_engine(), ())
+    return ChosenEngine(usual_engine(), ())
 
 
-def _on(engine: DeviceEngine) -> Chosen:
-    return Chosen(engine, (Finding.of("on_device", device=engine.device.name, checked=CHECKED),))
+def _on(engine: DeviceEngine) -> ChosenEngine:
+    return ChosenEngine(
+        engine, (Finding.of("on_device", device=engine.device.name, checked=CHECKED),)
+    )
 
 
 def _not_drawn(mdp: MDP, posterior: Posterior) -> str | None:

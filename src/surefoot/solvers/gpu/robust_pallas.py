@@ -26,7 +26,7 @@ def rows_per_block(length: int) -> int:
     return SHORT_ROWS if length <= SHORT else max(1, TILE // length)
 
 
-class RowModel(NamedTuple):
+class RowArrays(NamedTuple):
     """Rows as the kernel reads them; they fill whole blocks.
 
     ``target``, ``a`` and ``b`` are ``[successor, row]``, or ``[row, successor]`` for long rows;
@@ -43,7 +43,7 @@ class RowModel(NamedTuple):
 
 
 def worst_rows(
-    kind: int, v: Array, model: RowModel, guess: tuple[Array, Array], accuracy: Array, *,
+    kind: int, v: Array, model: RowArrays, guess: tuple[Array, Array], accuracy: Array, *,
     long: bool, interpret: bool,
 ) -> Worst:  # fmt: skip
     """Return the worst case of ``sign * (reward + discount * v)`` in every row."""
@@ -76,7 +76,7 @@ def worst_rows(
     return Worst(*call(v, *model, *guess, accuracy))
 
 
-def _points(v: Array, model: RowModel, *, long: bool) -> Worst:
+def _points(v: Array, model: RowArrays, *, long: bool) -> Worst:
     """Return plain expectations: nothing is searched, and the compiler's own kernel is as fast."""
     axis = 1 if long else 0
     reward = model.reward

@@ -16,7 +16,7 @@ from surefoot.solvers.gpu.robust_pallas import (
     L1,
     POINT,
     SHORT,
-    RowModel,
+    RowArrays,
     rows_per_block,
     worst_rows,
 )
@@ -44,7 +44,7 @@ class Laid(NamedTuple):
     ``share`` is ``[row, state]``, ``rows`` which rows of the model they are, in the same order.
     """
 
-    model: RowModel
+    model: RowArrays
     share: Array
     shape: tuple[int, int]
     long: bool
@@ -203,7 +203,7 @@ def _laid(work: DeviceWork, tile: Tile) -> Laid:
         at = (lone, 0) if long else (0, lone)
         target[at] = 0
     scale = np.array([problem.sign, problem.sign * problem.discount])
-    model = RowModel(
+    model = RowArrays(
         target, entries(a, 0.0), entries(b, 0.0 if work.kind == BOX else 1.0), reward,
         each(budget), scale,
     )  # fmt: skip
