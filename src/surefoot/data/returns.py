@@ -128,7 +128,7 @@ def together(
         return None
     arrays = {name: np.concatenate([getattr(one, name) for one in parts]) for name in ARRAYS}
     identity, where, often = np.unique(arrays["identity"], return_index=True, return_counts=True)
-    own = {name: array[where] for name, array in arrays.items()}
+    own: dict[str, Any] = {name: array[where] for name, array in arrays.items()}
     joined = replace(parts[0], lacking=lacking, **own)
     return joined if (often == 1).all() else _forgotten(joined, identity[often > 1], begun)
 
