@@ -9,12 +9,15 @@ from surefoot import demo
 from surefoot.cli import main
 from surefoot.commands.command import ExitCode
 from surefoot.pipeline import folder
-from surefoot.pipeline.folder import FILES, PARTS
+from surefoot.pipeline.folder import FILES
+from surefoot.pipeline.manifest import EPISODES, PARTS
 
 COLUMNS = (
     "--state condition --action decision --reward profit --episode machine --step week".split()  # noqa: SIM905
 )
 PROMISE = ["--discount", "0.95", "--draws", "600", "--eta", "0.01"]
+LEFT = sorted([*FILES, PARTS, EPISODES])
+"""The files of a run folder."""
 
 
 def run(capsys, *arguments: object) -> tuple[int, str, str]:
@@ -37,13 +40,15 @@ def made(tmp_path_factory):
 def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     code, out, err = solve(capsys, tmp_path / "run")
     assert code == 0
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted([*FILES, PARTS])
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(
+        [*FILES, PARTS, EPISODES]
+    )
     assert "4,160 rows" in err
     assert "20 of 20 state-action pairs tried" in err
     assert "Time: Reading the log" in err
     assert "%)" in err
     assert "most memory used" in err
-    held_out, luck, done, doubt, split, promise, gain, where = [
+    held_out, luck, done, doubt, split, rule, promise, gain, where = [
         line for line in out.splitlines() if line
     ]
     assert held_out.startswith("Note: A held-out half of the log does not contradict the model")
@@ -51,6 +56,7 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
     assert done.startswith("Note: What was done in the log earned")
     assert doubt.startswith("Note: By the averages of the log alone")
     assert split.startswith("Note: A true split (--honest)")
+    assert rule.startswith("The rule: repair in ")
     assert promise.startswith("With 95% confidence")
     assert "more than what was done in the log" in gain
     assert where == f"Report: {tmp_path / 'run' / 'report.html'} (all files are in {tmp_path}/run)"
@@ -93,7 +99,7 @@ def test_verify_has_its_own_exit_code(capsys, tmp_path, made):
     code, out, _ = run(capsys, "verify", made)
     assert code == 0
     assert "The certificate stands" in out
-    for name in (*FILES, PARTS):
+    for name in LEFT:
         (tmp_path / name).write_bytes((made / name).read_bytes())
     content = json.loads((tmp_path / "certificate.json").read_text())
     content["lower_bound"] += 20

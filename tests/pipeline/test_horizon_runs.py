@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -269,3 +272,54 @@ def test_the_log_itself_agrees_with_the_promise(finished) -> None:
     found = agreement_with(finished.folder, finished.settings.log)
     assert found.agrees
     assert 0 < found.steps < found.transitions
+
+
+MEASURED = """
+import re, sys
+from pathlib import Path
+import numpy as np
+from surefoot import Settings, run
+
+folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
+
+
+def written(name, states):
+    lines = ["episode,step,state,action,reward,next_state"]
+    for episode in range(5 * states):
+        state = int(rng.integers(states))
+        for step in range(12):
+            action = int(rng.integers(2))
+            after = (3 * state + 7 * action + int(rng.integers(4))) % states
+            lines.append(f"{episode},{step},{state},{action},{state % 7 - action},{after}")
+            state = after
+    (folder / name).write_text("\\n".join(lines))
+
+
+def peak(name, horizon):
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew
+    own = Settings(
+        log=str(folder / name), episode="episode", step="step", horizon=horizon, draws=20,
+        eta=0.4, delta=0.4, prior=1.0, support="observed",
+    )
+    run(own, folder / f"{name} {horizon}")
+    status = Path("/proc/self/status").read_text()
+    return [int(re.search(f"{what}:\\\\s+(\\\\d+)", status)[1]) for what in ("VmHWM", "VmRSS")]
+
+
+written("small.csv", 5)
+written("log.csv", 100)
+peak("small.csv", 2)
+_, before = peak("small.csv", 3)
+print(before, peak("log.csv", 1)[0], peak("log.csv", 1000)[0])
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="Linux tells the peak")
+def test_a_whole_run_of_a_thousand_steps_takes_little_more_memory(tmp_path) -> None:
+    """Everything counts: compiled kernels, DuckDB, figures. What was there before does not."""
+    told = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout
+    before, short, long = map(int, told.split())
+    assert before < short
+    assert long - before < 2 * (short - before)

@@ -19,14 +19,17 @@ from surefoot.certificates.evidence import Curse, Gain
 from surefoot.certificates.verification import verify
 from surefoot.data.counts import Counts
 from surefoot.pipeline import continuing, model, promising, running, writing
-from surefoot.pipeline.folder import FILES, PARTS, unfinished_name
+from surefoot.pipeline.folder import FILES, unfinished_name
 from surefoot.pipeline.loading import load_run, verify_run
-from surefoot.pipeline.manifest import read_manifest
+from surefoot.pipeline.manifest import EPISODES, PARTS, read_manifest
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.running import run
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate
+
+LEFT = sorted([*FILES, PARTS, EPISODES])
+"""The files of a run folder."""
 
 
 def small(log, **options):
@@ -37,7 +40,7 @@ def small(log, **options):
 
 def copied(finished, folder):
     """Return a copy of a run folder, to be changed."""
-    for name in (*FILES, PARTS):
+    for name in LEFT:
         (folder / name).write_bytes((finished.folder / name).read_bytes())
     return folder
 
@@ -54,7 +57,9 @@ def reseal(folder):
 
 
 def test_the_folder_holds_exactly_the_promised_files(finished):
-    assert sorted(path.name for path in finished.folder.iterdir()) == sorted([*FILES, PARTS])
+    assert sorted(path.name for path in finished.folder.iterdir()) == sorted(
+        [*FILES, PARTS, EPISODES]
+    )
     assert not unfinished_name(finished.folder).exists()
 
 
@@ -241,7 +246,7 @@ def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
         patch.setattr(continuing, "read_log", full)
         patch.setattr(promising, "find", full)
         made = run(settings, out, teller=Teller())
-    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, PARTS])
+    assert sorted(path.name for path in out.iterdir()) == LEFT
     assert "same settings" in notes[0]
     (line,) = (text for text in notes if text.startswith("Time: "))
     assert "done by an earlier run: Reading the log, Finding and certifying a policy" in line
@@ -293,7 +298,9 @@ def test_a_killed_run_leaves_no_folder(settings, tmp_path):
     assert not (tmp_path / "run").exists()
     time.sleep(0.1)
     run(settings, tmp_path / "run")
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted([*FILES, PARTS])
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(
+        [*FILES, PARTS, EPISODES]
+    )
 
 
 def test_costs_are_promised_from_above(small_log, tmp_path):

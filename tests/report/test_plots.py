@@ -186,3 +186,10 @@ def test_colours_are_variables():
     assert f"var(--promise, {PALETTE['promise']})" in drawn.svg
     assert "var(--ink, currentColor)" in drawn.svg
     assert all(a < b for a, b in pairwise(sorted(PALETTE)))
+
+
+def test_a_run_in_place_of_its_lines_is_told_what_to_pass(demo):
+    with pytest.raises(ValueError, match=r"plot_policy\(run.policy\)"):
+        plot_policy(demo)
+    with pytest.raises(ValueError, match="certificates by name, got Run"):
+        plot_comparison(demo)

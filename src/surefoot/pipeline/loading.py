@@ -133,7 +133,8 @@ def verify_run(
     if not writing.same_policy(path, stored.model, stored.certificate):
         return promising.falls(f"{path} is not the policy that was certified.")
     with processors(stored.model.settings):
-        return promising.check_again(stored.model, stored.certificate, rng)
+        verdict = promising.check_again(stored.model, stored.certificate, rng)
+    return promising.with_failures(verdict, stored.certificate)
 
 
 def _altered(place: Path) -> str | None:

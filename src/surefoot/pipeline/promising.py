@@ -266,6 +266,15 @@ def check_again(
     )
 
 
+def with_failures(verdict: Verification, certificate: Certificate) -> Verification:
+    """Return a verdict that does not hide that the run itself took its promise back."""
+    if not (verdict.stands and certificate.withheld):
+        return verdict
+    why = " ".join(certificate.failures)
+    words = f"NOT CERTIFIED when it was made: {why} Its number is what was computed. "
+    return replace(verdict, message=words + verdict.message)
+
+
 def falls(why: str) -> Verification:
     """Return the verdict that a certificate does not stand."""
     return Verification(

@@ -7,7 +7,7 @@ model: how often, discounted, the policy is there then.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def averaged(
         quality += now * own
         after += now[row] * following(value)
         reached += now[mdp.entry_row] * value[mdp.successor]
-        value = np.asarray(np.bincount(mdp.row_state, share * own, mdp.num_states), np.float64)
+        value = _summed(mdp.row_state, share * own, mdp.num_states)
     whole = np.where(weight > 0, weight, 1.0)
     best = np.maximum.reduceat(reached, mdp.row_start[:-1])
     return StepValues(quality / whole, after / whole[row], best / whole, float(mdp.initial @ value))
@@ -107,5 +107,8 @@ def _visits_backward(mdp: MDP, policy: AnyPolicy, horizon: int) -> Iterator[tupl
 
 def _moved(mdp: MDP, policy: AnyPolicy, step: int, visits: Floats) -> Floats:
     flow = played(mdp, policy, step) * visits[mdp.row_state]
-    moved = np.bincount(mdp.successor, flow[mdp.entry_row] * mdp.probability, mdp.num_states)
-    return np.asarray(moved, dtype=np.float64)
+    return _summed(mdp.successor, flow[mdp.entry_row] * mdp.probability, mdp.num_states)
+
+
+def _summed(place: NDArray[Any], weight: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(place, weight, size), dtype=np.float64)

@@ -72,6 +72,11 @@ def plot_policy(
     >>> plot_policy([line], columns=["age", "vibration"]).get_xlabel()
     'vibration'
     """
+    if not isinstance(policy, Sequence):
+        raise ValueError(
+            f"policy must be the lines of a policy, got {type(policy).__name__}. A run has them: "
+            "plot_policy(run.policy)."
+        )
     if len(policy) == 0:
         raise ValueError("policy has no lines; there is nothing to draw.")
     drawn = own_axes(axes)

@@ -173,6 +173,11 @@ def plot_comparison(
     drawn = own_axes(axes)
     if isinstance(made, Comparison):
         return _draw_difference(drawn, made)
+    if not isinstance(made, Mapping):
+        raise ValueError(
+            f"made must be a Comparison, or certificates by name, got {type(made).__name__}. For "
+            "runs: plot_comparison({'old': old.certificate, 'new': new.certificate})."
+        )
     for i, (name, certificate) in enumerate(made.items()):
         _draw_row(drawn, i, certificate)
         words = f"{name} (not certified)" if certificate.withheld else name

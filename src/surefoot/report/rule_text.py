@@ -8,7 +8,7 @@ from surefoot.report.tables import LineKey, PolicyLine
 
 WHOLE = 12
 """A rule of up to so many lines is shown whole; of a longer one, so many departures."""
-WIDTH = 80
+WIDTH = 78
 """Characters of a line; states get what actions leave of it."""
 LABEL = 14
 """Longer names of actions are cut."""
@@ -18,7 +18,7 @@ def rule_text(
     lines: Sequence[PolicyLine], habits: Mapping[LineKey, Shares], columns: Sequence[str],
     file: str,
 ) -> list[str]:  # fmt: skip
-    """Return what to do, in lines of at most 80 characters (a sentence may be longer).
+    """Return what to do, in lines of at most 78 characters (a sentence may be longer).
 
     Parameters
     ----------
