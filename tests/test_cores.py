@@ -11,7 +11,7 @@ from surefoot._cores import _openblas, on_threads, plain_blas
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_every_part_is_done_once(threads: int) -> None:
-    done = []
+    done: list[int] = []
     on_threads(done.append, range(100), threads)
     assert sorted(done) == list(range(100))
 
@@ -39,7 +39,7 @@ def test_a_failure_ends_the_work_and_is_told() -> None:
 
     with pytest.raises(ValueError, match="three"):
         on_threads(work, count(), 2)  # parts without end
-    done = []
+    done: list[int] = []
     on_threads(done.append, range(2), 2)  # and the threads are there for others
     assert sorted(done) == [0, 1]
 
