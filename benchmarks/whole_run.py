@@ -61,7 +61,7 @@ def run_once(log: Path, out: Path) -> None:
     """Make one run and print its stages."""
     clock = Clock()
     with clock.stage("all"):
-        run(Settings(log=log, discount=0.95), out, teller=clock)
+        run(Settings(log=(str(log),), discount=0.95), out, teller=clock)
     lines = [(name, figure(wall), figure(work)) for name, wall, work in clock.stages]
     print(render(HEADINGS, lines))
 
