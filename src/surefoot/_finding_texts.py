@@ -321,7 +321,7 @@ _FEWER = {
 
 @says("note")
 def _fewer_draws(draws: int, wanted: int, reason: str) -> str:
-    return f"The policy was chosen on {draws} draws instead of {wanted}: {_FEWER[reason]}."
+    return f"The policy was chosen on {draws} draws, not {wanted}: {_FEWER[reason]}."
 
 
 @says("note")

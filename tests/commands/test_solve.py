@@ -52,7 +52,7 @@ def test_solve_goes_from_a_log_to_a_report(capsys, tmp_path):
         line for line in out.splitlines() if line
     ]
     assert held_out.startswith("Note: A held-out half of the log does not contradict the model")
-    assert luck.startswith("Note: Choosing the policy on the data that value it")
+    assert luck.startswith("Note: The policy was chosen on the data that value it")
     assert done.startswith("Note: What was done in the log earned")
     assert doubt.startswith("Note: By the averages of the log alone")
     assert split.startswith("Note: A true split (--honest)")
