@@ -223,7 +223,7 @@ def _episodes_go_on(episodes: int, across: int) -> str:
 
 
 _NOT_CARRIED = {
-    "episodes": "it does not tell its episodes apart",
+    "episodes": "it does not tell its episodes apart, or is of version 0.1",
     "seed": "it was made with another seed",
     "folder": "an earlier version of surefoot did not keep it",
     "discount": "it was made with another discount",

@@ -276,3 +276,27 @@ def test_a_run_that_is_added_to_promises_what_one_of_the_whole_log_does(tmp_path
     assert without.behaviour.log.episodes == 0
     (told,) = [one for one in without.findings if one.code == "earlier_returns_left_out"]
     assert "earlier version" in told.text
+
+
+def test_an_end_that_lives_on_in_a_later_log_stays_an_end(tmp_path):
+    head = HEADER + ",next,done"
+    first = [
+        (p, d, f"ill,wait,1,{'ill' if d < 2 else 'out'},{int(d == 2)}")
+        for p in range(12)
+        for d in range(3)
+    ]
+    later = [
+        (p + 50, d, f"{'out' if d else 'ill'},wait,2,out,{int(d == 3)}")
+        for p in range(12)
+        for d in range(4)
+    ]
+    own = {"next_state": "next", "terminal": "done"}
+    logs = [
+        written(tmp_path / f"{i}.csv", rows, header=head) for i, rows in enumerate((first, later))
+    ]
+    counts, parts = month_by_month(tmp_path, logs, **own)
+    _, whole = run_folder(tmp_path / "whole", settings_for(tuple(logs), **own))
+    total = np.bincount(parts.buckets.entry, parts.buckets.count, counts.num_entries)
+    np.testing.assert_array_equal(total, counts.count)
+    assert_same_returns(parts, whole)
+    assert parts.returns.ended.all()

@@ -15,7 +15,7 @@ from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run,
 from surefoot.model.policies import action_at
 from surefoot.pipeline.agreeing import agreement_with
 from surefoot.pipeline.answers import answer_file
-from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.model import build_model, place, read_log
 from surefoot.pipeline.parts import divide_log, steps_alike
 from surefoot.pipeline.practice import return_limits
 from surefoot.pipeline.reward_ends import least_return
@@ -181,6 +181,18 @@ def test_steps_kept_apart(visits, tmp_path) -> None:
     assert verify_run(made.folder, np.random.default_rng(0)).stands
 
 
+def test_states_after_the_last_step_are_not_stuck(tmp_path) -> None:
+    lines = ["case,visit,state,action,reward"]
+    lines += [f"{c},{v},{'ab'[(c + v) % 2]},{'xy'[c % 2]},1" for c in range(40) for v in range(5)]
+    (tmp_path / "log.csv").write_text("\n".join(lines), encoding="utf-8")
+    own = Settings(
+        log=str(tmp_path / "log.csv"), episode="case", step="visit", horizon=4, by_step=True
+    )
+    report = place(own, read_log(own)).report
+    assert report is not None
+    assert report.stuck_states == 0
+
+
 def test_pooling_is_checked(visits, tmp_path) -> None:
     counts = read_log(visits)
     alike = steps_alike(build_model(visits, counts), divide_log(visits, counts))
@@ -307,8 +319,7 @@ def peak(name, horizon):
 
 
 written("small.csv", 5)
-written("log.csv", 100)
-peak("small.csv", 2)
+written("log.csv", 60)
 _, before = peak("small.csv", 3)
 print(before, peak("log.csv", 1)[0], peak("log.csv", 1000)[0])
 """

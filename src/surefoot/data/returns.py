@@ -65,7 +65,7 @@ class Returns:
 
     def numbered(self, states: Ints) -> "Returns":
         """Return the same where state ``i`` is called ``states[i]``."""
-        return replace(self, reached=states[self.reached])
+        return replace(self, reached=np.where(self.reached < 0, -1, states[self.reached]))
 
     def only(self, some: NDArray[np.bool_]) -> "Returns":
         """Return some of the episodes."""

@@ -105,7 +105,10 @@ class _Ids:
         """Return the entry of each transition."""
         size = self.new.num_states
         wanted = (state * self.new.num_actions + action) * size + successor
-        return np.asarray(np.searchsorted(self.keys, wanted))
+        found = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        if not np.array_equal(self.keys[found], wanted):
+            raise ValueError("the earlier run holds transitions that its counts do not have.")
+        return np.asarray(found)
 
     def renumbered(self, parts: BucketCounts) -> BucketCounts:
         """Return the parts of the earlier log by the entries of both."""
@@ -206,7 +209,7 @@ def _with_unfollowed(returns: Returns, ends: EpisodeEnds, here: EpisodeEnds | No
     single = (ends.first_step[more] == ends.last_step[more]) & (not returns.lacking)
     added: dict[str, Any] = {
         "identity": ends.identity[more], "earned": np.zeros(size), "ended": np.zeros(size, bool),
-        "steps": np.zeros(size, dtype=np.int64), "reached": np.zeros(size, dtype=np.int64),
+        "steps": np.zeros(size, dtype=np.int64), "reached": np.full(size, -1),
         "until": np.where(single, ends.last_step[more], np.nan),
     }  # fmt: skip
     joined: dict[str, Any] = {

@@ -16,7 +16,7 @@ from surefoot.data.counts import Counts
 from surefoot.data.label_order import LabelOrder, read_order
 from surefoot.data.log_files import kind_of
 from surefoot.data.reward_uncertainty import negated
-from surefoot.data.step_layers import apart
+from surefoot.data.step_layers import apart, step_of
 from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
@@ -264,7 +264,22 @@ def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:
             "support='learned' goes with a learned prior. Leave out prior= and basis=, or choose "
             "another support."
         )
-    return signed.on_support(support, settings.unvisited, settings.min_visits)
+    placed = signed.on_support(support, settings.unvisited, settings.min_visits)
+    return _past_the_horizon(placed, settings.horizon) if settings.by_step else placed
+
+
+def _past_the_horizon(placed: Counts, horizon: int | None) -> Counts:
+    """Return counts whose report is silent about states after the last step: nothing is done there.
+
+    States carry their step.
+    """
+    labels, report = placed.state_labels, placed.report
+    if labels is None or report is None:
+        return placed
+    over = [step_of(label) == horizon for label in labels]
+    beyond = int(np.count_nonzero(np.array(over) & ~placed.is_terminal))
+    stuck = max(0, report.stuck_states - beyond)
+    return replace(placed, report=replace(report, stuck_states=stuck))
 
 
 def build_model(
