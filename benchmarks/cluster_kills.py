@@ -57,7 +57,7 @@ def drive(out: Path, address: str | None) -> None:
     """Make a run folder; a cluster gets even the smallest jobs."""
     from surefoot.certificates import pieces, upper
     from surefoot.demo import demo_settings
-    from surefoot.pipeline.running import run
+    from surefoot.pipeline.runs import run
     from surefoot.solvers.evaluation import engines
 
     engines.FIRST_DRAWS, engines.PART_SECONDS, engines.WORTH_SECONDS = 16, 0.0, 0.0

@@ -23,9 +23,9 @@ from surefoot.data.transitions import read_transitions
 from surefoot.model.files import read_mdp, write_mdp
 from surefoot.pipeline.manifest import digest_of, read_manifest
 from surefoot.pipeline.part_files import load_parts
+from surefoot.pipeline.run_files import read_candidates, read_certificate
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.side_files import read_allowed, read_initial
-from surefoot.pipeline.writing import read_candidates, read_certificate
 from surefoot.posterior.stan import read_file
 
 REFUSALS = (ValueError, OSError)

@@ -16,7 +16,7 @@ import numpy as np
 
 from surefoot._compile import COMPILES
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.table import figure, render
 from benchmarks.timing import describe_machine
 from surefoot.pipeline.journal import Nobody, Stage
-from surefoot.pipeline.running import run
+from surefoot.pipeline.runs import run
 from surefoot.pipeline.settings import Settings
 
 ACTIONS, SUCCESSORS, TRIES = 5, 8, 20

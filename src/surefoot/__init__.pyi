@@ -45,7 +45,7 @@ from .certificates.optimize import Result as Result
 from .certificates.search import Candidate as Candidate
 from .certificates.var import var_solve as var_solve
 from .certificates.var import VarSolution as VarSolution
-from .certificates.certifying import certify as certify
+from .certificates.certification import certify as certify
 from .certificates.certificate import Certificate as Certificate
 from .certificates.verification import verify as verify
 from .certificates.verification import Verification as Verification
@@ -65,10 +65,10 @@ from .report.promise_plots import plot_comparison as plot_comparison
 from .report.policy_plots import plot_policy as plot_policy
 from .report.simplex_plot import plot_simplex as plot_simplex
 from .pipeline.settings import Settings as Settings
-from .pipeline.running import run as run
-from .pipeline.running import Run as Run
-from .pipeline.loading import load_run as load_run
-from .pipeline.loading import verify_run as verify_run
+from .pipeline.runs import run as run
+from .pipeline.runs import Run as Run
+from .pipeline.finished_runs import load_run as load_run
+from .pipeline.finished_runs import verify_run as verify_run
 from .pipeline.decision import Decision as Decision
 from .pipeline.what_if import what_if as what_if
 from .pipeline.plan import plan as plan

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import surefoot as sf
-from surefoot.certificates import certifying, upper
+from surefoot.certificates import certification, upper
 from surefoot.certificates.coupling import coupled
 from surefoot.certificates.upper import ANY_POLICY, DETERMINISTIC, bound_of_one, upper_bound
 from surefoot.domains.garnet import garnet
@@ -151,7 +151,7 @@ def test_limit_is_not_below_what_the_policy_could_be_promised_with_a_benign_unse
     mdp = counts.to_mdp(discount=0.95, prior=1.0)
     policy = sf.solve(mdp).policy
     made = sf.certify(policy, posterior, mdp, draws=1000, rng=np.random.default_rng(0))
-    best = certifying.lead_to_best(mdp, counts)
+    best = certification.lead_to_best(mdp, counts)
     promised = sf.certify(policy, posterior, best, draws=1000, rng=np.random.default_rng(1))
     assert made.upper_bound >= promised.lower_bound > made.lower_bound
 

@@ -8,7 +8,7 @@ from scipy.stats import beta, binom
 
 from surefoot._order_statistics import lower_rank
 from surefoot.certificates import models
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.models import choosing_rng, split_draws
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.var import var_solve

@@ -296,7 +296,7 @@ def test_a_command_may_have_its_own_options(capsys):
 
 
 def test_the_first_run_says_why_it_takes_longer(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("surefoot.pipeline.warming.cache_directory", lambda: tmp_path)
+    monkeypatch.setattr("surefoot.pipeline.kernel_warmup.cache_directory", lambda: tmp_path)
     command.announce_compiling(Output())
     assert "First run" in capsys.readouterr().err
     (tmp_path / "kernels").mkdir()

@@ -322,7 +322,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(capsys, tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("surefoot.pipeline.running.write_tables", full)
+        patch.setattr("surefoot.pipeline.runs.write_tables", full)
         code, _, err = solve(capsys, tmp_path / "run", "-q")
     assert code == 1
     assert err.count("\n") == 1

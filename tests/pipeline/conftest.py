@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from surefoot.demo import demo_settings
-from surefoot.pipeline.running import run
+from surefoot.pipeline.runs import run
 
 SMALL = {"draws": 600, "eta": 0.01}
 

@@ -8,12 +8,12 @@ from surefoot._compile import working_clock
 from surefoot._order_statistics import draws_needed
 from surefoot.demo import demo_settings
 from surefoot.pipeline.budget import Budget, draws_within
-from surefoot.pipeline.loading import load_run
+from surefoot.pipeline.finished_runs import load_run
 from surefoot.pipeline.model import build_model, read_log
+from surefoot.pipeline.page_content import make_page
 from surefoot.pipeline.parts import LogParts
-from surefoot.pipeline.promising import find
-from surefoot.pipeline.reporting import make_page
-from surefoot.pipeline.running import run
+from surefoot.pipeline.promises import find
+from surefoot.pipeline.runs import run
 from surefoot.pipeline.settings import Settings
 
 

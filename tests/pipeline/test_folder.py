@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surefoot.pipeline import running
+from surefoot.pipeline import runs
+from surefoot.pipeline.finished_runs import load_run, report_run, verify_run
 from surefoot.pipeline.folder import FILES, _holder, unfinished_name
 from surefoot.pipeline.journal import Nobody
-from surefoot.pipeline.loading import load_run, report_run, verify_run
 from surefoot.pipeline.manifest import read_manifest
-from surefoot.pipeline.running import earlier_counts, run
+from surefoot.pipeline.runs import earlier_counts, run
 from surefoot.pipeline.settings import Settings
 
 SMALL = {"reward": "cost", "costs": True, "discount": 0.9, "draws": 300, "eta": 0.01}
@@ -61,7 +61,7 @@ def stopped(settings, out, monkeypatch):
         raise ValueError("stop")
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "write_report", stop)
+        patch.setattr(runs, "write_report", stop)
         with pytest.raises(ValueError, match="stop"):
             run(settings, out)
     assert unfinished_name(out).is_dir()
@@ -264,6 +264,6 @@ def test_a_log_that_changes_during_the_run_is_refused(settings, small_log, tmp_p
     def edit(*_arguments, **_options):
         small_log.write_text(Path(small_log).read_text() + "up,wait,0,up\n")
 
-    monkeypatch.setattr(running, "write_report", edit)
+    monkeypatch.setattr(runs, "write_report", edit)
     with pytest.raises(ValueError, match="changed while the run was going on"):
         run(settings, tmp_path / "run")

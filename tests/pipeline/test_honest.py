@@ -7,7 +7,7 @@ import pandas as pd
 
 from surefoot import Settings, load_run, run, verify_run
 from surefoot.pipeline.model import build_model, read_log
-from surefoot.pipeline.promising import certify_policy, difference
+from surefoot.pipeline.promises import certify_policy, difference
 
 
 def two_step_log(*, memory, episodes=200, steps=12):

@@ -13,7 +13,7 @@ import pytest
 
 from surefoot import Settings, StepPolicy, evaluate, load_run, read_policy, run, verify_run
 from surefoot.model.policies import action_at
-from surefoot.pipeline.agreeing import agreement_with
+from surefoot.pipeline.agreement import agreement_with
 from surefoot.pipeline.answers import answer_file
 from surefoot.pipeline.model import build_model, place, read_log
 from surefoot.pipeline.parts import divide_log, steps_alike

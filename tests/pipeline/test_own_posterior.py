@@ -8,10 +8,10 @@ import pytest
 
 from surefoot import DirichletPosterior, PosteriorDraws, load_run, run, verify_run
 from surefoot.cli import main
-from surefoot.pipeline import model, promising
-from surefoot.pipeline.loading import report_run
+from surefoot.pipeline import model, promises
+from surefoot.pipeline.finished_runs import report_run
 from surefoot.pipeline.manifest import read_manifest
-from surefoot.pipeline.running import earlier_counts
+from surefoot.pipeline.runs import earlier_counts
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import check_draws_wanted, stream_key
 from surefoot.posterior.rows import OnRows, RowLayout
@@ -85,7 +85,7 @@ def test_a_posterior_without_counts_says_so_and_what_was_not_measured(unknowing)
 
 def test_the_promise_is_that_of_the_posterior(unknowing):
     known = unknowing.model
-    again = promising.certify_policy(known, unknowing.certificate.policy)
+    again = promises.certify_policy(known, unknowing.certificate.policy)
     assert unknowing.certificate.lower_bound == pytest.approx(again.lower_bound)
     np.testing.assert_array_equal(known.mdp.probability, known.posterior.mean())
 
@@ -154,7 +154,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_posterior_only(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("surefoot.pipeline.running._completed", stopped)
+        patch.setattr("surefoot.pipeline.runs._completed", stopped)
         with pytest.raises(KeyboardInterrupt):
             run(settings, out, posterior=two_models)
     seeds = iter([1])

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from surefoot.certificates.behaviour import share_delta
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Curse
 from surefoot.demo import demo_settings
 from surefoot.pipeline.first_state import first_state_doubt, unknown_start_mass
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
-from surefoot.pipeline.promising import find
+from surefoot.pipeline.promises import find
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate, solve
 

@@ -11,7 +11,7 @@ import pytest
 from requirements import lacking
 from surefoot import Finding, Settings, run
 from surefoot.demo import demo_settings
-from surefoot.pipeline.reporting import make_page
+from surefoot.pipeline.page_content import make_page
 
 QUICK = {"draws": 300, "eta": 0.05}
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

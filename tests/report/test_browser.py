@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from requirements import lacking
-from surefoot.pipeline.comparing import compare_report
-from surefoot.pipeline.running import run
+from surefoot.pipeline.runs import run
+from surefoot.pipeline.several_runs import compare_report
 from surefoot.report.what_if_page import Dot, WhatIfPage
 
 WIDE, PHONE = (1200, 900), (360, 740)

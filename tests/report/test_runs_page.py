@@ -8,7 +8,7 @@ from test_page import parsed
 
 from surefoot import Finding
 from surefoot.cli import main
-from surefoot.pipeline.comparing import _facts, compare_report
+from surefoot.pipeline.several_runs import _facts, compare_report
 from surefoot.report.runs_page import runs_page
 
 

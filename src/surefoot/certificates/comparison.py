@@ -16,8 +16,8 @@ from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, near_text
 from surefoot._workers import on_cluster
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates import planning, provenance, sentences
-from surefoot.certificates.certifying import check_levels
+from surefoot.certificates import draw_plan, provenance, sentences
+from surefoot.certificates.certification import check_levels
 from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.frequentist import at_reward_ends, frequentist_confidence
 from surefoot.certificates.json_fields import to_plain
@@ -196,7 +196,7 @@ def compare(
     if same_policy(mdp, policy_a, policy_b):
         return _no_difference(delta, "bayesian", objective, chance=0.0)
     available = posterior.num_draws
-    n = planning.check_draws(posterior, min(draws, available or draws), delta, eta)
+    n = draw_plan.check_draws(posterior, min(draws, available or draws), delta, eta)
     rewards = rewards_of(mdp, posterior, objective=objective)
     # Equal generators give equal draws of every row, so the two policies meet the same models.
     twin = deepcopy(rng)

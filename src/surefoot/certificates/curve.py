@@ -13,7 +13,7 @@ from surefoot._display import Grid, Shown
 from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot._rounding import lower_text, upper_text
 from surefoot.certificates import provenance
-from surefoot.certificates.certifying import check_levels
+from surefoot.certificates.certification import check_levels
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most

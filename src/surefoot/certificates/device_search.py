@@ -27,7 +27,7 @@ from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.gpu.device import Device
 from surefoot.solvers.gpu.engine import DeviceEngine
-from surefoot.solvers.gpu.solving import DeviceSolver
+from surefoot.solvers.gpu.solves import DeviceSolver
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import largest_value
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import lower_rank
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Cause, Doubt
 from surefoot.model.mdp import MDP
@@ -196,8 +196,8 @@ class _Versions:
         rewards = rewards_of(mdp, posterior, objective="max")
         present = _present(posterior, mdp, rewards, rows)
         sets = [frozenset(s) for k in range(len(present)) for s in combinations(present, k)]
-        work = planning.policy_work(mdp, rewards, rows) * max(1, len(sets))
-        n = planning.affordable_draws(work, LEAST, MOST, WORK) if draws is None else draws
+        work = draw_plan.policy_work(mdp, rewards, rows) * max(1, len(sets))
+        n = draw_plan.affordable_draws(work, LEAST, MOST, WORK) if draws is None else draws
         n = min(n, posterior.num_draws or n)
         returns = {
             without: _returns(without, posterior, mdp, rewards, rows, n, deepcopy(rng))

@@ -14,7 +14,7 @@ from surefoot._rounding import column_texts
 from surefoot._workers import on_cluster
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.certifying import certify, check_effort, check_levels
+from surefoot.certificates.certification import certify, check_effort, check_levels
 from surefoot.certificates.clock import SearchClock
 from surefoot.certificates.device_search import CHOICE_DRAWS, search_on_device
 from surefoot.certificates.models import (

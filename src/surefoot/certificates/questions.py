@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._order_statistics import lower_rank
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.doubt import Surer
 from surefoot.certificates.plays import plays_of, row_values
@@ -118,12 +118,12 @@ class _Answers:
             raise ValueError("this posterior knows no counts.")
         plays = plays_of(mdp, certificate.policy)
         rows = check_policy(mdp, certificate.policy)
-        work = planning.policy_work(mdp, rewards, rows) * (3 * ASKED + 4)
+        work = draw_plan.policy_work(mdp, rewards, rows) * (3 * ASKED + 4)
         made = cls(
             certificate=certificate, posterior=posterior, mdp=mdp, doubt=doubt, rewards=rewards,
             seen=np.asarray(counts.count > 0), row_mean=row_values(mdp, plays.ahead)[0],
             ahead=plays.ahead,
-            draws=at_most(posterior, planning.affordable_draws(work, LEAST, MOST, WORK)), rng=rng,
+            draws=at_most(posterior, draw_plan.affordable_draws(work, LEAST, MOST, WORK)), rng=rng,
             now=0.0,
         )  # fmt: skip
         return replace(made, now=made.quantile(posterior, rewards))

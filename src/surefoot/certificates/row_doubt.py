@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.doubt import Surer
 from surefoot.certificates.plays import plays_of
@@ -168,8 +168,8 @@ def row_doubt(
     rewards = rewards_of(mdp, posterior, objective="max")
     plays = plays_of(mdp, policy)
     rows = np.flatnonzero(plays.weight > 0)
-    work = planning.policy_work(mdp, rewards, played)
-    wanted = planning.affordable_draws(work, LEAST, MOST, WORK) if draws is None else draws
+    work = draw_plan.policy_work(mdp, rewards, played)
+    wanted = draw_plan.affordable_draws(work, LEAST, MOST, WORK) if draws is None else draws
     n = at_most(posterior, wanted)
     worth = _Worth(mdp=mdp, rows=rows, ahead=plays.ahead)
     whole = worth.of(posterior, rewards, n, rng)

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from surefoot._display import Shown
 from surefoot._order_statistics import draws_needed
-from surefoot.certificates import planning, provenance
+from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.upper import DETERMINISTIC
 from surefoot.model.mdp import MDP
@@ -105,7 +105,7 @@ def verify(
     source = np.random.default_rng() if rng is None else rng
     n = certificate.draws if draws is None else draws
     n = at_most(posterior, n)
-    n = planning.check_draws(posterior, n, certificate.delta, certificate.eta)
+    n = draw_plan.check_draws(posterior, n, certificate.delta, certificate.eta)
     rows = check_policy(mdp, certificate.policy)
     rewards = rewards_of(mdp, posterior, objective=certificate.objective)
     engine = choose_engine(device, mdp, posterior).engine

@@ -64,9 +64,9 @@ def certify(
     """Say what may be promised about a policy you bring."""
     import json
 
-    from surefoot.pipeline import promising
+    from surefoot.pipeline import promises
     from surefoot.pipeline.journal import Watched
-    from surefoot.pipeline.running import computing
+    from surefoot.pipeline.runs import computing
 
     check_new(out, force=force)
     model = _model(output, log, config, given)
@@ -76,7 +76,7 @@ def certify(
         output.stage("Certifying the policy") as stage,
         computing(model.settings, Watched(stage).parts),
     ):
-        certificate = promising.certify_policy(model, chosen)
+        certificate = promises.certify_policy(model, chosen)
     if out is not None:
         certificate.save(out)
     where = [] if out is None else ["", f"Certificate: {out}"]
@@ -98,16 +98,16 @@ def compare(
     """Bound how much better one policy is than another, or than what was done in the log."""
     from dataclasses import replace
 
-    from surefoot.pipeline import promising
+    from surefoot.pipeline import promises
     from surefoot.pipeline.journal import Watched
-    from surefoot.pipeline.running import BEHAVIOUR, computing
+    from surefoot.pipeline.runs import BEHAVIOUR, computing
 
     model = _model(output, log, config, given)
     first = _policy(policy, model)
     second = model.behaviour if other is None else _policy(other, model)
     announce_compiling(output)
     with output.stage("Comparing") as stage, computing(model.settings, Watched(stage).parts):
-        made = promising.difference(model, first, second, log=promising.dealt_log(model))
+        made = promises.difference(model, first, second, log=promises.dealt_log(model))
     made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
     output.result(made.to_mapping(), made.sentence)
 
@@ -119,7 +119,7 @@ def _model(
     from surefoot.pipeline.folder import is_run
     from surefoot.pipeline.manifest import check_brought
     from surefoot.pipeline.model import build_model, read_log
-    from surefoot.pipeline.running import earlier_counts
+    from surefoot.pipeline.runs import earlier_counts
 
     if log and len(log) == 1 and is_run(log[0]):
         how = "use surefoot.load_run(..., posterior=...) and surefoot.certify from Python"

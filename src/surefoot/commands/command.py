@@ -167,7 +167,7 @@ def one_line(problem: BaseException) -> str:
 
 def announce_compiling(output: Output) -> None:
     """Explain why the first run takes longer than those after it."""
-    from surefoot.pipeline.warming import is_cold
+    from surefoot.pipeline.kernel_warmup import is_cold
 
     if is_cold():
         output.note("First run: the numerical kernels are compiled now, once (half a minute).")

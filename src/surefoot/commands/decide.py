@@ -12,7 +12,7 @@ from surefoot.commands.options import Force, RunPath
 from surefoot.pipeline.setting import FILE, WHOLE
 
 if TYPE_CHECKING:
-    from surefoot.pipeline.running import Run
+    from surefoot.pipeline.runs import Run
 
 SHOWN = 50
 """Most lines of a file that are printed; all of them are written."""
@@ -61,7 +61,7 @@ def decide(
     A state that the log never shows is exit code 1; in a file its line says known=no.
     """
     from surefoot.pipeline.decision import ENDS
-    from surefoot.pipeline.loading import load_run
+    from surefoot.pipeline.finished_runs import load_run
 
     if (not state) == (states is None):
         raise ValueError("name a state with --state COLUMN=VALUE, or a file of them with --states.")

@@ -29,7 +29,7 @@ def export(
 ) -> None:
     """Write the policy of a run as an SQL expression (CASE) or as .xlsx."""
     from surefoot.pipeline.export import export_policy
-    from surefoot.pipeline.loading import load_run
+    from surefoot.pipeline.finished_runs import load_run
 
     check_new(path, force=force)
     made = load_run(run)

@@ -31,8 +31,8 @@ def report(
     force: Force = False,
 ) -> None:
     """Write the report of a run again, or one page that compares several runs."""
-    from surefoot.pipeline.comparing import compare_report
-    from surefoot.pipeline.loading import report_run
+    from surefoot.pipeline.finished_runs import report_run
+    from surefoot.pipeline.several_runs import compare_report
 
     if (len(runs) > 1) != (out is not None):
         raise ValueError(

@@ -19,7 +19,7 @@ from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.setting import COMPUTING, MODEL, OWN, PROMISE, READING, SEARCH
 
 if TYPE_CHECKING:
-    from surefoot.pipeline.running import Run
+    from surefoot.pipeline.runs import Run
 
 SOLVE_EXAMPLES = examples(
     "surefoot solve log.csv --discount 0.95 --delta 0.05 --out run",
@@ -58,8 +58,8 @@ def solve(
     if out is None:
         raise ValueError("no folder was named for the result: pass --out RUN.")
     from surefoot.pipeline.folder import check_free, check_is_run
-    from surefoot.pipeline.running import run
-    from surefoot.pipeline.warming import warming
+    from surefoot.pipeline.kernel_warmup import warming
+    from surefoot.pipeline.runs import run
 
     add = given["add"]
     if add is not None:
@@ -86,8 +86,8 @@ def demo(
     """Do a whole job on a bundled log: machines that wear, and when to repair them."""
     from surefoot.demo import STORY, as_command, demo_settings
     from surefoot.pipeline.folder import check_free
-    from surefoot.pipeline.running import run
-    from surefoot.pipeline.warming import warming
+    from surefoot.pipeline.kernel_warmup import warming
+    from surefoot.pipeline.runs import run
 
     settings = demo_settings()
     check_free(out, force=True)

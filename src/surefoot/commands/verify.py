@@ -35,8 +35,8 @@ def verify(
     """
     from dataclasses import asdict
 
-    from surefoot.pipeline.agreeing import agreement_with
-    from surefoot.pipeline.loading import verify_run
+    from surefoot.pipeline.agreement import agreement_with
+    from surefoot.pipeline.finished_runs import verify_run
 
     announce_compiling(output)
     with output.stage("Checking the certificate"):

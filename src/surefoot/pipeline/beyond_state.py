@@ -11,7 +11,7 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Tilted
 from surefoot.certificates.policies import behaviour_policy
-from surefoot.certificates.tilting import tilted_returns
+from surefoot.certificates.tilted import tilted_returns
 from surefoot.data.counts import Counts
 from surefoot.data.followed import Paths
 from surefoot.data.reward_uncertainty import negated

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from surefoot._compile import working_clock
 from surefoot._order_statistics import draws_needed
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.model.policies import check_policy
 from surefoot.pipeline.model import Model
 from surefoot.solvers.evaluation.rewards import rewards_of
@@ -67,9 +67,9 @@ def affordable(model: Model, seconds: float) -> int | None:
     mdp, settings = model.mdp, model.settings
     rewards = rewards_of(mdp, model.posterior, objective="max")
     some_policy = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
-    best = planning.best_work(mdp, rewards)
-    work = PASSES * planning.policy_work(mdp, rewards, some_policy) + best
+    best = draw_plan.best_work(mdp, rewards)
+    work = PASSES * draw_plan.policy_work(mdp, rewards, some_policy) + best
     needed = draws_needed(settings.delta, settings.eta)
-    usual = planning.affordable_draws(best, planning.LEAST, planning.MOST)
+    usual = draw_plan.affordable_draws(best, draw_plan.LEAST, draw_plan.MOST)
     draws = int(PACE * seconds / work)
     return None if draws >= max(usual, 4 * needed) else max(draws, needed)

@@ -5,7 +5,7 @@ from pathlib import Path
 from surefoot._atomic import replacing
 from surefoot.pipeline.policy_sheet import write_sheet
 from surefoot.pipeline.policy_sql import policy_sql
-from surefoot.pipeline.running import Run
+from surefoot.pipeline.runs import Run
 
 
 def export_policy(run: Run, path: str | Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot._display import number_of
 from surefoot._rounding import lower_text, near_text, upper_text
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import with_commas
@@ -16,7 +16,7 @@ from surefoot.model.policies import check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.promising import streams
+from surefoot.pipeline.promises import streams
 from surefoot.posterior.protocol import at_most
 from surefoot.report import policy_plots, promise_plots
 from surefoot.report.glossary import counted_words
@@ -120,14 +120,14 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     rng = streams(settings.seed)[3]
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, certificate.policy)
-    work = planning.policy_work(model.mdp, rewards, rows)
-    usual = at_most(model.posterior, planning.affordable_draws(work, LEAST, DRAWN, WORK))
+    work = draw_plan.policy_work(model.mdp, rewards, rows)
+    usual = at_most(model.posterior, draw_plan.affordable_draws(work, LEAST, DRAWN, WORK))
     draws = usual
     if settings.time_budget is not None:
         draws = min(usual, draws_within(model, settings.time_budget) or usual)
     returns = policy_returns(
         model.posterior, model.mdp, rows, draws, rng, rewards=rewards,
-        tolerance=planning.NEAR * abs(certificate.nominal_return - certificate.lower_bound),
+        tolerance=draw_plan.NEAR * abs(certificate.nominal_return - certificate.lower_bound),
     )  # fmt: skip
     curve = curve_of(returns, eta=settings.eta)
     shown = GuaranteeCurve(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._order_statistics import lower_rank
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.by_step import Policy, same
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import (
@@ -132,8 +132,8 @@ class Future:
     def draws(self) -> int:
         """How many draws a simulated promise rests on."""
         mdp = self.model.mdp
-        work = planning.policy_work(mdp, self._rewards, check_policy(mdp, self.policy))
-        return at_most(self.posterior, planning.affordable_draws(work, LEAST, MOST, WORK))
+        work = draw_plan.policy_work(mdp, self._rewards, check_policy(mdp, self.policy))
+        return at_most(self.posterior, draw_plan.affordable_draws(work, LEAST, MOST, WORK))
 
     @property
     def policy(self) -> Policy:

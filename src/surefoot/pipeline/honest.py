@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot.certificates.by_step import Policy
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part

@@ -8,11 +8,11 @@ import numpy as np
 from surefoot.certificates.allocation import Distance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.row_doubt import RowDoubt
+from surefoot.pipeline.finished_runs import stored_parts
 from surefoot.pipeline.future import Future, NewData, Truth
 from surefoot.pipeline.honest import CERTIFYING
-from surefoot.pipeline.loading import stored_parts
 from surefoot.pipeline.parts import log_of
-from surefoot.pipeline.running import Run, earlier_counts
+from surefoot.pipeline.runs import Run, earlier_counts
 from surefoot.pipeline.schemes import (
     HABITS,
     EpisodePlan,

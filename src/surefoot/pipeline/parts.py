@@ -17,7 +17,7 @@ from surefoot.data.episodes import read_episodes
 from surefoot.data.followed import Episodes
 from surefoot.data.returns import Returns, together
 from surefoot.model.checks import name_of
-from surefoot.pipeline.carrying import Carried, carried
+from surefoot.pipeline.carried_episodes import Carried, carried
 from surefoot.pipeline.model import Model, log_sources, source_of
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.side_files import final_of

@@ -15,8 +15,8 @@ from surefoot.certificates.exploration import Exploration, exploration
 from surefoot.certificates.models import allowed_rows
 from surefoot.certificates.questions import expert_questions
 from surefoot.certificates.row_doubt import RowDoubt, row_doubt
+from surefoot.pipeline.finished_runs import load_run
 from surefoot.pipeline.journal import Nobody, Teller
-from surefoot.pipeline.loading import load_run
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.outlook import Outlook, outlook_of
 from surefoot.pipeline.plan_lines import (
@@ -30,7 +30,7 @@ from surefoot.pipeline.plan_lines import (
 )
 from surefoot.pipeline.plan_result import WAYS, Plan
 from surefoot.pipeline.posteriors import Own
-from surefoot.pipeline.running import Run, processors
+from surefoot.pipeline.runs import Run, processors
 from surefoot.posterior.protocol import is_divisible
 
 SIZES, FAR_SIZES = (10, 100, 1000), (10_000, 100_000)

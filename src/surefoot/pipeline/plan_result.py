@@ -21,7 +21,7 @@ from surefoot.pipeline.plan_lines import (
     Target,
     UnusedLine,
 )
-from surefoot.pipeline.running import Run
+from surefoot.pipeline.runs import Run
 from surefoot.pipeline.schemes import HABITS
 from surefoot.pipeline.state_names import plain_label
 from surefoot.report.plan_page import PlanPage, Whisker

@@ -8,7 +8,7 @@ from surefoot._atomic import replacing
 from surefoot.certificates.policies import STEPS
 
 if TYPE_CHECKING:
-    from surefoot.pipeline.running import Run
+    from surefoot.pipeline.runs import Run
 
 OWN = ("probability", "visits", "margin", "share of the log")
 WIDEST = 60

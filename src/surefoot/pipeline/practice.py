@@ -10,7 +10,7 @@ from surefoot._findings import Finding
 from surefoot._order_statistics import draws_needed
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Behaviour, Curse, Earned, Gain, Interval
 from surefoot.certificates.sentences import percent
 from surefoot.data.counts import Counts

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._order_statistics import draws_needed
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.by_step import Policy
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Log
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal, part
@@ -72,11 +72,11 @@ def _first(model: Model, counts: Counts) -> NDArray[np.float64] | None:
 def _bound(model: Model, policy: Policy, rng: np.random.Generator, less: float = 0.0) -> float:
     settings, mdp = model.settings, model.mdp
     rewards = rewards_of(mdp, model.posterior, objective="max")
-    work = planning.policy_work(mdp, rewards, check_policy(mdp, policy))
+    work = draw_plan.policy_work(mdp, rewards, check_policy(mdp, policy))
     least = 2 * draws_needed(settings.delta, settings.eta)
     made = certify(
         policy, model.posterior, mdp, delta=settings.delta, eta=settings.eta,
-        draws=planning.affordable_draws(work, least, MOST_DRAWS, WORK), rng=rng, upper=False,
+        draws=draw_plan.affordable_draws(work, least, MOST_DRAWS, WORK), rng=rng, upper=False,
         device=settings.device,
     )  # fmt: skip
     bound = made.lower_bound - less

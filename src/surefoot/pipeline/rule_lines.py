@@ -1,6 +1,6 @@
 """What a run says to do, for a terminal."""
 
-from surefoot.pipeline.running import Run
+from surefoot.pipeline.runs import Run
 from surefoot.report.rule import habits
 from surefoot.report.rule_text import rule_text
 

@@ -12,7 +12,7 @@ import numpy as np
 from surefoot.data.side_files import label_text, parts_of
 from surefoot.data.support import LEARNED
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.running import Run
+from surefoot.pipeline.runs import Run
 from surefoot.pipeline.settings import Settings
 
 DELTAS = (0.01, 0.05, 0.1, 0.2)

@@ -17,19 +17,19 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.headlines import steady
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
-from surefoot.pipeline import promising
+from surefoot.pipeline import promises
 from surefoot.pipeline.budget import Budget
+from surefoot.pipeline.finished_runs import load_run, stored_parts
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Nobody, Teller
-from surefoot.pipeline.loading import load_run, stored_parts
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.posteriors import Own, check_own
-from surefoot.pipeline.running import Run, earlier_counts, processors
+from surefoot.pipeline.run_files import lines_of
+from surefoot.pipeline.runs import Run, earlier_counts, processors
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
-from surefoot.pipeline.writing import lines_of
 from surefoot.report.tables import PolicyLine, action_words
 from surefoot.report.what_if_page import Dot, WhatIfPage
 
@@ -312,7 +312,7 @@ def _line(
         check_own(settings, made.model.own)
         model = model_for(settings, counts, parts.buckets, made.model.own)
         hurried = Budget(seconds=settings.time_budget).applied(model)
-        found = promising.find(hurried, parts, lambda _done, _remark: None, counts)
+        found = promises.find(hurried, parts, lambda _done, _remark: None, counts)
     except ValueError as problem:
         return WhatIfLine(
             variation=variation, certificate=None, discount=discount,

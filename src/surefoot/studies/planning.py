@@ -28,6 +28,7 @@ from surefoot.certificates.halves import Log as PartedLog
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.row_doubt import row_doubt
 from surefoot.data.transitions import read_transitions
+from surefoot.pipeline.deductions import for_first_state, lowered
 from surefoot.pipeline.future import Future
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import divide_log, log_of
@@ -40,7 +41,6 @@ from surefoot.pipeline.schemes import (
     Tries,
 )
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import for_first_state, lowered
 from surefoot.studies.options import Replications, Seed
 from surefoot.studies.table import markdown_table, number_text
 from surefoot.studies.zoo.catalogue import WORLDS, make_world

@@ -21,7 +21,7 @@ from surefoot.certificates.policies import behaviour_policy
 from surefoot.data.transitions import read_transitions
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import LogParts, divide_log, log_of
-from surefoot.pipeline.promising import difference, find
+from surefoot.pipeline.promises import difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Advantage, Backtest, NewSuccessors
 from surefoot.demo import demo_settings
+from surefoot.pipeline.deductions import _verdict, weigh
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
-from surefoot.pipeline.weighing import _verdict, weigh
 from surefoot.solvers.solver import solve
 
 FEW = {"draws": 300, "eta": 0.05}

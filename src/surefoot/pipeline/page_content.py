@@ -26,7 +26,7 @@ from surefoot.pipeline.figures import figures_of, head_figures, policy_map
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.next_rows import measure_next
 from surefoot.pipeline.option_text import as_options
-from surefoot.pipeline.writing import lines_of
+from surefoot.pipeline.run_files import lines_of
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.report.assumptions import Assumption, assumptions

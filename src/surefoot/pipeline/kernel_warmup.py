@@ -29,7 +29,7 @@ def warming(cores: int | None = None) -> Iterator[None]:
         yield
         return
     helper = subprocess.Popen(
-        [sys.executable, "-m", "surefoot.pipeline.warming"],
+        [sys.executable, "-m", "surefoot.pipeline.kernel_warmup"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,

@@ -18,13 +18,13 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Curse, Gain
 from surefoot.certificates.verification import verify
 from surefoot.data.counts import Counts
-from surefoot.pipeline import continuing, model, promising, running, writing
+from surefoot.pipeline import added_log, model, promises, run_files, runs
+from surefoot.pipeline.finished_runs import load_run, verify_run
 from surefoot.pipeline.folder import FILES, unfinished_name
-from surefoot.pipeline.loading import load_run, verify_run
 from surefoot.pipeline.manifest import EPISODES, PARTS, read_manifest
 from surefoot.pipeline.model import build_model, read_log
-from surefoot.pipeline.reporting import write_report
-from surefoot.pipeline.running import run
+from surefoot.pipeline.page_content import write_report
+from surefoot.pipeline.runs import run
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate
 
@@ -50,7 +50,7 @@ def reseal(folder):
     certificate = folder / "certificate.json"
     content = json.loads(certificate.read_text())
     content.pop("digest")
-    content["digest"] = writing.digest_of(content)
+    content["digest"] = run_files.digest_of(content)
     certificate.write_text(json.dumps(content))
     names = [name for name in FILES if name != "manifest.json"]
     read_manifest(folder).with_files(folder, names).write(folder)
@@ -166,19 +166,19 @@ def test_numbers_beside_the_promise_cannot_be_changed_either(finished, tmp_path,
 
 
 def test_two_policies_are_compared(finished):
-    found = promising.difference(
+    found = promises.difference(
         finished.model, finished.certificate.policy, finished.model.behaviour
     )
     assert found.difference_lower_bound < found.mean_difference
     assert found.sentence.startswith("With 95% confidence")
     assert "taking what follows no pattern of the log at its worst" in found.sentence
     luck = Curse(mean=1.5, spread=0.25)
-    unlucky = promising.difference(
+    unlucky = promises.difference(
         finished.model, finished.certificate.policy, finished.model.behaviour, luck
     )
     assert unlucky.difference_lower_bound == pytest.approx(found.difference_lower_bound - 1.75)
-    log = promising.dealt_log(finished.model)
-    halves = promising.difference(
+    log = promises.dealt_log(finished.model)
+    halves = promises.difference(
         finished.model, finished.certificate.policy, finished.model.behaviour, log=log
     )
     assert halves.difference_lower_bound < found.difference_lower_bound
@@ -190,8 +190,8 @@ def test_the_unit_is_said_with_every_number(small_log, tmp_path, basis):
     policy = made.certificate.policy
     assert load_run(made.folder).certificate.unit == "EUR"
     assert made.certificate.sentence.count(" EUR") == 2
-    assert promising.certify_policy(made.model, policy).unit == "EUR"
-    assert " EUR" in promising.difference(made.model, policy, made.model.behaviour).sentence
+    assert promises.certify_policy(made.model, policy).unit == "EUR"
+    assert " EUR" in promises.difference(made.model, policy, made.model.behaviour).sentence
 
 
 def test_a_gain_over_the_log_is_said_where_one_is_certified(finished, tmp_path):
@@ -229,7 +229,7 @@ def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
     out = tmp_path / "run"
     notes: list[str] = []
 
-    class Teller(running.Nobody):
+    class Teller(runs.Nobody):
         def note(self, text):
             notes.append(text)
 
@@ -237,14 +237,14 @@ def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "write_report", full)
+        patch.setattr(runs, "write_report", full)
         with pytest.raises(OSError, match="Free some and run the same command again"):
             run(settings, out)
     assert not out.exists()
     assert unfinished_name(out).is_dir()
     with monkeypatch.context() as patch:
-        patch.setattr(continuing, "read_log", full)
-        patch.setattr(promising, "find", full)
+        patch.setattr(added_log, "read_log", full)
+        patch.setattr(promises, "find", full)
         made = run(settings, out, teller=Teller())
     assert sorted(path.name for path in out.iterdir()) == LEFT
     assert "same settings" in notes[0]
@@ -257,7 +257,7 @@ def test_a_failure_goes_on_where_it_was(settings, tmp_path, monkeypatch):
 def test_other_settings_start_anew(small_log, tmp_path, monkeypatch):
     out, notes = tmp_path / "run", []
 
-    class Teller(running.Nobody):
+    class Teller(runs.Nobody):
         def note(self, text):
             notes.append(text)
 
@@ -265,7 +265,7 @@ def test_other_settings_start_anew(small_log, tmp_path, monkeypatch):
         raise ValueError("stop")
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "write_report", fail)
+        patch.setattr(runs, "write_report", fail)
         with pytest.raises(ValueError, match="stop"):
             run(small(small_log), out)
     made = run(small(small_log, seed=1), out, teller=Teller())
@@ -283,7 +283,7 @@ def test_a_killed_run_leaves_no_folder(settings, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text(settings.in_full().to_toml())
     code = (
-        "import time, surefoot.pipeline.running as r\n"
+        "import time, surefoot.pipeline.runs as r\n"
         "r.write_report = lambda *a, **k: (print('now', flush=True), time.sleep(60))\n"
         "from surefoot.pipeline.settings import Settings\n"
         f"r.run(Settings.from_toml({str(config)!r}), {str(tmp_path / 'run')!r})\n"
@@ -356,7 +356,7 @@ def test_frequentist_runs(small_log, tmp_path, options):
     certificate = made.certificate
     assert certificate.basis == "frequentist"
     assert certificate.robust_return == certificate.upper_bound
-    found = promising.difference(made.model, certificate.policy, made.model.behaviour)
+    found = promises.difference(made.model, certificate.policy, made.model.behaviour)
     assert found.probability_a_better is None
     assert "costs at" in found.sentence
     assert verify_run(made.folder).stands
@@ -366,7 +366,7 @@ def test_a_frequentist_promise_that_is_too_good_falls(small_log, tmp_path):
     made = run(small(small_log, basis="frequentist"), tmp_path / "run")
     stored = load_run(made.folder)
     better = replace(stored.certificate, upper_bound=stored.certificate.upper_bound - 0.01)
-    verdict = promising.check_again(stored.model, better)
+    verdict = promises.check_again(stored.model, better)
     assert not verdict.stands
     assert "worst case" in verdict.message
 

@@ -15,7 +15,7 @@ from surefoot.data.episode_ends import EpisodeEnds
 from surefoot.data.episodes import nameless_end
 from surefoot.data.packed_rows import label_of
 from surefoot.data.returns import Begun, Returns
-from surefoot.pipeline.continuing import ends_of
+from surefoot.pipeline.added_log import ends_of
 from surefoot.pipeline.manifest import COUNTS, EPISODES, PARTS, check_as_written
 from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.settings import Settings

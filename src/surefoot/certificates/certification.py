@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._findings import Finding
 from surefoot._order_statistics import lower_rank, marginal_rank
 from surefoot._workers import on_cluster
-from surefoot.certificates import planning, provenance
+from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.models import allowed_rows, children, has_chosen, restricted
@@ -118,7 +118,7 @@ def certify(
     engine, on_device = choose_engine(device, mdp, posterior)
     near = None
     if draws is not None:
-        n = m = planning.check_draws(posterior, draws, delta, eta)
+        n = m = draw_plan.check_draws(posterior, draws, delta, eta)
     else:
         levels = delta, eta, limit_effort
         n, m, near = _planned(posterior, mdp, rows, rewards, levels, pilot_rng, part, engine)
@@ -260,18 +260,18 @@ def _planned(
     """
     delta, eta, effort = levels
     if posterior.num_draws is not None:
-        n = planning.check_draws(posterior, posterior.num_draws, delta, eta)
+        n = draw_plan.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n, None
     trial = replace(engine, checked=0) if isinstance(engine, DeviceEngine) else engine
     if isinstance(engine, DeviceEngine):
         played = np.diff(mdp.row_start)[rows.rows.astype(np.int64)].sum()
-        work, best = (planning.device_work(int(n)) for n in (played, part.mdp.num_entries))
+        work, best = (draw_plan.device_work(int(n)) for n in (played, part.mdp.num_entries))
     else:
-        work = planning.policy_work(mdp, rewards, rows)
-        best = planning.best_work(part.mdp, part.rewards)
-    wanted = planning.pilot_draws(work)
+        work = draw_plan.policy_work(mdp, rewards, rows)
+        best = draw_plan.best_work(part.mdp, part.rewards)
+    wanted = draw_plan.pilot_draws(work)
     pilot = policy_returns(posterior, mdp, rows, wanted, rng, rewards=rewards, engine=trial).lower
-    n = planning.plan_draws(pilot, delta, eta, work)
+    n = draw_plan.plan_draws(pilot, delta, eta, work)
     # Returns of large models differ little, and so do the limits of few draws and of many.
-    m = planning.plan_draws(pilot, delta, eta, best, effort=effort, most=planning.WORK)
-    return n, m, planning.precision(pilot)
+    m = draw_plan.plan_draws(pilot, delta, eta, best, effort=effort, most=draw_plan.WORK)
+    return n, m, draw_plan.precision(pilot)

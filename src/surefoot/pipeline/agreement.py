@@ -16,7 +16,7 @@ from surefoot.data.transitions import assemble
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.model.step_policy import StepPolicy
-from surefoot.pipeline.loading import load_run
+from surefoot.pipeline.finished_runs import load_run
 from surefoot.pipeline.model import WRITTEN, Model, log_sources, source_of
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.step_values import StepValues, averaged, played

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot.ambiguity.sets import AmbiguitySet
-from surefoot.certificates import planning
+from surefoot.certificates import draw_plan
 from surefoot.certificates.by_step import endless, usual_rule
 from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.certifying import certify
+from surefoot.certificates.certification import certify
 from surefoot.certificates.comparison import Comparison, compare, compare_frequentist
 from surefoot.certificates.curse import curse_of_choosing, curse_of_preferring
 from surefoot.certificates.evidence import Curse
@@ -26,13 +26,13 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
+from surefoot.pipeline.deductions import for_first_state, past, weigh, weigh_split
 from surefoot.pipeline.honest import find_honestly
 from surefoot.pipeline.journal import OnStep
 from surefoot.pipeline.model import Model, build_model, frequentist
 from surefoot.pipeline.parts import LogParts, log_of
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.weighing import for_first_state, past, weigh, weigh_split
 from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate, solve
@@ -230,9 +230,9 @@ def _compared(model: Model, *policies: AnyPolicy) -> int:
     """Return on how many draws to compare policies: fewer where they would take minutes."""
     settings, mdp = model.settings, model.mdp
     rewards = rewards_of(mdp, model.posterior, objective="max")
-    work = sum(planning.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
-    least = planning.least_draws(settings.delta, settings.eta, work)
-    return at_most(model.posterior, planning.affordable_draws(work, least, COMPARED))
+    work = sum(draw_plan.policy_work(mdp, rewards, check_policy(mdp, one)) for one in policies)
+    least = draw_plan.least_draws(settings.delta, settings.eta, work)
+    return at_most(model.posterior, draw_plan.affordable_draws(work, least, COMPARED))
 
 
 def check_again(

@@ -8,7 +8,7 @@ import pytest
 from surefoot import Settings, run
 from surefoot.certificates.betting import ANYTIME_WEIGHTS, anytime_evidence
 from surefoot.cli import main
-from surefoot.pipeline.agreeing import agreement_with
+from surefoot.pipeline.agreement import agreement_with
 from surefoot.pipeline.step_values import averaged
 from surefoot.solvers.solver import evaluate
 

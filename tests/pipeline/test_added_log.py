@@ -9,12 +9,12 @@ import pytest
 
 from surefoot import Counts, Settings
 from surefoot.data.returns import Returns
-from surefoot.pipeline.continuing import count_log
-from surefoot.pipeline.loading import verify_run
+from surefoot.pipeline.added_log import count_log
+from surefoot.pipeline.finished_runs import verify_run
 from surefoot.pipeline.manifest import COUNTS, EPISODES, PARTS, read_manifest
 from surefoot.pipeline.part_files import save_parts
 from surefoot.pipeline.parts import divide_log
-from surefoot.pipeline.running import run
+from surefoot.pipeline.runs import run
 
 HEADER = "patient,day,state,action,reward"
 

@@ -11,7 +11,7 @@ from surefoot.certificates.comparison import same_policy
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
 from surefoot.data.counts import Counts
-from surefoot.pipeline import promising, writing
+from surefoot.pipeline import promises, run_files
 from surefoot.pipeline.folder import FILES
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.manifest import (
@@ -23,11 +23,11 @@ from surefoot.pipeline.manifest import (
     settings_of,
 )
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.page_content import write_report
 from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
 from surefoot.pipeline.posteriors import Own
-from surefoot.pipeline.reporting import write_report
-from surefoot.pipeline.running import Run, earlier_counts, processors
+from surefoot.pipeline.runs import Run, earlier_counts, processors
 from surefoot.pipeline.settings import Settings
 
 NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
@@ -58,8 +58,8 @@ def load_run(folder: str | Path, *, posterior: Own | None = None) -> Run:
     return Run(
         folder=place,
         model=_model(settings, place, posterior),
-        certificate=writing.read_certificate(place / "certificate.json"),
-        candidates=writing.read_candidates(place / "candidates.csv"),
+        certificate=run_files.read_certificate(place / "certificate.json"),
+        candidates=run_files.read_candidates(place / "candidates.csv"),
     )
 
 
@@ -121,20 +121,20 @@ def verify_run(
         )
     wrong = _altered(place)
     if wrong is not None:
-        return promising.falls(wrong)
+        return promises.falls(wrong)
     stored = load_run(place, posterior=posterior)
     path = stored.folder / "policy.csv"
     policy = read_policy(
         path, stored.model.mdp, columns=stored.settings.columns, by_step=stored.settings.by_step
     )
     if not same_policy(stored.model.mdp, policy, stored.certificate.policy):
-        return promising.falls(f"{path} is not the policy that was certified.")
+        return promises.falls(f"{path} is not the policy that was certified.")
     path = stored.folder / "policy.json"
-    if not writing.same_policy(path, stored.model, stored.certificate):
-        return promising.falls(f"{path} is not the policy that was certified.")
+    if not run_files.same_policy(path, stored.model, stored.certificate):
+        return promises.falls(f"{path} is not the policy that was certified.")
     with processors(stored.model.settings):
-        verdict = promising.check_again(stored.model, stored.certificate, rng)
-    return promising.with_failures(verdict, stored.certificate)
+        verdict = promises.check_again(stored.model, stored.certificate, rng)
+    return promises.with_failures(verdict, stored.certificate)
 
 
 def _altered(place: Path) -> str | None:
@@ -151,7 +151,7 @@ def _altered(place: Path) -> str | None:
     if damaged:
         return f"{place / damaged[0]} was changed after it was written."
     path = place / "certificate.json"
-    if not writing.is_unchanged(path):
+    if not run_files.is_unchanged(path):
         return f"{path} was changed after it was written."
     return None
 

@@ -15,7 +15,7 @@ from surefoot.certificates.held_out import backtest
 from surefoot.data.buckets import BucketCounts
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.beyond_state import look_beyond
-from surefoot.pipeline.doubting import explained
+from surefoot.pipeline.doubt_causes import explained
 from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, log_of, memory_of, steps_alike

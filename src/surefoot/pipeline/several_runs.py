@@ -5,8 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from surefoot._atomic import replacing
-from surefoot.pipeline.loading import load_run
-from surefoot.pipeline.running import Run
+from surefoot.pipeline.finished_runs import load_run
+from surefoot.pipeline.runs import Run
 from surefoot.report.runs_page import RunFacts, runs_page
 from surefoot.report.tables import action_words
 

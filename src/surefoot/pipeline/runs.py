@@ -23,9 +23,9 @@ from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.certificates.search import Candidate
 from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
-from surefoot.pipeline import promising, writing
+from surefoot.pipeline import promises, run_files
+from surefoot.pipeline.added_log import count_log
 from surefoot.pipeline.budget import Budget
-from surefoot.pipeline.continuing import count_log
 from surefoot.pipeline.decision import Advice, Decision
 from surefoot.pipeline.folder import (
     BINS,
@@ -50,13 +50,13 @@ from surefoot.pipeline.manifest import (
 )
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import log_words
+from surefoot.pipeline.page_content import write_report
 from surefoot.pipeline.part_files import save_parts
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
-from surefoot.pipeline.reporting import write_report
 from surefoot.pipeline.robust import with_robust
+from surefoot.pipeline.run_files import lines_of
 from surefoot.pipeline.settings import Settings
-from surefoot.pipeline.writing import lines_of
 from surefoot.report.tables import PolicyLine, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
@@ -279,7 +279,7 @@ def _stages(
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
         shown = _completed(hurried, found.certificate, journal)
-    writing.write_certificate(work / "certificate.json", shown)
+    run_files.write_certificate(work / "certificate.json", shown)
     with journal.stage("Writing the report"):
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
@@ -334,22 +334,22 @@ def earlier_counts(folder: str | Path) -> Counts:
 def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: Journal) -> Result:
     certificate, candidates, steps = work / FOUND, work / "candidates.csv", work / STEPS
     if {certificate.name, candidates.name, steps.name} <= kept(work):
-        stored = writing.read_certificate(certificate)
+        stored = run_files.read_certificate(certificate)
         if model.own is None or stored.data_fingerprint == posterior_fingerprint(model.posterior):
             journal.note("The policy was found and certified already.")
             journal.earlier.append(FINDING)
             return Result(
                 certificate=stored,
-                candidates=writing.read_candidates(candidates),
+                candidates=run_files.read_candidates(candidates),
                 selection_draws=0,
                 holdout=model.posterior if model.bayesian else None,
                 search_steps=int(steps.read_text(encoding="utf-8")),
             )
         journal.note("The posterior is another one than before: a policy is searched anew.")
-    with journal.stage(FINDING, promising.STEPS) as stage:
-        found = promising.find(model, parts, stage.update, counts)
-    writing.write_candidates(candidates, found.candidates)
-    writing.write_certificate(certificate, found.certificate)
+    with journal.stage(FINDING, promises.STEPS) as stage:
+        found = promises.find(model, parts, stage.update, counts)
+    run_files.write_candidates(candidates, found.candidates)
+    run_files.write_certificate(certificate, found.certificate)
     with replacing(steps, "w", encoding="utf-8") as file:
         file.write(str(found.search_steps))
     keep(work, certificate.name, candidates.name, steps.name)
@@ -359,7 +359,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
 def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
     """Return the certificate with the worst case of a credible set beside the promise."""
     with journal.stage("Worst case of a credible set"):
-        return with_robust(model, certificate, promising.streams(model.settings.seed)[1])
+        return with_robust(model, certificate, promises.streams(model.settings.seed)[1])
 
 
 def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
