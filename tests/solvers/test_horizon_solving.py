@@ -169,3 +169,11 @@ def test_a_thousand_steps_take_little_more_memory_than_one() -> None:
         tracemalloc.stop()
         del parts
     assert peaks[1] < 2 * peaks[0]
+
+
+@pytest.mark.parametrize("horizon", [1, 10, 1000])
+@pytest.mark.parametrize("name", SETS)
+def test_every_step_is_swept_once(name: str, horizon: int) -> None:
+    """So time grows as the number of steps does."""
+    mdp = riverswim().mdp
+    assert solve(mdp, SETS[name](mdp, 0.1), horizon=horizon).iterations == horizon
