@@ -48,7 +48,7 @@ BAD_CSV = {
     "no reward": ("state,action,next_state\na,x,b\n", "no column 'reward'"),
     "other state name": ("State,action,reward,next_state\na,x,1,b\n", "state='State'?"),
     "misspelt": ("state,acton,reward,next_state\na,x,1,b\n", "Did you mean action='acton'?"),
-    "no next state": ("state,action,reward\na,x,1\n", "pass episode= and step="),
+    "no next state": ("state,action,reward\na,x,1\n", "episode= and step="),
 }  # fmt: skip
 
 
@@ -285,7 +285,7 @@ def test_things_that_are_not_logs() -> None:
         ({"state": []}, "state=[]"),
         ({"state": ["state", "action"]}, "'next_action'"),
         ({"next_state": ["next_state", "action"]}, "state has 1 columns and next_state 2"),
-        ({"next_state": None}, "pass episode= and step="),
+        ({"next_state": None}, "episode= and step="),
         ({"count": "reward", "episode": "state"}, "count= is for logs that are already aggregated"),
         ({"next_state": "nxt_state", "episode": "state"}, "next_state='next_state'?"),
     ],

@@ -11,7 +11,7 @@ from surefoot._display import Grid
 from surefoot._rounding import near_text
 from surefoot.pipeline.option_text import as_options
 from surefoot.report.assumptions import Assumption
-from surefoot.report.page import Cause, Figure, Page
+from surefoot.report.page import DoubtRow, Figure, Page
 from surefoot.report.rows import rule_rows
 from surefoot.report.rule import Change
 from surefoot.report.tables import PolicyLine
@@ -43,7 +43,7 @@ def page(**changes):
         "map": FIGURE,
         "assumptions": (Assumption(EVIL, EVIL),),
         "doubt": EVIL,
-        "causes": (Cause(words=EVIL, amount=EVIL, width=50.0, without=EVIL),),
+        "causes": (DoubtRow(words=EVIL, amount=EVIL, width=50.0, without=EVIL),),
         "tables": [(EVIL, Grid(head=("doubt", "amount"), rows=[(EVIL, "1.5")], total=1))],
         "figures": (FIGURE,),
         "glossary": ((EVIL, EVIL),),
