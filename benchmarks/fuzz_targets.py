@@ -19,6 +19,7 @@ from surefoot.certificates.policies import read_policy
 from surefoot.data.counts import Counts
 from surefoot.data.discretization import Discretization
 from surefoot.data.npz_files import _digest
+from surefoot.data.returns import Returns
 from surefoot.data.transitions import read_transitions
 from surefoot.model.files import read_mdp, write_mdp
 from surefoot.pipeline.manifest import digest_of, read_manifest
@@ -151,6 +152,15 @@ def _parts() -> bytes:
     return out.getvalue()
 
 
+def _episodes() -> bytes:
+    number = np.arange(3)
+    made = Returns(
+        discount=0.9, seed=0, horizon=None, identity=number.astype(np.uint64),
+        earned=number / 2, steps=number + 1, ended=number > 0, reached=number - 1, until=number / 1,
+    )  # fmt: skip
+    return _bytes(made.save)
+
+
 @cache
 def _model() -> Any:
     return small_counts().to_mdp(discount=0.5, support="observed")
@@ -176,6 +186,7 @@ TARGETS = {
     ),
     "counts_zip": Target("c.npz", Counts.load, _saved_counts),
     "parts_npz": Target("p.npz", load_parts, lambda: unpacked(_parts()), packed),
+    "episodes_npz": Target("e.npz", Returns.load, lambda: unpacked(_episodes()), packed),
     "discretization_npz": Target(
         "d.npz", Discretization.load, lambda: unpacked(_discretization()), packed
     ),

@@ -51,3 +51,18 @@ def test_linear_algebra_gets_its_threads_back() -> None:
         np.testing.assert_allclose(np.linalg.solve(2 * np.eye(3), np.ones(3)), 0.5)
         assert found is None or found[0]() == 1
     assert found is None or found[0]() == before
+
+
+def test_linear_algebra_stays_plain_until_the_last_one_leaves() -> None:
+    """Two threads that overlap: the first one out changes nothing for the other."""
+    found = _openblas()
+    if found is None:
+        return
+    before = found[0]()
+    first, second = plain_blas(), plain_blas()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert found[0]() == 1
+    second.__exit__(None, None, None)
+    assert found[0]() == before

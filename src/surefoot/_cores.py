@@ -130,13 +130,28 @@ def plain_blas() -> Iterator[None]:
     if found is None:
         yield
         return
-    get, put = found
-    before = get()
-    put(1)
+    with _BLAS.lock:
+        if _BLAS.inside == 0:
+            _BLAS.before = found[0]()
+            found[1](1)
+        _BLAS.inside += 1
     try:
         yield
     finally:
-        put(before)
+        with _BLAS.lock:
+            _BLAS.inside -= 1
+            if _BLAS.inside == 0:
+                found[1](_BLAS.before)
+
+
+class _Blas:
+    """Who wants plain linear algebra now: the first in sets it, the last out sets it back."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.before = threading.Lock(), 0, 1
+
+
+_BLAS = _Blas()
 
 
 @cache

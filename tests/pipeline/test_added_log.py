@@ -248,6 +248,32 @@ def test_a_damaged_file_of_returns_is_refused(tmp_path):
         Returns.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("identity", np.array([2, 1], dtype=np.uint64)),  # searched as if in order
+        ("earned", np.array([0.0, np.nan])),
+        ("earned", np.array(["a", "b"])),
+        ("steps", np.array([-1, 1])),
+        ("reached", np.array([-2, 0])),
+        ("until", np.zeros((2, 1))),
+    ],
+)
+def test_returns_that_no_log_could_have_shown_are_refused(name, value, tmp_path):
+    arrays = {
+        "identity": np.array([1, 2], dtype=np.uint64), "earned": np.zeros(2),
+        "steps": np.ones(2, dtype=np.int64), "ended": np.zeros(2, dtype=bool),
+        "reached": np.zeros(2, dtype=np.int64), "until": np.zeros(2),
+    }  # fmt: skip
+    path = tmp_path / "episodes.npz"
+    about = {"about": np.array([0, -1]), "discount": np.float64(0.9), "lacking": np.array("")}
+    np.savez(path, **about, **arrays)
+    assert len(Returns.load(path)) == 2
+    np.savez(path, **about, **(arrays | {name: value}))
+    with pytest.raises(ValueError, match="not the returns of episodes"):
+        Returns.load(path)
+
+
 def test_a_run_that_is_added_to_promises_what_one_of_the_whole_log_does(tmp_path):
     rows = list(visits(patients=30, days=24))
     own = {"draws": 300, "eta": 0.05, "delta": 0.2}

@@ -28,7 +28,7 @@ from surefoot.certificates.models import (
     split_draws,
 )
 from surefoot.certificates.provenance import check_objective
-from surefoot.certificates.search import KEPT, Candidate, OnCandidate, search
+from surefoot.certificates.search import Candidate, OnCandidate, search
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
@@ -303,11 +303,10 @@ def _visits(posterior: Posterior, mdp: MDP) -> Ints | None:
 
 def _kept(candidates: tuple[Candidate, ...]) -> list[Finding]:
     """Return in how many states the usual action was kept against what the search preferred."""
-    last = candidates[-1]
-    if not (last.selected and last.name.endswith(KEPT)):
-        return []
-    before = next(c for c in candidates if c.name == last.name.removesuffix(KEPT))
-    return [Finding.of("usual_kept", states=_differing(before.policy, last.policy))]
+    preferred = max(candidates, key=lambda one: one.percentile)
+    selected = next(one for one in candidates if one.selected)
+    states = _differing(preferred.policy, selected.policy)
+    return [Finding.of("usual_kept", states=states)] if states else []
 
 
 def _differing(one: Policy | None, other: Policy | None) -> int:

@@ -12,7 +12,9 @@ from surefoot._atomic import replacing
 from surefoot._rows import Ints, freeze_fields
 from surefoot.data.followed import Episodes
 
-ARRAYS = ("identity", "earned", "steps", "ended", "reached", "until")
+KINDS = {"identity": "u", "earned": "f", "steps": "i", "ended": "b", "reached": "i", "until": "f"}
+"""What an episode is known by, and the kind of its numbers."""
+ARRAYS = tuple(KINDS)
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +46,7 @@ class Returns:
     lacking: str = ""
 
     def __post_init__(self) -> None:
-        if len({len(getattr(self, name)) for name in ARRAYS}) > 1:
+        if {getattr(self, name).shape for name in ARRAYS} != {(len(self),)}:
             raise ValueError("the returns of episodes differ in number")
         freeze_fields(self)
 
@@ -65,11 +67,27 @@ class Returns:
 
     def numbered(self, states: Ints) -> "Returns":
         """Return the same where state ``i`` is called ``states[i]``."""
+        if self.reached.max(initial=-1) >= len(states):
+            raise ValueError("episodes end in states that the earlier run does not have.")
         return replace(self, reached=np.where(self.reached < 0, -1, states[self.reached]))
 
     def only(self, some: NDArray[np.bool_]) -> "Returns":
         """Return some of the episodes."""
         return replace(self, **{name: getattr(self, name)[some] for name in ARRAYS})
+
+    def check(self) -> None:
+        """Refuse what no log could have shown."""
+        for name, kind in KINDS.items():
+            if getattr(self, name).dtype.kind != kind:
+                raise ValueError(f"{name} holds numbers of another kind")
+        known = self.identity
+        holds = (
+            0 <= self.discount <= 1 and bool((known[1:] > known[:-1]).all())
+            and bool(np.isfinite(self.earned).all())
+            and bool((self.steps >= 0).all()) and bool((self.reached >= -1).all())
+        )  # fmt: skip
+        if not holds:
+            raise ValueError("some numbers are out of place")
 
     def save(self, path: Path) -> None:
         """Write them to a file."""
@@ -87,11 +105,13 @@ class Returns:
         try:
             with np.load(path, allow_pickle=False) as file:
                 seed, horizon = (int(number) for number in file["about"])
-                return cls(
+                found = cls(
                     discount=float(file["discount"]), seed=seed,
                     horizon=None if horizon < 0 else horizon, lacking=str(file["lacking"]),
                     **{name: file[name] for name in ARRAYS},
                 )  # fmt: skip
+                found.check()
+                return found
         except Exception as problem:  # a damaged file can fail anywhere, in any way
             reason = " ".join(str(problem).split()) or type(problem).__name__
             raise ValueError(f"{path}: these are not the returns of episodes ({reason}).") from None
