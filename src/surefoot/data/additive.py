@@ -3,12 +3,18 @@
 Many rewards are a part for the state and action plus a part for the next state:
 ``r(s, a, s') = f(s, a) + h(s')``. If every redundant transition of a log agrees with that, exactly,
 it is believed for transitions that were not seen too.
+
+Where some do not, most rows may still pay the same wherever they lead. How often a successor that a
+row showed once pays something else than the rest of its row says how often one it never showed
+will: so much of the way to the lowest reward is charged. Next states that were ever paid
+differently from the rest of a row are not believed at all.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,6 +23,8 @@ EXACT = 1e-9
 """How far, as a share of the largest reward, sums may lie apart by rounding."""
 FEWEST_TESTS = 10
 """Redundant transitions that must agree before the pattern is believed."""
+SURE = 0.95
+"""With this probability the share of exceptions is no larger than what is charged."""
 
 
 class AdditiveRewards(NamedTuple):
@@ -81,3 +89,90 @@ def fit_additive(
     return AdditiveRewards(
         value[:num_rows], value[num_rows:], part[:num_rows], part[num_rows:], tests
     )
+
+
+class Shown(NamedTuple):
+    """Transitions: their rows, next states, and kinds (an action and how far it led; -1: none)."""
+
+    row: Ints
+    successor: Ints
+    kind: Ints
+
+    def where(self, chosen: NDArray[np.bool_] | Ints) -> "Shown":
+        """Return some of them."""
+        return Shown(self.row[chosen], self.successor[chosen], self.kind[chosen])
+
+
+class SteadyRewards(NamedTuple):
+    """Rows that pay the same wherever they lead, with exceptions.
+
+    Attributes
+    ----------
+    row
+        What each row pays; NaN where it paid several rewards, or nothing is known.
+    states, kinds
+        Next states, and kinds of transitions, that some row paid differently from the rest.
+    share
+        A bound on how often a successor never seen is an exception.
+    """
+
+    row: Floats
+    states: Ints
+    kinds: Ints
+    share: float
+
+    def predict(self, shown: Shown, lowest: Floats) -> Floats:
+        """Return the expected reward, NaN where nothing is known; ``lowest``: if an exception."""
+        off = np.isin(shown.successor, self.states) | np.isin(shown.kind, self.kinds)
+        paid = np.where(off, np.nan, self.row[shown.row])
+        return np.asarray(paid - self.share * np.maximum(paid - lowest, 0.0))
+
+
+def fit_steady(shown: Shown, reward: Floats, count: Ints, num_rows: int) -> SteadyRewards | None:
+    """Return what rows pay where few pay several rewards; None where too few can tell.
+
+    A successor that its row showed once is a test, if all others of the row paid the same: it came
+    as new to the row as one that was never seen would.
+
+    Examples
+    --------
+    >>> rows = np.repeat(np.arange(20), 3)  # each pays 5 to all of three states, one 0 to the last
+    >>> paid = np.append(np.full(59, 5.0), 0.0)
+    >>> shown = Shown(rows, np.tile([0, 1, 2], 20), np.full(60, -1))
+    >>> found = fit_steady(shown, paid, np.tile([4, 4, 1], 20), 20)
+    >>> found.states.tolist(), round(found.share, 2), found.row[[0, 19]].tolist()
+    ([2], 0.22, [5.0, nan])
+    """
+    near = EXACT * max(float(np.abs(reward).max(initial=0.0)), 1e-300)
+    order = np.lexsort((reward, shown.row))
+    row, paid, tries = shown.row[order], reward[order], count[order]
+    first = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1])))
+    number = np.diff(np.append(first, len(row)))
+    place = np.repeat(np.arange(len(first)), number)
+    least, most = paid[first], paid[first + number - 1]
+    same = most - least <= near
+    usual = _usual(paid, tries, place, len(first))
+    off = np.abs(paid - usual[place]) > near
+    # Without one of them: the rest is the same if all are, or if that one alone differs.
+    others_same = same[place] | (off & (np.bincount(place, off)[place] == 1))
+    tested = (tries == 1) & (number[place] > 1) & others_same
+    tests, failed = int(np.count_nonzero(tested)), int(np.count_nonzero(tested & off))
+    if tests < FEWEST_TESTS:
+        return None
+    steady = np.full(num_rows, np.nan)
+    steady[row[first[same]]] = least[same]
+    odd = shown.where(order[off])
+    share = float(beta.isf(1.0 - SURE, failed + 1, tests - failed))
+    return SteadyRewards(
+        steady, np.unique(odd.successor), np.unique(odd.kind[odd.kind >= 0]), share
+    )
+
+
+def _usual(paid: Floats, tries: Ints, place: Ints, size: int) -> Floats:
+    """Return what each row pays mostly: by its successors, and among equals by its tries."""
+    new = np.concatenate(([True], (place[1:] != place[:-1]) | (paid[1:] != paid[:-1])))
+    group = np.cumsum(new) - 1
+    weight = np.bincount(group) + np.bincount(group, tries) / (2.0 * max(1, int(tries.sum())))
+    where, value = place[new], paid[new]
+    best = np.lexsort((weight, where))  # the last of each row is its heaviest
+    return np.asarray(value[best[np.searchsorted(where[best], np.arange(size), side="right") - 1]])
