@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from surefoot._workers import all_parts
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Half, Log, as_seen
+from surefoot.certificates.halves import Half, LogBuckets, as_seen
 from surefoot.certificates.plays import plays_of, row_values
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.policies import AnyPolicy
@@ -62,7 +62,7 @@ def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
 
 
 def curse_of_choosing(
-    log: Log, policy: Policy | None = None, *, halves: int | None = None, seed: int
+    log: LogBuckets, policy: Policy | None = None, *, halves: int | None = None, seed: int
 ) -> Curse:
     """Choose on one half of a log, value on both, and return the difference.
 
@@ -78,7 +78,7 @@ def curse_of_choosing(
 
 
 def curse_of_preferring(
-    log: Log, given: AnyPolicy, *, halves: int | None = None, seed: int
+    log: LogBuckets, given: AnyPolicy, *, halves: int | None = None, seed: int
 ) -> Curse:
     """Return the luck in how much better a chosen policy looks than one that was given.
 
@@ -88,7 +88,9 @@ def curse_of_preferring(
     return summarize(np.array([less for less, _ in _shortfalls(log, given, halves, seed)]))
 
 
-def _shortfalls(log: Log, given: AnyPolicy | None, halves: int | None, seed: int) -> list[Loss]:
+def _shortfalls(
+    log: LogBuckets, given: AnyPolicy | None, halves: int | None, seed: int
+) -> list[Loss]:
     """Return the shortfalls of all halves, over that of a given policy if there is one."""
     if halves is None:
         halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
@@ -100,7 +102,7 @@ def _shortfalls(log: Log, given: AnyPolicy | None, halves: int | None, seed: int
     return [one for pair in made for one in pair]
 
 
-def _both_ways(log: Log, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
+def _both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
     """Return the shortfalls of one pair of halves."""
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     sides = log.half(np.array(chosen)), log.half(rest)
@@ -143,7 +145,7 @@ def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
     return plays.return_lower - checked, (lost, possible)
 
 
-def _hardly_tried(log: Log, policy: Policy) -> float:
+def _hardly_tried(log: LogBuckets, policy: Policy) -> float:
     """Return what a deviation of each row that was tried once or twice would cost a policy."""
     mdp = log.mdp
     plays = plays_of(mdp, policy)

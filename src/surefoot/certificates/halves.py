@@ -65,7 +65,7 @@ class Half:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Log:
+class LogBuckets:
     """A log in buckets, on the entries of a model.
 
     Attributes
@@ -102,7 +102,7 @@ class Log:
     def of(
         cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
         delta: float, stationary: bool = False, least_tries: int = 1, keeps_usual: bool = False,
-    ) -> "Log":  # fmt: skip
+    ) -> "LogBuckets":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
         states, actions = placed.num_states, placed.num_actions

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from surefoot._workers import current
 from surefoot.solvers.algorithms import OnSweep
-from surefoot.solvers.bounds import EPSILON, Bracket, Change, bracket, rounding_allowance
+from surefoot.solvers.bounds import EPSILON, Bracket, SweepChange, bracket, rounding_allowance
 from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.row_kernels import NEVER, Problem
 from surefoot.solvers.solution import Status
@@ -225,9 +225,9 @@ def _ended(bounds: Bracket, sweeps: int, tolerance: float, most: int) -> Status 
     return Status.ITERATION_LIMIT if sweeps >= most else None
 
 
-def _reduced(changes: list[Any]) -> Change:
+def _reduced(changes: list[Any]) -> SweepChange:
     least, most, gap, evaluated = zip(*changes, strict=True)
-    return Change(min(least), max(most), max(gap), sum(evaluated))
+    return SweepChange(min(least), max(most), max(gap), sum(evaluated))
 
 
 def _like(discount: float) -> Problem:

@@ -8,7 +8,7 @@ from functools import cached_property
 from surefoot._arguments import check_inside
 from surefoot.domains.catalogue import DOMAINS, as_domain
 from surefoot.domains.domain import Domain
-from surefoot.studies.cells import SETTINGS, Cell
+from surefoot.studies.cells import SETTINGS, TableCell
 from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, Fit
 from surefoot.studies.published import BASES, DELTAS, METHODS, NOMINAL, Method
 
@@ -106,7 +106,7 @@ class Request:
         """How counts become a posterior."""
         return POSTERIORS[self.posterior] if isinstance(self.posterior, str) else self.posterior
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[TableCell]:
         """Yield every cell; those of one data set follow each other."""
         for domain in self.names:
             for setting in self.settings:
@@ -117,9 +117,11 @@ class Request:
                             for method in methods:
                                 yield self._cell(setting, domain, method, delta, seed)
 
-    def _cell(self, setting: str, domain: str, method: Method, delta: float, seed: int) -> Cell:
+    def _cell(
+        self, setting: str, domain: str, method: Method, delta: float, seed: int
+    ) -> TableCell:
         draws = self.draws or (0 if setting == "valid" else usual_draws(domain))
-        return Cell(
+        return TableCell(
             setting=setting,
             domain=domain,
             method=method,

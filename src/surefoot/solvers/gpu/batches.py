@@ -13,7 +13,7 @@ from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
 from surefoot.solvers.gpu.philox import key_words
 from surefoot.solvers.gpu.reward_draws import RewardSource, reward_source
-from surefoot.solvers.gpu.sources import Source, source_of
+from surefoot.solvers.gpu.sources import DrawSource, source_of
 from surefoot.solvers.gpu.tiles import Tiling
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Batches:
 
     draws: Draws
     tiling: Tiling
-    source: Source
+    source: DrawSource
     rewards: RewardSource
 
     @classmethod

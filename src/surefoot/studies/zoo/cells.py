@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.studies.zoo.catalogue import SPLITS, WORLDS
 from surefoot.studies.zoo.logs import (
-    Log,
+    WorldLog,
     fixed_tries,
     greedy_shares,
     learning,
@@ -80,7 +80,7 @@ class Cell:
         return words + "".join(f", {fact} declared" for fact in self.declared)
 
 
-def make_log(cell: Cell, world: World, rng: np.random.Generator) -> Log:
+def make_log(cell: Cell, world: World, rng: np.random.Generator) -> WorldLog:
     """Draw the log of a cell."""
     if cell.behaviour == "tries":
         return fixed_tries(world, cell.size, rng)

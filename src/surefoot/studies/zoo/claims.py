@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.studies.zoo.logs import Columns, Log
+from surefoot.studies.zoo.logs import Columns, WorldLog
 from surefoot.studies.zoo.truth import Choice, earned, earned_by, shares_of
 from surefoot.studies.zoo.worlds import World
 
@@ -118,7 +118,7 @@ class Sentence:
 
 
 def facts_of(
-    world: World, log: Log, *, declared: tuple[str, ...] = (), horizon: int | None = None
+    world: World, log: WorldLog, *, declared: tuple[str, ...] = (), horizon: int | None = None
 ) -> Facts:
     """Return what the owner of a log may know: ``declared`` names ``"range"`` and ``"support"``.
 
@@ -154,7 +154,7 @@ def _successors(world: World) -> Columns:
     return {name: values[lives] for name, values in columns}
 
 
-def judge(claim: Claim, world: World, log: Log) -> Sentence:
+def judge(claim: Claim, world: World, log: WorldLog) -> Sentence:
     """Hold a claim against the world.
 
     Examples
@@ -184,7 +184,7 @@ def judge(claim: Claim, world: World, log: Log) -> Sentence:
     )  # fmt: skip
 
 
-def _value(subject: Subject, steps: int | None, world: World, log: Log) -> tuple[float, float]:
+def _value(subject: Subject, steps: int | None, world: World, log: WorldLog) -> tuple[float, float]:
     """Return what a subject earns, and its share of time in states it says nothing about."""
     if isinstance(subject, str):
         return log.earned(world, steps), 0.0

@@ -27,7 +27,7 @@ class Stint(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Log:
+class WorldLog:
     """What somebody who does not know the world sees of it, and who made it.
 
     Attributes
@@ -86,7 +86,7 @@ def greedy_shares(world: World, epsilon: float) -> Floats:
     return (1 - epsilon) * best + epsilon * random_shares(world)
 
 
-def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> Log:
+def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> WorldLog:
     """Try every pair equally often; there are no episodes. The gain is over uniform play.
 
     Examples
@@ -97,7 +97,7 @@ def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> Log:
     (100, False)
     """
     rows = np.repeat(np.flatnonzero(~world.terminal[world.mdp.row_state]), tries)
-    return Log(columns=tries_of(world, rows, rng), behaviour=(Stint(random_shares(world), 1),))
+    return WorldLog(columns=tries_of(world, rows, rng), behaviour=(Stint(random_shares(world), 1),))
 
 
 def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> Columns:
@@ -110,7 +110,7 @@ def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> Columns:
     return columns
 
 
-def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> Log:
+def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> WorldLog:
     """Follow a policy for some episodes, each until it ends or is cut off.
 
     Examples
@@ -122,10 +122,10 @@ def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Gen
     ['episode', 'step', 'state', 'action', 'reward', 'next_state', 'terminal']
     """
     steps = _simulate(world, shares, episodes, rng)
-    return Log(columns=_columns(world, steps), behaviour=(Stint(shares, episodes),))
+    return WorldLog(columns=_columns(world, steps), behaviour=(Stint(shares, episodes),))
 
 
-def learning(world: World, episodes: int, rng: np.random.Generator) -> Log:
+def learning(world: World, episodes: int, rng: np.random.Generator) -> WorldLog:
     """Follow a Q-learner that starts at random and explores less from stint to stint.
 
     Examples
@@ -152,7 +152,7 @@ def learning(world: World, episodes: int, rng: np.random.Generator) -> Log:
         stints.append(Stint(shares, size))
         before += size
     whole = Steps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    return Log(columns=_columns(world, whole), behaviour=tuple(stints))
+    return WorldLog(columns=_columns(world, whole), behaviour=tuple(stints))
 
 
 def _best_known(world: World, quality: Floats) -> Floats:
