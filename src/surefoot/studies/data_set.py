@@ -19,7 +19,7 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.solver import solve
 from surefoot.studies import paper_setting, valid_setting
 from surefoot.studies.cells import CellResult, TableCell
-from surefoot.studies.posteriors import POSTERIORS, Fit, fit_dirichlet
+from surefoot.studies.posteriors import POSTERIORS, StudyFit, fit_dirichlet
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class DataSet:
     domain: Domain
     counts: Counts
     clock: Clock
-    fit: Fit = fit_dirichlet
+    fit: StudyFit = fit_dirichlet
 
     @property
     def truth(self) -> MDP:
@@ -92,7 +92,7 @@ class DataSet:
 
 
 def run_data_set(
-    cells: Sequence[TableCell], domain: Domain | None = None, fit: Fit | None = None
+    cells: Sequence[TableCell], domain: Domain | None = None, fit: StudyFit | None = None
 ) -> Iterator[tuple[TableCell, CellResult]]:
     """Compute cells that share a data set, one after another.
 

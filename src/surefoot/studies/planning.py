@@ -46,7 +46,7 @@ from surefoot.studies.table import markdown_table, number_text
 from surefoot.studies.zoo.catalogue import WORLDS, make_world
 from surefoot.studies.zoo.code_version import code_version
 from surefoot.studies.zoo.logs import (
-    Columns,
+    ColumnArrays,
     greedy_shares,
     random_shares,
     trajectories,
@@ -195,7 +195,7 @@ def _keeps_habits(case: PlanCase, scheme: Scheme) -> bool:
 def _episodes(
     world: World, shares: Floats, samples: int | None, episodes: int | None,
     rng: np.random.Generator,
-) -> Columns:  # fmt: skip
+) -> ColumnArrays:  # fmt: skip
     """Return some episodes, or as many whole ones as make up a number of samples."""
     if episodes is not None:
         return trajectories(world, shares, episodes, rng).columns
@@ -235,7 +235,7 @@ def _rows(world: World, model: Model, tries: Ints) -> Ints:
     return np.repeat(np.array(found, dtype=np.int64), tries[tries > 0])
 
 
-def _joined(columns: Columns, more: Columns) -> Columns:
+def _joined(columns: ColumnArrays, more: ColumnArrays) -> ColumnArrays:
     """Return two logs as one; episodes of the second are others."""
     made = dict(more)
     if "episode" in made:
@@ -243,7 +243,7 @@ def _joined(columns: Columns, more: Columns) -> Columns:
     return {name: np.concatenate((columns[name], made[name])) for name in made}
 
 
-def _solve(case: PlanCase, world: World, columns: Columns, seed: int) -> _FirstRun:
+def _solve(case: PlanCase, world: World, columns: ColumnArrays, seed: int) -> _FirstRun:
     """Return model, log in parts and promise, as a run makes them."""
     if not case.whole:
         columns = {k: v for k, v in columns.items() if k not in ("episode", "step")}

@@ -15,7 +15,7 @@ from surefoot.pipeline.journal import OnStep
 from surefoot.solvers.solver import solve
 from surefoot.studies.cells import CellResult, TableCell, load, store
 from surefoot.studies.data_set import run_data_set
-from surefoot.studies.posteriors import Fit
+from surefoot.studies.posteriors import StudyFit
 from surefoot.studies.published import (
     Method,
     normalised_loss,
@@ -195,7 +195,7 @@ def reproduce(
 
 
 def _computed(
-    todo: list[tuple[list[TableCell], Domain]], fit: Fit
+    todo: list[tuple[list[TableCell], Domain]], fit: StudyFit
 ) -> Iterator[tuple[Domain, TableCell, CellResult]]:
     """Yield the outcome of each cell: cells of one data set are computed together."""
     if current() is None:  # a cell can be stored as soon as it is there
@@ -209,7 +209,7 @@ def _computed(
 
 
 def _data_set(
-    fit: Fit, cells: list[TableCell], domain: Domain
+    fit: StudyFit, cells: list[TableCell], domain: Domain
 ) -> list[tuple[TableCell, CellResult]]:
     return list(run_data_set(cells, domain, fit))
 

@@ -9,7 +9,7 @@ from surefoot._arguments import check_inside
 from surefoot.domains.catalogue import DOMAINS, as_domain
 from surefoot.domains.domain import Domain
 from surefoot.studies.cells import SETTINGS, TableCell
-from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, Fit
+from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, StudyFit
 from surefoot.studies.published import BASES, DELTAS, METHODS, NOMINAL, Method
 
 SAMPLES, DRAWS = 20, 20
@@ -73,7 +73,7 @@ class Request:
     samples: int | None = None
     draws: int | None = None
     prior: float | None = None
-    posterior: str | Fit = DIRICHLET
+    posterior: str | StudyFit = DIRICHLET
 
     def __post_init__(self) -> None:
         for name, allowed in (("bases", BASES), ("settings", SETTINGS)):
@@ -102,7 +102,7 @@ class Request:
         return tuple(map(_name, self.domains))
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> StudyFit:
         """How counts become a posterior."""
         return POSTERIORS[self.posterior] if isinstance(self.posterior, str) else self.posterior
 
@@ -167,7 +167,7 @@ def _check_domains(domains: tuple[str | Domain, ...]) -> None:
         raise ValueError(f"domains: {twice[0]!r} is there twice; give each a name of its own.")
 
 
-def _check_posterior(prior: float | None, posterior: str | Fit) -> None:
+def _check_posterior(prior: float | None, posterior: str | StudyFit) -> None:
     if isinstance(posterior, str):
         _check_word("posterior", posterior, tuple(POSTERIORS))
     if prior is None:

@@ -19,7 +19,7 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import evaluate
 from surefoot.studies.zoo.claims import Claim, Facts
-from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.logs import ColumnArrays
 from surefoot.studies.zoo.reading import PRIOR, Read, read_log
 from surefoot.studies.zoo.truth import Choice
 
@@ -48,7 +48,7 @@ class EpisodeSteps:
     action: NDArray[np.generic]
 
     @classmethod
-    def of(cls, columns: Columns, facts: Facts) -> "EpisodeSteps | None":
+    def of(cls, columns: ColumnArrays, facts: Facts) -> "EpisodeSteps | None":
         """Return the episodes; None where a log has none. One cut off earns the least from then."""
         if "episode" not in columns:
             return None
@@ -72,7 +72,7 @@ class EpisodeSteps:
 
 
 def done(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return what the log's own decisions earn at least, from its episodes alone."""
     del rng
@@ -91,21 +91,21 @@ def _behaviour_lower(seen: EpisodeSteps | None, delta: float) -> float | None:
 
 
 def importance(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return bounds by importance sampling of a policy that the other half of the log chose."""
     return [_weighed(columns, facts, delta, rng)[0] for delta in deltas]
 
 
 def weighted_importance(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the same with weights that sum to 1, and a bootstrap instead of a bound."""
     return [_weighed(columns, facts, delta, rng)[1] for delta in deltas]
 
 
 def _weighed(
-    columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, delta: float, rng: np.random.Generator
 ) -> tuple[Claim, Claim]:
     seen = EpisodeSteps.of(columns, facts)
     chosen = np.zeros(len(columns["state"]), dtype=np.bool_)
@@ -170,7 +170,7 @@ def _weighted_bound(
 
 
 def spibb(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return what bootstrapping behaviour promises: its theorem, and that it is no worse.
 

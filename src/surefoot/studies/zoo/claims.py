@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.studies.zoo.logs import Columns, WorldLog
+from surefoot.studies.zoo.logs import ColumnArrays, WorldLog
 from surefoot.studies.zoo.truth import Choice, earned, earned_by, shares_of
 from surefoot.studies.zoo.worlds import World
 
@@ -42,7 +42,7 @@ class Facts:
     horizon: int | None = None
     initial: Mapping[Any, float] | None = None
     reward_range: tuple[float, float] | None = None
-    support: Columns | None = None
+    support: ColumnArrays | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,7 +85,7 @@ class ClaimMaker(Protocol):
     """Anything that turns a log into claims."""
 
     def __call__(
-        self, columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+        self, columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
     ) -> list[Claim]:
         """Return every sentence that runs on this log would print, one run for each delta."""
 
@@ -141,7 +141,7 @@ def facts_of(
     )
 
 
-def _successors(world: World) -> Columns:
+def _successors(world: World) -> ColumnArrays:
     mdp = world.mdp
     row = mdp.entry_row
     lives = ~world.terminal[mdp.row_state[row]] & (mdp.probability > 0)

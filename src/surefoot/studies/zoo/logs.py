@@ -10,7 +10,7 @@ from surefoot.studies.zoo.replay_kernels import replay
 from surefoot.studies.zoo.truth import earned, earned_in, optimal_actions
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
-Columns = dict[str, NDArray[Any]]
+ColumnArrays = dict[str, NDArray[Any]]
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "terminal")
 STINTS = 10
@@ -39,7 +39,7 @@ class WorldLog:
         What was really played: one stint, or several of a learner.
     """
 
-    columns: Columns
+    columns: ColumnArrays
     behaviour: tuple[Stint, ...]
 
     @property
@@ -100,7 +100,7 @@ def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> WorldLog:
     return WorldLog(columns=tries_of(world, rows, rng), behaviour=(Stint(random_shares(world), 1),))
 
 
-def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> Columns:
+def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> ColumnArrays:
     """Return what single tries of some rows show, without episodes and steps."""
     reward, following = _draw(world, rows, rng)
     nothing = np.zeros(len(rows), dtype=np.int64)
@@ -203,7 +203,7 @@ def _draw(world: World, row: Ints, rng: np.random.Generator) -> tuple[Floats, In
     return world.law.draw(world.reward[entry], rng), mdp.successor[entry].astype(np.int64)
 
 
-def _columns(world: World, steps: Steps) -> Columns:
+def _columns(world: World, steps: Steps) -> ColumnArrays:
     states, actions = _array(world.labels), _array(world.actions)
     values = (
         steps.episode, steps.step, states[steps.state],
