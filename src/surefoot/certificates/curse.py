@@ -21,7 +21,7 @@ from surefoot._workers import all_parts
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, LogBuckets, as_seen
-from surefoot.certificates.plays import plays_of, row_values
+from surefoot.certificates.plays import plays_of, row_values, standard_error
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.policies import AnyPolicy
 from surefoot.solvers.solver import evaluate
@@ -133,7 +133,7 @@ def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
     seen = as_seen(other, own)
     mean, deviation = row_values(mdp, plays.ahead)
     got = row_values(seen, plays.ahead)[0]
-    error = deviation / np.sqrt(own.visits + 1.0)  # of what the half thinks of a row
+    error = standard_error(deviation, own.visits)  # of what the half thinks of a row
     spread = float(np.abs(plays.value).max()) * 1e-9
     tested = (other.visits > 0) & (own.visits > 0) & (deviation > spread)
     lost = float(weight[tested] @ (mean - got)[tested])
@@ -153,7 +153,7 @@ def _hardly_tried(log: LogBuckets, policy: Policy) -> float:
     few = (plays.weight > 0) & (visits > 0) & (visits <= FEW_TRIES)
     if not few.any():
         return 0.0
-    error = row_values(mdp, plays.ahead)[1][few] / np.sqrt(visits[few] + 1.0)
+    error = standard_error(row_values(mdp, plays.ahead)[1], visits)[few]
     return float(plays.weight[few] @ error)
 
 

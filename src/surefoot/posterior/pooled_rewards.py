@@ -20,9 +20,9 @@ import numpy as np
 
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import mean_rewards, pooled_variance, uncertain_rewards
-from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.normal_kernels import normal_columns
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.rows import Floats, Ints
 
 GRID = 27

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.of_counts import Key
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
 from surefoot.solvers.gpu.philox import key_words

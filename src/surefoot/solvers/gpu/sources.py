@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.posterior.dirichlet import DirichletPosterior, Key
+from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import SomeRows
 from surefoot.solvers.gpu.arrays import Array, Arrays
