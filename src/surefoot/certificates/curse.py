@@ -31,9 +31,9 @@ DEFAULT_HALVES = 6
 FEW_HALVES, MANY_ROWS = 2, 5000
 """Larger models have fewer, which cost as much; their luck averages over more rows."""
 SHARED_ROWS = 2000
-"""Halves of models with so many rows are worth handing over to the workers of a cluster."""
+"""From this many rows on, halves of a model are worth sending to the workers of a cluster."""
 FEW_TRIES = 2
-"""Rows with so few tries in the whole log cannot be tested on halves of it."""
+"""Rows with at most this many tries in the whole log cannot be tested on halves of it."""
 WHOLE = 0.5**0.5
 """Luck shrinks with the root of the data, and a half has half of them."""
 

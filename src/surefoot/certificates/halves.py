@@ -39,7 +39,7 @@ lucky less often."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 REMEMBERED_ENTRIES, REMEMBERED = 100_000, 32
-"""Halves of models with at most so many entries are remembered, and how many of them."""
+"""Halves are remembered for models with at most this many entries, and this many of them."""
 
 _MEANS: WeakKeyDictionary[Divisible, dict[bytes, Floats]] = WeakKeyDictionary()
 """Posterior means of parts of a log, by the posterior of the whole and the counts of the part."""

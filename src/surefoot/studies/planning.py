@@ -77,8 +77,8 @@ class PlanCase:
     world
         In the zoo.
     episodes, epsilon
-        The log: so many episodes of a behaviour that takes any action with probability epsilon,
-        an optimal one else.
+        The log: this many episodes of a behaviour that takes any action with probability epsilon,
+        otherwise an optimal one.
     whole
         Whether only whole episodes can be had; else the log and the plan are single tries.
     samples

@@ -37,13 +37,13 @@ class Cell:
         ``"tries"``: ``size`` per pair; else that many episodes of ``"random"``, ``"greedy"`` (any
         action with probability epsilon, else an optimal one) or ``"learning"`` behaviour.
     declared
-        What the owner of the log knows besides: ``"range"`` of rewards, ``"support"``.
+        What else the owner of the log knows: ``"range"`` of rewards, ``"support"``.
     fresh
         Whether every replication has a random world of its own.
     replications
         How many.
     horizon
-        Count so many steps, without discount; None: all, discounted.
+        Count this many steps, without discount; None: all, discounted.
     """
 
     name: str

@@ -19,7 +19,7 @@ Subject = Choice | Literal["behaviour"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """What the owner of a log knows besides it.
+    """What the owner of a log knows that the log does not show.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def facts_of(
 ) -> Facts:
     """Return what the owner of a log may know: ``declared`` names ``"range"`` and ``"support"``.
 
-    With a horizon so many steps count, without discount. Without episodes the first state is part
+    With a horizon only its steps count, without discount. Without episodes the first state is part
     of what must be known.
     """
     wrong = set(declared) - {"range", "support"}

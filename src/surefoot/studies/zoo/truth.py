@@ -142,7 +142,7 @@ def earned_by(world: World, choice: Choice, steps: int) -> float:
 
 
 def optimum_in(world: World, steps: int) -> float:
-    """Return the return of the best policy by step over so many steps."""
+    """Return the return of the best policy by step over a number of steps."""
     value = np.zeros(world.mdp.num_states)
     for _ in range(steps):
         quality = world.gain + world.mdp.discount * (world.transitions @ value)
