@@ -212,7 +212,7 @@ def test_sentences_have_one_home(path):
 def test_returns_of_cut_episodes_are_not_said_to_be_those_of_whole_ones():
     values = {"model": 80.0, "episodes": 9, "share": "99%"}
     cut = Finding.of("practice_seen", log=50.0, low=60.0, high=90.0, **values).text
-    assert cut.startswith("What the log shows of an episode, which may be cut off, earned 50")
+    assert cut.startswith("The episodes of the log, as far as it shows them, earned 50")
     assert "whole ones earned 60 to 90" in cut
     whole = Finding.of("practice_seen", log=70.0, low=60.0, high=90.0, **values).text
     assert whole.startswith("What was done in the log earned 70 an episode")

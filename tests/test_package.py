@@ -223,6 +223,17 @@ def test_every_room_has_its_place():
     assert folders <= {*ROOMS, *BESIDE}
 
 
+def test_a_noun_is_one_thing():
+    """No two classes share a name, not even with an underscore before one of them."""
+    places: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                place = str(path.relative_to(SOURCE))
+                places.setdefault(node.name.lstrip("_"), []).append(place)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 COMPILING = re.compile(
     r"surefoot\._compile\.kernel|(numba|nb)\.(\w+\.)*(n?jit|g?u?vectorize|prange|intrinsic)"
 )

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from surefoot._cores import available_cores
-from surefoot._pool_facts import Facts, facts_here
+from surefoot._pool_facts import ProcessFacts, facts_here
 from surefoot._workers import OnPart, Work, do_alone
 
 START_SECONDS = 180.0
@@ -185,7 +185,7 @@ class Pool:
 
     ray: Any
     told: OnPart | None = None
-    facts: Facts = field(default_factory=facts_here)
+    facts: ProcessFacts = field(default_factory=facts_here)
     _shared: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _counted: tuple[float, int] = (-math.inf, 0)
 
@@ -217,10 +217,10 @@ class Pool:
         for name, answer in answers.items():
             self.facts.check(self._answer(answer, asked[name][0]), asked[name][0])
 
-    def _answer(self, answer: Any, place: str) -> Facts:
+    def _answer(self, answer: Any, place: str) -> ProcessFacts:
         errors = self.ray.exceptions
         try:
-            found: Facts = self.ray.get(answer, timeout=START_SECONDS)
+            found: ProcessFacts = self.ray.get(answer, timeout=START_SECONDS)
         except errors.GetTimeoutError:
             raise ClusterError(
                 f"node {place} did not answer within {START_SECONDS:.0f} s."
@@ -341,7 +341,7 @@ def _not_installed(place: str, problem: object) -> str:
     )
 
 
-def _tell() -> Facts:
+def _tell() -> ProcessFacts:
     """Tell what this worker is."""
     return facts_here()
 
@@ -350,7 +350,7 @@ _unpacked: dict[Any, Any] = {}
 """What this worker has read from the object store: what objects compute once stays with them."""
 
 
-def _do(work: Work, shared: list[Any], part: list[Any]) -> tuple[Facts, Any]:
+def _do(work: Work, shared: list[Any], part: list[Any]) -> tuple[ProcessFacts, Any]:
     """Do a part in a worker."""
     own, its = (tuple(map(_unpack, some)) for some in (shared, part))
     return facts_here(), do_alone(work, own, its, cores=1)

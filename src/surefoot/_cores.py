@@ -53,9 +53,9 @@ def limited(cores: int) -> Iterator[None]:
 
 
 def on_threads(work: Callable[[Part], object], parts: Iterable[Part], threads: int) -> None:
-    """Call ``work`` on every part, on so many threads; this thread is one of them.
+    """Call ``work`` on every part, on ``threads`` threads; this thread is one of them.
 
-    The others wait for work between calls: starting threads anew takes longer than many a part. A
+    The others wait for work between calls: starting new threads takes longer than many parts do. A
     part that asks for threads of its own does its work alone.
 
     Examples

@@ -102,15 +102,15 @@ def _tilted_differs(
     return (
         f"A policy {share} of the way from what was done to the chosen one would {verb} "
         f"{rough(log)} by the episodes of the log (standard error {rough(error, 2)}), but "
-        f"{rough(model)} by its model: what the state lacks moves the promise by about "
-        "that much, and by more further on."
+        f"{rough(model)} by the model: what the state lacks changes its return by about that much, "
+        "and that of the chosen policy by more."
     )
 
 
 @says("note")
 def _tilted_agrees(share: str) -> str:
     return (
-        "As far as the episodes of the log reach, what the state lacks hardly moves returns: "
+        "As far as the episodes of the log can tell, what the state lacks hardly changes returns: "
         f"episodes and model agree on policies up to {share} of the way to the chosen one."
     )
 
@@ -149,7 +149,7 @@ def _previous_state_too_thin(pairs: int, tried: float) -> str:
 @says("warning")
 def _doubt_not_linear(explained: float, linear: float, reach: float, draws: int) -> str:
     return (
-        f"The return is far from linear in what is not known: rows one by one explain "
+        f"The return is far from linear in what is not known: single rows explain "
         f"{100 * explained:.0f}% of its variance ({draws:,} draws), and would put the promise "
         f"{rough(linear, 3)} from the expected return where it lies {rough(reach, 3)} from it. "
         "Read shares by row as a rough guide; what was simulated does not rest on them."

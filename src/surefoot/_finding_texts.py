@@ -134,9 +134,9 @@ def _practice_seen(
     between = f"{rough(ends[0])} to {rough(ends[1])} with {share} confidence each way"
     if not ends[0] <= log <= ends[1]:  # the ends are those of whole episodes
         return (
-            f"What the log shows of an episode, which may be cut off, {verb} {rough(log)} on "
-            f"average ({number_of(episodes, 'episode')}); whole ones {verb} {between}; by the "
-            f"model it would be {rough(model)}."
+            f"The episodes of the log, as far as it shows them, {verb} {rough(log)} on average "
+            f"({number_of(episodes, 'episode')}, some cut off); whole ones {verb} {between}; by "
+            f"the model it would be {rough(model)}."
         )
     return (
         f"What was done in the log {verb} {rough(log)} an episode "
@@ -155,7 +155,7 @@ def _backtest_passed(
     if better is not None:
         way = "better" if better >= 0 else "worse"
         told.append(
-            f"the steps chosen without it came out {rough(abs(better), 3)} {way} than expected"
+            f"steps chosen without that half came out {rough(abs(better), 3)} {way} than expected"
         )
     return (
         f"A held-out half of the log does not contradict the model (p = {p_value:.2g}): "
@@ -166,8 +166,8 @@ def _backtest_passed(
 @says("note")
 def _first_state_unsure(starts: int, amount: float) -> str:
     return (
-        f"The first state is known from {number_of(starts, 'episode')} only: {rough(amount)} "
-        "counts against the promise for that."
+        f"Where episodes start is known from only {number_of(starts, 'episode')}; {rough(amount)} "
+        "is taken off the promise for that."
     )
 
 
@@ -238,8 +238,8 @@ def _backtest_steps_worse(p_value: float, short: float) -> str:
 def _backtest_rewards_worse(p_value: float, short: float) -> str:
     return (
         f"In the part of the log that was held out, single steps came out {rough(short)} worse on "
-        f"average than the law of what they bring allows (p = {p_value:.2g}): the promise cannot "
-        "be relied on. Declare a range that holds all that steps can bring."
+        f"average than the distribution assumed for them allows (p = {p_value:.2g}): the promise "
+        "cannot be relied on. Declare a range that contains everything a step can bring."
     )
 
 
@@ -251,7 +251,7 @@ def _unseen_taken(state: str | None = None, objective: str = "max") -> str:
 
 @says("assumption", lead="taking")
 def _rewards_normal() -> str:
-    return "what single steps bring to scatter normally"
+    return "what single steps bring as normally distributed"
 
 
 @says("assumption", lead="assuming that")
@@ -285,14 +285,14 @@ def _weights_independent() -> str:
 
 @says("note")
 def _weights_from_other_data() -> str:
-    return "The weights come from data other than those of the sizes."
+    return "The weights come from other data than the sizes of the sets."
 
 
 @says("warning")
 def _weights_reused() -> str:
     return (
-        "The weights were chosen on the same data as the sizes; there is no proof that the level "
-        "survives this."
+        "The weights were chosen on the same data as the sizes of the sets; there is no proof that "
+        "the confidence level still holds."
     )
 
 
@@ -308,7 +308,7 @@ def _successors_read_off() -> str:
 
 @says("note")
 def _delta_shared_with_rewards() -> str:
-    return "Mean rewards are uncertain; half of delta is theirs."
+    return "Mean rewards are uncertain, too; half of delta is spent on them."
 
 
 # How the search went.
@@ -353,8 +353,9 @@ def _draws_split(draws: int, choosing: int, certifying: int) -> str:
 @says("warning")
 def _draws_reused() -> str:
     return (
-        "Draws of this posterior have chosen a policy before, and it has no others: if they chose "
-        "this one, the promise is too high. Certify with the holdout of the result that chose it."
+        "The draws of this posterior have been used to choose a policy before, and there are no "
+        "others: if they chose this one, the promise is too high. Certify with the holdout of the "
+        "result that chose it."
     )
 
 
@@ -368,7 +369,10 @@ def _stopped_early() -> str:
 
 @says("note")
 def _worst_case_left_out() -> str:
-    return "The time budget left no time for the worst case of a credible set, a looser promise."
+    return (
+        "The time budget left no time for the worst case of a credible set, which would be a "
+        "looser promise."
+    )
 
 
 @says("note")
@@ -379,8 +383,8 @@ def _stated(text: str) -> str:
 @says("note")
 def _on_device(device: str, checked: int) -> str:
     return (
-        f"Draws were made and evaluated on {device}, in double precision; {checked} of every call "
-        "were made and evaluated again on the CPU, with the same result."
+        f"Draws were made and evaluated on {device}, in double precision; {checked} draws of every "
+        "call were repeated on the CPU, with the same result."
     )
 
 

@@ -187,7 +187,7 @@ def _gaps_left_out(rows: int, usual: str) -> str:
 
 @says("note")
 def _steps_irregular() -> str:
-    return "Steps have no regular distance in time, so missing rows cannot be noticed."
+    return "Steps are not evenly spaced in time, so missing rows cannot be noticed."
 
 
 @says("note")
@@ -215,10 +215,11 @@ def _looks_continuous(column: str, labels: int) -> str:
 
 @says("note")
 def _episodes_go_on(episodes: int, across: int) -> str:
-    go = "goes" if episodes == 1 else "go"
+    go_on, they = ("continues", "it is") if episodes == 1 else ("continue", "they are")
     return (
-        f"{number_of(episodes, 'episode')} of the earlier data {go} on in the new data: no new "
-        f"starts, and {number_of(across, 'transition')} across the boundary."
+        f"{number_of(episodes, 'episode')} of the earlier data {go_on} in the new data: {they} not "
+        f"counted as new starts. {number_of(across, 'transition')} across the boundary "
+        f"{'is' if across == 1 else 'are'} counted."
     )
 
 
@@ -235,7 +236,7 @@ _NOT_CARRIED = {
 def _earlier_returns_left_out(unlike: str) -> str:
     return (
         "What the episodes of the earlier run earned is not known here "
-        f"({_NOT_CARRIED[unlike]}): only episodes that began later say what was earned before."
+        f"({_NOT_CARRIED[unlike]}): what was earned so far comes from later episodes only."
     )
 
 
@@ -252,7 +253,7 @@ def _steps_read_twice(episodes: int) -> str:
 def _end_column_unused(column: str) -> str:
     return (
         f"The column {column!r} was not used. If it marks the ends of episodes, pass "
-        f"terminal={column!r}: without it they look like states that were never acted in."
+        f"terminal={column!r}: without it they look like states in which nobody ever acted."
     )
 
 
@@ -275,14 +276,15 @@ def _labels_written_twice(what: str, example: str) -> str:
 @says("warning")
 def _hidden_files(files: int, example: str) -> str:
     return (
-        f"{number_of(files, 'hidden file')} passed over, such as {example}. Name such a file "
-        "itself to read it."
+        f"{number_of(files, 'hidden file')} skipped, such as {example}. Name a hidden file "
+        "explicitly to read it."
     )
 
 
 @says("warning")
 def _files_named_twice(files: int, example: str) -> str:
-    return f"{number_of(files, 'file')} named twice and read once, such as {example}."
+    were = "was" if files == 1 else "were"
+    return f"{number_of(files, 'file')} {were} named twice and read once, such as {example}."
 
 
 @says("warning")
@@ -296,7 +298,8 @@ def _read_twice(file: str, more: int = 0) -> str:
 @says("warning", amounts=("amount",))
 def _stuck_states(states: int, amount: float | None = None, objective: str = "max") -> str:
     shown = "" if amount is None else f" ({amount:g})"
+    have, they = ("has", "it is") if states == 1 else ("have", "they are")
     return (
-        f"{number_of(states, 'state')} without a usable action: absorbing at the "
+        f"{number_of(states, 'state')} {have} no usable action; {they} taken as absorbing at the "
         f"{worst_words(objective)}{shown}."
     )

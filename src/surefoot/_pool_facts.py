@@ -13,7 +13,7 @@ from surefoot._version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ProcessFacts:
     """Versions and device of a process.
 
     Attributes
@@ -31,7 +31,7 @@ class Facts:
     numba: str
     device: str
 
-    def check(self, other: Facts, place: str) -> None:
+    def check(self, other: ProcessFacts, place: str) -> None:
         """Refuse a worker that would not give the same bits.
 
         Examples
@@ -56,11 +56,11 @@ class Facts:
 
 
 @cache
-def facts_here() -> Facts:
+def facts_here() -> ProcessFacts:
     """Return the facts of this process."""
     python = ".".join(platform.python_version_tuple()[:2])
     code = f"{__version__} ({cache_directory().name})"  # a working tree may be changed
-    return Facts(
+    return ProcessFacts(
         surefoot=code, python=python, numpy=version("numpy"), numba=version("numba"),
         device=f"cpu, {_processor()}",
     )  # fmt: skip

@@ -9,17 +9,14 @@ from typing import Annotated
 import typer
 
 from surefoot._version import __version__
-from surefoot.commands.catalogue import PLAIN, Catalogue
+from surefoot.commands.catalogue import OPTIONS
 from surefoot.commands.command import Debug, Json, Quiet, run_app
 from surefoot.commands.console import Output
+from surefoot.commands.group import PLAIN, LazyGroup
 
 app = typer.Typer(
     name="surefoot",
-    cls=Catalogue,
-    help="From a log of decisions to a policy and a certified lower bound on its return.",
-    epilog="Start with 'surefoot demo', then 'surefoot solve --help'.\n\nExit codes: 0 fine, 1 bad "
-    "input, 2 wrong usage, 3 something does not hold, 4 stopped early (with --strict), 70 a bug, "
-    "130 interrupted.",
+    cls=LazyGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     **PLAIN,
@@ -40,7 +37,7 @@ def _shared(
     debug: Debug = False,
     version: Annotated[  # noqa: ARG001  (the callback answers it)
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help=OPTIONS["--version"]),
     ] = False,
 ) -> None:
     context.obj = Output(json=json, quiet=quiet, debug=debug)

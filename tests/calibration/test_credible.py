@@ -60,7 +60,7 @@ def test_blocks_of_rows_and_draws_change_nothing(swim, monkeypatch):
     options = {"delta": 0.05, "weights": "analytic", "center": "search", "draws": 1500}
     whole = credible_set(posterior, mdp, rng=np.random.default_rng(0), **options)
     monkeypatch.setattr(levels, "BLOCK_DISTANCES", 1)
-    monkeypatch.setattr("surefoot.posterior.dirichlet.BLOCK_VALUES", 100)
+    monkeypatch.setattr("surefoot.posterior.of_counts.BLOCK_VALUES", 100)
     parts = credible_set(posterior, mdp, rng=np.random.default_rng(0), **options)
     np.testing.assert_array_equal(whole.budget, parts.budget)
     np.testing.assert_array_equal(whole.weights, parts.weights)
@@ -252,7 +252,7 @@ def test_finitely_many_draws_are_not_stretched(swim):
     assert made.confidence.draws == 1500
     with pytest.raises(ValueError, match="1500 independent draws"):
         credible_set(posterior, mdp, delta=0.1, draws=1501, rng=np.random.default_rng(0))
-    with pytest.raises(ValueError, match="besides those for the shape"):
+    with pytest.raises(ValueError, match="in addition to those for the shape"):
         credible_set(
             posterior, mdp, delta=0.1, draws=1500, union="joint", rng=np.random.default_rng(0)
         )

@@ -13,7 +13,7 @@ from surefoot.certificates.curse import (
     summarize,
 )
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.data.buckets import deal
 from surefoot.data.counts import Counts
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -33,11 +33,11 @@ def bandit(seed: int, arms: int) -> Counts:
     return Counts.from_arrays(counts, support=support, rewards=rewards)
 
 
-def divided(seed: int, arms: int) -> Log:
+def divided(seed: int, arms: int) -> LogBuckets:
     counts = bandit(seed, arms)
     mdp = counts.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
     posterior = DirichletPosterior(counts)
-    return Log.of(posterior, mdp, counts, deal(counts, seed), costs=False, delta=0.05)
+    return LogBuckets.of(posterior, mdp, counts, deal(counts, seed), costs=False, delta=0.05)
 
 
 def measured(seed: int, arms: int = ARMS) -> Curse:
@@ -79,7 +79,7 @@ def test_hardly_tried_rows_of_the_policy_are_charged_as_lucky_ones() -> None:
     number[counts.entry_row == 0] = [1, 0]
     few = replace(counts, count=number)
     mdp = few.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
-    log = Log.of(
+    log = LogBuckets.of(
         DirichletPosterior(few), mdp, few, deal(few, 3), costs=False, delta=0.05
     )  # fmt: skip
     thin, thick = np.zeros(3, dtype=np.int64), np.array([1, 0, 0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.halves import Log, as_seen
+from surefoot.certificates.halves import LogBuckets, as_seen
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.reward_uncertainty import negated
 
@@ -28,7 +28,7 @@ def two_arms(tries, wins, bucket):
         reward_mean=made.reward_mean[entry], reward_var=made.reward_var[entry],
     )  # fmt: skip
     mdp = made.to_mdp(discount=0.5, prior=1.0, initial=[1.0, 0.0, 0.0])
-    return Log.of(sf.DirichletPosterior(made), mdp, made, parts, costs=False, delta=0.05)
+    return LogBuckets.of(sf.DirichletPosterior(made), mdp, made, parts, costs=False, delta=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_all_buckets_are_the_whole_log_and_two_halves_add_up(machines, learned):
     mdp = replace(
         posterior.counts.to_mdp(discount=0.9, unseen="absorbing"), probability=posterior.mean()
     )
-    log = Log.of(posterior, mdp, machines, deal(machines, 0), costs=False, delta=0.05)
+    log = LogBuckets.of(posterior, mdp, machines, deal(machines, 0), costs=False, delta=0.05)
     whole = log.half(np.arange(NUM_BUCKETS))
     assert np.array_equal(whole.count, posterior.counts.count)
     assert whole.mdp.probability == pytest.approx(posterior.mean(), rel=1e-9)
@@ -63,7 +63,7 @@ def test_rows_that_the_model_left_out_are_left_out(machines):
     placed = machines.on_support("unseen", min_visits=fewest)
     posterior = sf.DirichletPosterior(placed)
     mdp = placed.to_mdp(discount=0.9, prior=1.0)
-    log = Log.of(posterior, mdp, machines, deal(machines, 0), costs=False, delta=0.05)
+    log = LogBuckets.of(posterior, mdp, machines, deal(machines, 0), costs=False, delta=0.05)
     kept = machines.visits >= fewest
     assert 0 < np.count_nonzero(kept) < len(kept)
     assert log.half(np.arange(NUM_BUCKETS)).count.sum() == machines.visits[kept].sum()
@@ -82,7 +82,7 @@ def test_rewards_of_a_half_are_its_own_means_and_costs_turn():
     for costs, sign in ((False, 1.0), (True, -1.0)):
         placed = (negated(counts) if costs else counts).on_support("observed")
         posterior, mdp = sf.DirichletPosterior(placed), placed.to_mdp(discount=0.5)
-        log = Log.of(posterior, mdp, counts, parts, costs=costs, delta=0.05)
+        log = LogBuckets.of(posterior, mdp, counts, parts, costs=costs, delta=0.05)
         assert log.half(FIRST).mdp.entry_reward[0] == sign * 1.5
         assert log.half(SECOND).mdp.entry_reward.tolist() == [sign * 5.5, sign * 9.0]
 

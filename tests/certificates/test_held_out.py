@@ -6,7 +6,7 @@ import pytest
 import surefoot as sf
 from surefoot.certificates.curse import balanced_halves
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.held_out import backtest
 from surefoot.certificates.plays import visits_of
 from surefoot.data.buckets import BucketCounts, deal
@@ -30,7 +30,7 @@ def test_visits_are_those_of_a_dense_solve(discount):
 def outcome(counts, parts):
     posterior = sf.LearnedPosterior(counts)
     mdp = posterior.to_mdp(discount=0.9)
-    log = Log.of(posterior, mdp, counts, parts, costs=False, delta=0.05)
+    log = LogBuckets.of(posterior, mdp, counts, parts, costs=False, delta=0.05)
     return backtest(log, counts, parts, NO_LUCK, np.random.default_rng(0), seed=0)
 
 
@@ -86,7 +86,7 @@ def two_arms(wins):
         reward_var=made.reward_var[entry],
     )  # fmt: skip
     mdp = made.to_mdp(discount=0.5, prior=1.0)
-    log = Log.of(sf.DirichletPosterior(made), mdp, made, parts, costs=False, delta=0.05)
+    log = LogBuckets.of(sf.DirichletPosterior(made), mdp, made, parts, costs=False, delta=0.05)
     return lambda curse: backtest(log, made, parts, curse, np.random.default_rng(0), seed=0)
 
 

@@ -36,7 +36,7 @@ def with_draws(counts, n=2000):
 @pytest.mark.parametrize("model", ["normal", "bounded"])
 def test_equal_policies_meet_equal_rewards_however_the_draws_are_cut(model, monkeypatch):
     """One policy plays more rows than the other, so its draws come in other blocks."""
-    monkeypatch.setattr("surefoot.posterior.dirichlet.BLOCK_VALUES", 2000)
+    monkeypatch.setattr("surefoot.posterior.of_counts.BLOCK_VALUES", 2000)
     counts = placed_counts(model)
     posterior, mdp = sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
     plain = np.zeros(4, dtype=np.int64)
@@ -108,7 +108,7 @@ def test_hierarchical_posteriors_include_the_rewards_where_the_unseen_leads_on()
     )
     assert rewards_of(mdp, posterior, objective="max").uncertain.any()
     result = sf.optimize(posterior, mdp, delta=0.1, rng=rng(1))
-    assert "scatter normally" in result.certificate.sentence
+    assert "normally distributed" in result.certificate.sentence
     assert sf.verify(result.certificate, posterior, mdp, rng=rng(2)).stands
 
 
@@ -199,7 +199,10 @@ def test_support_is_in_the_frequentist_sentence():
 
 def test_the_sentence_says_what_uncertain_rewards_rest_on():
     """Rare losses that the log never showed would break the promise: that is an assumption."""
-    words = {"normal": "scatter normally", "bounded": "no step brings more or less than was ever"}
+    words = {
+        "normal": "normally distributed",
+        "bounded": "no step brings more or less than was ever",
+    }
     for model, said in words.items():
         counts = sf.read_transitions(noisy_log(), rewards=model).on_support("observed")
         mdp, frequencies = counts.to_mdp(discount=0.9, prior=1.0), counts.to_mdp(discount=0.9)

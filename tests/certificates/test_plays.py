@@ -7,7 +7,7 @@ import pytest
 
 import surefoot as sf
 from surefoot.certificates.curse import curse_of_choosing
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.held_out import backtest
 from surefoot.certificates.plays import plays_of, row_values
 from surefoot.data.buckets import deal
@@ -64,7 +64,9 @@ def split_log(horizon, *, stationary=False, discount=1.0):
     posterior = sf.LearnedPosterior(counts)
     mdp = posterior.to_mdp(discount=discount, horizon=horizon)
     parts = deal(counts, 0)
-    log = Log.of(posterior, mdp, counts, parts, costs=False, delta=0.05, stationary=stationary)
+    log = LogBuckets.of(
+        posterior, mdp, counts, parts, costs=False, delta=0.05, stationary=stationary
+    )
     return log, counts, parts
 
 

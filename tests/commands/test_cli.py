@@ -227,6 +227,37 @@ def test_help_imports_nothing_heavy():
     subprocess.run([sys.executable, "-c", check], check=True, stdout=subprocess.DEVNULL)
 
 
+def shown_by(*arguments: str, columns: int = 80) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "surefoot", *arguments],
+        env={**os.environ, "COLUMNS": str(columns)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_help_needs_no_parser_and_is_the_one_the_parser_prints(columns, monkeypatch):
+    quick = shown_by("--help", columns=columns)
+    assert quick == shown_by("-h", columns=columns) == shown_by("--help", "-q", columns=columns)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    group = typer.main.get_command(app)
+    context = group.make_context("surefoot", ["solve"])
+    formatter = context.make_formatter()
+    group.format_options(context, formatter)  # what the parser itself would say
+    assert formatter.getvalue() in quick
+
+
+def test_the_help_loads_no_parser():
+    check = (
+        "import sys; sys.argv = ['surefoot', '--help']\n"
+        "from surefoot.__main__ import main; main()\n"
+        "sys.exit('typer' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True, stdout=subprocess.DEVNULL)
+
+
 def test_the_catalogue_names_the_files_of_all_commands():
     known = typer.main.get_group(app).commands
     for name, (file, text) in COMMANDS.items():
@@ -237,10 +268,10 @@ def test_the_catalogue_names_the_files_of_all_commands():
         assert known[name].get_short_help_str() == text
 
 
-def test_a_reader_that_goes_away_is_no_error():
-    code = "from surefoot.cli import main; import sys; sys.exit(main(['domains', 'list']))"
+@pytest.mark.parametrize("given", [["domains", "list"], ["--help"], ["-h"], ["solve", "-h"]])
+def test_a_reader_that_goes_away_is_no_error(given):
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "surefoot", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

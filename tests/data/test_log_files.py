@@ -31,7 +31,7 @@ def test_hidden_copies_are_passed_over_and_mentioned(tmp_path: Path) -> None:
     write(tmp_path / ".ipynb_checkpoints" / "a-checkpoint.csv")
     counts = read_transitions(tmp_path)
     assert int(counts.count.sum()) == 2
-    assert any("1 hidden file passed over" in note for note in counts.warnings)
+    assert any("1 hidden file skipped" in note for note in counts.warnings)
     assert total(tmp_path / ".ipynb_checkpoints" / "a-checkpoint.csv") == 2
 
 

@@ -93,7 +93,7 @@ def test_an_edited_side_file_is_not_resumed(settings, tmp_path, monkeypatch, nam
     side.write_text(after)
     teller = Teller()
     made = run(mine, tmp_path / "run", teller=teller)
-    assert f"with another {name}: starting anew" in teller.notes[0]
+    assert f"with another {name}: starting again" in teller.notes[0]
     fresh = run(mine, tmp_path / "fresh")
     assert made.certificate.to_json() == fresh.certificate.to_json()
     copy = made.folder / "inputs" / f"{name}.csv"
@@ -110,11 +110,11 @@ def test_a_changed_log_or_earlier_run_is_not_resumed(settings, small_log, tmp_pa
     run(replace(settings, log=[small_log, small_log]), first.folder)
     teller = Teller()
     run(mine, tmp_path / "run", teller=teller)
-    assert "with another add: starting anew" in teller.notes[0]
+    assert "with another add: starting again" in teller.notes[0]
     stopped(settings, tmp_path / "two", monkeypatch)
     small_log.write_text(small_log.read_text() + "up,wait,0,up\n")
     run(settings, tmp_path / "two", teller=teller)
-    assert any("with another log: starting anew" in text for text in teller.notes)
+    assert any("with another log: starting again" in text for text in teller.notes)
 
 
 @pytest.mark.parametrize("name", ["counts.npz", "found.json", "candidates.csv", "manifest.json"])
@@ -127,7 +127,7 @@ def test_damaged_leftovers_start_anew(settings, tmp_path, monkeypatch, name, dam
     file.write_bytes(b"" if damage == "emptied" else content[: len(content) // 2])
     teller = Teller()
     run(settings, out, teller=teller)
-    assert f"{name} is damaged: starting anew" in teller.notes[0]
+    assert f"{name} is damaged: starting again" in teller.notes[0]
     assert files_of(out) == sorted(FILES)
 
 

@@ -165,7 +165,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_posterior_only(
     changed.__qualname__ = two_models.__qualname__  # the name is the same, the numbers are not
     made = run(settings, out, posterior=changed)
     log = (out / "log.txt").read_text()
-    assert "The posterior is another one than before" in log
+    assert "The posterior has changed: the search for a policy starts again" in log
     fresh = run(settings, tmp_path / "fresh", posterior=two_others)
     assert made.certificate.lower_bound == fresh.certificate.lower_bound
 

@@ -269,7 +269,7 @@ def test_other_settings_start_anew(small_log, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="stop"):
             run(small(small_log), out)
     made = run(small(small_log, seed=1), out, teller=Teller())
-    assert "with another seed: starting anew" in notes[0]
+    assert "with another seed: starting again" in notes[0]
     assert made.settings.seed == 1
 
 

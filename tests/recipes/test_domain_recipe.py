@@ -7,7 +7,7 @@ import pytest
 
 import surefoot as sf
 from surefoot.cli import main
-from surefoot.domains.catalogue import DOMAINS, Listed, make_domain
+from surefoot.domains.catalogue import DOMAINS, ListedDomain, make_domain
 
 
 def coin(*, discount: float = 0.9) -> sf.Domain:
@@ -20,7 +20,7 @@ def coin(*, discount: float = 0.9) -> sf.Domain:
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch):
-    monkeypatch.setitem(DOMAINS, "coin", Listed(coin, "keep heads, flip tails"))
+    monkeypatch.setitem(DOMAINS, "coin", ListedDomain(coin, "keep heads, flip tails"))
 
 
 def test_its_nominal_return_is_the_one_worked_out_by_hand():

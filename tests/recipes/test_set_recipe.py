@@ -46,6 +46,14 @@ def test_the_solver_takes_it():
     assert repr(toy) == f"AmbiguitySet({NAME}, 12 rows, budget 0.1)"
 
 
+def test_without_discount_it_is_not_taken_for_a_set_that_always_ends():
+    go_on = sf.MDP.from_arrays([[[0.9, 0.1]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=1.0)
+    assert sf.solve(go_on).value[0] == pytest.approx(10)
+    forever = sf.AmbiguitySet.from_arrays(go_on, norm=NAME, budget=[[0.2], [0.0]])
+    with pytest.raises(ValueError, match="the end"):
+        sf.solve(go_on, forever)
+
+
 def test_weights_are_refused_where_there_are_none():
     mdp = sf.riverswim().mdp
     with pytest.raises(ValueError, match="ball has no weights"):

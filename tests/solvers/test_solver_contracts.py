@@ -17,6 +17,7 @@ from contracts import (
     random_model,
 )
 from surefoot import MDP, AmbiguitySet, Status, evaluate, garnet, river_chain, solve
+from surefoot.ambiguity.sets import BALLS
 
 Vector = NDArray[np.float64]
 SIDES = list(product(OBJECTIVES, NATURES))
@@ -117,6 +118,9 @@ def membership(ambiguity: AmbiguitySet, q: Vector) -> float:
         seen = p > 0
         far = np.where(seen, p * np.log(np.where(seen, p, 1) / np.where(seen, q, 1)), 0.0)
     used = (np.maximum if ambiguity.norm == "linf" else np.add).reduceat(far, starts)
+    if ambiguity.norm not in ("l1", "linf", "kl"):  # known by its definition alone
+        ball = BALLS[ambiguity.norm]
+        used = ball.combine.reduceat(ball.parts(p, q), starts)
     return float(max(*off, (used - ambiguity.budget).max()))
 
 

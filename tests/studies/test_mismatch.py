@@ -71,7 +71,7 @@ def test_population_is_explained_in_part_only():
     hoeffding = Method("frequentist", "l1", "analytic")
     assert hoeffding in missed
     mean = next(f.mean for f in found if (f.variant, f.method) == ("mismatched", hoeffding))
-    assert mean == pytest.approx(-13520, rel=0.05)
+    assert mean == pytest.approx(-13701, rel=0.05)  # of 12 data sets, as in docs/errata.md
     [remark] = [said for said in short_table("population", found).remarks if "not explain" in said]
     assert "L1 H, analytic (delta 0.5 / 0.05)" in remark
     assert "where the paper prints -27034 / -27047" in remark

@@ -8,7 +8,7 @@ import pytest
 from surefoot import DirichletPosterior, Domain, PosteriorDraws, garnet, machine_replacement
 from surefoot.cli import main
 from surefoot.studies import certificate_coverage, set_coverage
-from surefoot.studies.cells import Cell
+from surefoot.studies.cells import TableCell
 from surefoot.studies.data_set import run_data_set
 from surefoot.studies.mismatch_tables import mismatch_tables
 from surefoot.studies.promises import promises
@@ -29,7 +29,7 @@ SMALL = {"domains": (OWN,), "deltas": (0.05,), "seeds": 2}
 
 
 def test_a_data_set_takes_any_domain():
-    cell = Cell(
+    cell = TableCell(
         setting="paper", domain=OWN.name, method=METHODS[0], delta=0.05, samples=20, draws=20,
         seed=0,
     )  # fmt: skip

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from surefoot.studies import planning
-from surefoot.studies.planning import Case, Outcome, p_value, read_outcomes, rows_of, study
+from surefoot.studies.planning import PlanCase, PlanOutcome, p_value, read_outcomes, rows_of, study
 
-TRIES = Case(world="riverswim", episodes=4, epsilon=0.5, whole=False, samples=20)
-EPISODES = Case(world="survival", episodes=20, epsilon=0.5, whole=True, samples=40)
+TRIES = PlanCase(world="riverswim", episodes=4, epsilon=0.5, whole=False, samples=20)
+EPISODES = PlanCase(world="survival", episodes=20, epsilon=0.5, whole=True, samples=40)
 
 
 def outcome(replication, plan, forecast=(0.0, 10.0)):
-    return Outcome(
+    return PlanOutcome(
         world="riverswim", replication=replication, seed=0, before=0.0, plan=plan, uniform=1.0,
         same=2.0, forecast=list(forecast), seconds=1.0,
     )  # fmt: skip

@@ -134,7 +134,7 @@ def test_paper_budgets_by_brute_force():
 
 def test_valid_sets_carry_their_confidence():
     for method in METHODS:
-        cell = cells.Cell(
+        cell = cells.TableCell(
             setting="valid", domain="machine", method=method, delta=0.05, samples=20, draws=0,
             seed=0,
         )  # fmt: skip
@@ -187,7 +187,7 @@ def test_cells_are_kept_and_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch
 
 def test_results_of_other_versions_are_computed_again(tmp_path, monkeypatch):
     [cell, *_] = SMALL.cells()
-    outcome = cells.Outcome(guarantee=1.0, converged=True, draws=20, seconds={})
+    outcome = cells.CellResult(guarantee=1.0, converged=True, draws=20, seconds={})
     domain = machine_replacement()
     cells.store(tmp_path, cell, domain, outcome)
     assert cells.load(tmp_path, cell, domain) == outcome

@@ -8,7 +8,7 @@ import pytest
 from surefoot.domains.catalogue import make_domain
 from surefoot.studies.example_one import example_one, example_table
 from surefoot.studies.published import METHODS, NOMINAL
-from surefoot.studies.reproduction import Line, Reproduction, Spread, nominal_return
+from surefoot.studies.reproduction import PublishedLine, Reproduction, Spread, nominal_return
 from surefoot.studies.reproduction_tables import gains, improvements, losses
 from surefoot.studies.request import Request
 from surefoot.studies.table import markdown_table
@@ -31,7 +31,7 @@ def shown_lines(text):
                 if cell != "-"
             }
             lines.append(
-                Line(
+                PublishedLine(
                     domain=domain, method=BY_TITLE[title], delta=float(delta),
                     nominal=nominal[domain], published=float(published), ours=found,
                 )

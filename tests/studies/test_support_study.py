@@ -75,7 +75,7 @@ def test_choices_spread_their_prior():
 
 
 def cell(choice, domain, failures, claimed):
-    return support.Cell(
+    return support.ChoiceResult(
         domain=domain, samples=5, choice=choice, delta=0.05, replications=100, failures=failures,
         claimed=claimed, achieved=1.0, optimal=2.0,
     )  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot.certificates.policies import behaviour_policy
-from surefoot.studies.zoo.baselines import LEAST_COUNT, Episodes, _weights, bootstrapped
+from surefoot.studies.zoo.baselines import LEAST_COUNT, EpisodeSteps, _weights, bootstrapped
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.claims import facts_of, judge
 from surefoot.studies.zoo.logs import fixed_tries, greedy_shares, trajectories
@@ -45,7 +45,7 @@ def test_without_episodes_nothing_is_promised(name):
 def test_importance_weights_are_right_on_average(survival):
     world, _, facts = survival
     many = trajectories(world, greedy_shares(world, 0.1), 2000, np.random.default_rng(3))
-    seen = Episodes.of(many.columns, facts)
+    seen = EpisodeSteps.of(many.columns, facts)
     best = np.argmax(greedy_shares(world, 0.0), axis=1)
     choice = Choice(states=world.labels, actions=world.actions, policy=best)
     weight = _weights(seen, seen, choice)

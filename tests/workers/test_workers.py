@@ -10,7 +10,7 @@ import pytest
 
 import surefoot as sf
 from surefoot import _cluster, _workers
-from surefoot._pool_facts import Facts, facts_here
+from surefoot._pool_facts import ProcessFacts, facts_here
 from surefoot.certificates import pieces, upper
 from surefoot.data import shards
 from surefoot.solvers.evaluation import engines
@@ -183,9 +183,9 @@ def test_small_jobs_stay_here():
 )
 def test_a_pool_of_others_is_refused(name, value, words):
     mine = facts_here()
-    facts = {field: getattr(mine, field) for field in Facts.__dataclass_fields__}
+    facts = {field: getattr(mine, field) for field in ProcessFacts.__dataclass_fields__}
     with pytest.raises(ValueError, match=words):
-        mine.check(Facts(**{**facts, name: value}), "node 10.0.0.5")
+        mine.check(ProcessFacts(**{**facts, name: value}), "node 10.0.0.5")
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):

@@ -227,7 +227,7 @@ def _check_confidence(ambiguity: AmbiguitySet) -> None:
     if known is not None and known.seal != _seal_of(ambiguity, known):
         raise ValueError(
             f"these numbers are not those that the confidence (delta={known.delta:g}) was computed "
-            "for. Make the set anew, or pass confidence=None: a set made by hand promises nothing."
+            "for. Make a new set, or pass confidence=None: a set made by hand promises nothing."
         )
 
 

@@ -158,7 +158,7 @@ def _plan(
         first = available // SHAPE_SHARE if draws is None else min(draws, available - draws)
     size = available - first if draws is None else check_draws_wanted(draws)
     if first + size > available or (shape and first < 1):
-        aside = " besides those for the shape" if shape else ""
+        aside = " in addition to those for the shape" if shape else ""
         raise ValueError(
             f"draws={size} wanted{aside}, but the posterior has {available} independent draws. Ask "
             "for fewer, or run the sampler longer."

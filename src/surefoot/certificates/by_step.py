@@ -23,6 +23,7 @@ from surefoot.certificates.candidates import (
     mean_distances,
 )
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, percentile
+from surefoot.certificates.row_scores import best_rows, summed_scores
 from surefoot.certificates.var_operator import sweep
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import Changes, check_policy
@@ -230,7 +231,7 @@ def _ascend(batch: Models, policy: Policy) -> _Walk:
         scores = _scores(batch, visits[step], values)
         total += scores
         now = rows_at(batch.mdp, policy, step)
-        chosen = _best_rows(batch, scores, now)
+        chosen = best_rows(batch, scores, now)
         found.note(step, chosen)
         # One rule for all steps is judged by its own values, a policy by step by the better ones.
         played = chosen if isinstance(policy, StepPolicy) else now
@@ -270,34 +271,20 @@ def _visits(batch: Models, policy: Policy) -> list[Floats]:
 
 
 def _scores(batch: Models, weight: Floats, values: Floats) -> Floats:
-    """Return ``(R,)`` weighted worths of all rows; added up in a fixed order."""
+    """Return ``(R,)`` weighted worths of all rows."""
     draws, gains, row_start, successor, discount = batch.models
-    parts: dict[int, Floats] = {}
 
-    def work(begin: int, end: int) -> None:
-        part = np.zeros(batch.mdp.num_rows)
+    def add(begin: int, end: int, out: Floats) -> None:
         kernels.add_worth(
             draws, gains, batch.mdp.state_start, row_start, successor, discount, weight, values,
-            begin, end, part,
+            begin, end, out,
         )  # fmt: skip
-        parts[begin] = part
 
-    shared(batch.size, work, operations=2.0 * batch.draws.size)
-    total: Floats = np.sum([parts[begin] for begin in sorted(parts)], axis=0)
-    return total
-
-
-def _best_rows(batch: Models, scores: Floats, now: Ints) -> Ints:
-    """Return the row with the largest score of each state; the present one in a tie."""
-    margin = 1e-12 * max(float(np.abs(scores).max()), 1e-300)
-    best = np.maximum.reduceat(scores, batch.mdp.state_start[:-1])
-    order = np.lexsort((np.arange(len(scores)), -scores, batch.mdp.row_state))
-    winner = order[batch.mdp.state_start[:-1]]
-    return np.where(best > scores[now] + margin, winner, now)
+    return summed_scores(batch, add, operations=2.0 * batch.draws.size)
 
 
 def _greedy(batch: Models, worth: Floats, policy: Policy) -> Ints:
-    return batch.mdp.row_action[_best_rows(batch, worth, rows_at(batch.mdp, policy, 0))]
+    return batch.mdp.row_action[best_rows(batch, worth, rows_at(batch.mdp, policy, 0))]
 
 
 def improve_rule(batch: Models, policy: Ints, delta: float, stopped: Stopped) -> Ints:

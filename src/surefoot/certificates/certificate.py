@@ -78,7 +78,7 @@ class Certificate(Shown):
     versions
         Of surefoot and of what it computed with.
     findings
-        What the promise assumes, and what a reader should know besides.
+        What the promise assumes, and what else a reader should know.
     split
         How the log was divided into a choosing and a certifying part; None where it was not.
     curse

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from surefoot._workers import all_parts
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Half, Log, as_seen
-from surefoot.certificates.plays import plays_of, row_values
+from surefoot.certificates.halves import Half, LogBuckets, as_seen
+from surefoot.certificates.plays import plays_of, row_values, standard_error
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.policies import AnyPolicy
 from surefoot.solvers.solver import evaluate
@@ -31,9 +31,9 @@ DEFAULT_HALVES = 6
 FEW_HALVES, MANY_ROWS = 2, 5000
 """Larger models have fewer, which cost as much; their luck averages over more rows."""
 SHARED_ROWS = 2000
-"""Halves of models with so many rows are worth handing over to the workers of a cluster."""
+"""From this many rows on, halves of a model are worth sending to the workers of a cluster."""
 FEW_TRIES = 2
-"""Rows with so few tries in the whole log cannot be tested on halves of it."""
+"""Rows with at most this many tries in the whole log cannot be tested on halves of it."""
 WHOLE = 0.5**0.5
 """Luck shrinks with the root of the data, and a half has half of them."""
 
@@ -62,7 +62,7 @@ def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
 
 
 def curse_of_choosing(
-    log: Log, policy: Policy | None = None, *, halves: int | None = None, seed: int
+    log: LogBuckets, policy: Policy | None = None, *, halves: int | None = None, seed: int
 ) -> Curse:
     """Choose on one half of a log, value on both, and return the difference.
 
@@ -78,7 +78,7 @@ def curse_of_choosing(
 
 
 def curse_of_preferring(
-    log: Log, given: AnyPolicy, *, halves: int | None = None, seed: int
+    log: LogBuckets, given: AnyPolicy, *, halves: int | None = None, seed: int
 ) -> Curse:
     """Return the luck in how much better a chosen policy looks than one that was given.
 
@@ -88,7 +88,9 @@ def curse_of_preferring(
     return summarize(np.array([less for less, _ in _shortfalls(log, given, halves, seed)]))
 
 
-def _shortfalls(log: Log, given: AnyPolicy | None, halves: int | None, seed: int) -> list[Loss]:
+def _shortfalls(
+    log: LogBuckets, given: AnyPolicy | None, halves: int | None, seed: int
+) -> list[Loss]:
     """Return the shortfalls of all halves, over that of a given policy if there is one."""
     if halves is None:
         halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
@@ -100,7 +102,7 @@ def _shortfalls(log: Log, given: AnyPolicy | None, halves: int | None, seed: int
     return [one for pair in made for one in pair]
 
 
-def _both_ways(log: Log, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
+def _both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
     """Return the shortfalls of one pair of halves."""
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     sides = log.half(np.array(chosen)), log.half(rest)
@@ -131,7 +133,7 @@ def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
     seen = as_seen(other, own)
     mean, deviation = row_values(mdp, plays.ahead)
     got = row_values(seen, plays.ahead)[0]
-    error = deviation / np.sqrt(own.visits + 1.0)  # of what the half thinks of a row
+    error = standard_error(deviation, own.visits)  # of what the half thinks of a row
     spread = float(np.abs(plays.value).max()) * 1e-9
     tested = (other.visits > 0) & (own.visits > 0) & (deviation > spread)
     lost = float(weight[tested] @ (mean - got)[tested])
@@ -143,7 +145,7 @@ def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
     return plays.return_lower - checked, (lost, possible)
 
 
-def _hardly_tried(log: Log, policy: Policy) -> float:
+def _hardly_tried(log: LogBuckets, policy: Policy) -> float:
     """Return what a deviation of each row that was tried once or twice would cost a policy."""
     mdp = log.mdp
     plays = plays_of(mdp, policy)
@@ -151,7 +153,7 @@ def _hardly_tried(log: Log, policy: Policy) -> float:
     few = (plays.weight > 0) & (visits > 0) & (visits <= FEW_TRIES)
     if not few.any():
         return 0.0
-    error = row_values(mdp, plays.ahead)[1][few] / np.sqrt(visits[few] + 1.0)
+    error = standard_error(row_values(mdp, plays.ahead)[1], visits)[few]
     return float(plays.weight[few] @ error)
 
 

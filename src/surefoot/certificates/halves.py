@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot.certificates.by_step import Policy, best_rule
-from surefoot.certificates.plays import row_values
+from surefoot.certificates.plays import row_values, standard_error
 from surefoot.certificates.usual import (
     caution_at,
     ends_by_counts,
@@ -39,7 +39,7 @@ lucky less often."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 REMEMBERED_ENTRIES, REMEMBERED = 100_000, 32
-"""Halves of models with at most so many entries are remembered, and how many of them."""
+"""Halves are remembered for models with at most this many entries, and this many of them."""
 
 _MEANS: WeakKeyDictionary[Divisible, dict[bytes, Floats]] = WeakKeyDictionary()
 """Posterior means of parts of a log, by the posterior of the whole and the counts of the part."""
@@ -65,7 +65,7 @@ class Half:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Log:
+class LogBuckets:
     """A log in buckets, on the entries of a model.
 
     Attributes
@@ -102,7 +102,7 @@ class Log:
     def of(
         cls, posterior: Divisible, mdp: MDP, counts: Counts, parts: BucketCounts, *, costs: bool,
         delta: float, stationary: bool = False, least_tries: int = 1, keeps_usual: bool = False,
-    ) -> "Log":  # fmt: skip
+    ) -> "LogBuckets":  # fmt: skip
         """Place bucket counts of a log on the model made from it; rows left out are left out."""
         placed = posterior.counts
         states, actions = placed.num_states, placed.num_actions
@@ -193,7 +193,7 @@ class Log:
         policy: Ints = np.zeros(mdp.num_states, dtype=np.int64)
         for _ in range(ROUNDS):
             deviation = row_values(mdp, mdp.discount * value[mdp.successor])[1]
-            off = missing + self.caution * deviation / np.sqrt(half.visits + 1.0)
+            off = missing + self.caution * standard_error(deviation, half.visits)
             less = mdp.entry_reward - off[mdp.entry_row]
             careful = replace(mdp, reward=less, reward_per_entry=True)
             if mdp.horizon is not None:
@@ -214,17 +214,16 @@ class Log:
         horizon = mdp.horizon or 1
         found = Ranges(mdp, horizon)
         value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
-        shrink = self.caution / np.sqrt(half.visits + 1.0)
         usual = usual_rows(mdp, half.visits)
         for step in reversed(range(horizon)):
             mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
-            worth = mean - missing - shrink * deviation
+            error = standard_error(deviation, half.visits)
+            worth = mean - missing - self.caution * error
             value = np.maximum.reduceat(worth, mdp.state_start[:-1])
             best = np.flatnonzero(worth == value[mdp.row_state])
             rows = best[np.unique(mdp.row_state[best], return_index=True)[1]]
             if self.keep is not None:
-                lower = mean - self.keep * deviation / np.sqrt(half.visits + 1.0)
-                rows = surer_rows(rows, usual, half.visits, lower)
+                rows = surer_rows(rows, usual, half.visits, mean - self.keep * error)
                 value = worth[rows]
             found.note(step, rows)
         return found.policy()

@@ -13,7 +13,7 @@ from surefoot.certificates.evidence import (
     HeldOutRewards,
     NewSuccessors,
 )
-from surefoot.certificates.halves import Half, Log
+from surefoot.certificates.halves import Half, LogBuckets
 from surefoot.certificates.plays import plays_of
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
@@ -38,7 +38,7 @@ Ints = NDArray[np.int64]
 
 
 def backtest(
-    log: Log, counts: Counts, parts: BucketCounts, curse: Curse, rng: np.random.Generator, *,
+    log: LogBuckets, counts: Counts, parts: BucketCounts, curse: Curse, rng: np.random.Generator, *,
     seed: int,
 ) -> Backtest:  # fmt: skip
     """Choose on one half of the log and test on the other: unseen, rewards, steps chosen."""
@@ -53,7 +53,7 @@ def backtest(
 
 
 def _rewards(
-    log: Log, first: Counts, second: Counts, rng: np.random.Generator
+    log: LogBuckets, first: Counts, second: Counts, rng: np.random.Generator
 ) -> HeldOutRewards | None:
     """Return how the second half's rewards fit the law of the first; None where all are certain."""
     if not log.posterior.counts.rewards_vary and log.posterior.counts.reward_range is None:
@@ -107,7 +107,7 @@ def _made_like(
 
 
 def _advantage(
-    log: Log, own: Half, other: Half, curse: Curse, rng: np.random.Generator
+    log: LogBuckets, own: Half, other: Half, curse: Curse, rng: np.random.Generator
 ) -> Advantage | None:
     """Return how the second half's steps of the first half's policy did.
 
@@ -149,7 +149,7 @@ def _advantage(
 
 
 def _predicted(
-    log: Log, own: Half, rows: Ints, z: Floats, weight: Floats, number: Ints,
+    log: LogBuckets, own: Half, rows: Ints, z: Floats, weight: Floats, number: Ints,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Return, for draws of a half's posterior, mean and variance of the weighted means of z."""

@@ -16,6 +16,7 @@ from surefoot.certificates.models import (
     policy_values,
     policy_visits,
 )
+from surefoot.certificates.row_scores import best_rows, summed_scores
 from surefoot.solvers.evaluation.dense import chunks, inverse_columns
 from surefoot.solvers.evaluation.threads import shared
 
@@ -193,7 +194,7 @@ def climb(
             break
         worst = np.sort(np.argsort(returns, kind="stable")[:count])
         gains = _gains(batch.part(worst) if count < batch.size else batch, choice, values[worst])
-        choice = _greedy_choice(batch, gains, choice)
+        choice = best_rows(batch, gains, choice)
         if choice.tobytes() in seen:
             break
         seen.add(choice.tobytes())
@@ -205,28 +206,14 @@ def climb(
 
 
 def _gains(batch: Models, choice: Ints, values: Floats) -> Floats:
-    """Return ``(R,)``: means of ``b_s (Q(s, a) - v_s)``; added up in a fixed order."""
+    """Return ``(R,)``: means of ``b_s (Q(s, a) - v_s)``."""
     draws, gains, row_start, successor, discount = batch.models
     visits = policy_visits(batch, choice)
-    parts: dict[int, Floats] = {}
 
-    def work(begin: int, end: int) -> None:
-        part = np.zeros(batch.mdp.num_rows)
+    def add(begin: int, end: int, out: Floats) -> None:
         kernels.mean_gains(
             draws, gains, batch.mdp.state_start, row_start, successor, discount, values, visits,
-            begin, end, part,
+            begin, end, out,
         )  # fmt: skip
-        parts[begin] = part
 
-    shared(batch.size, work, operations=batch.draws.size)
-    total: Floats = np.sum([parts[begin] for begin in sorted(parts)], axis=0)
-    return total
-
-
-def _greedy_choice(batch: Models, gains: Floats, choice: Ints) -> Ints:
-    """Return the row with the largest gain in each state; the present one where none is above 0."""
-    margin = 1e-12 * max(float(np.abs(gains).max()), 1e-300)
-    best = np.maximum.reduceat(gains, batch.mdp.state_start[:-1])
-    order = np.lexsort((np.arange(len(gains)), -gains, batch.mdp.row_state))
-    winner = order[batch.mdp.state_start[:-1]]
-    return np.where(best > gains[choice] + margin, winner, choice)
+    return summed_scores(batch, add, operations=batch.draws.size)

@@ -202,7 +202,7 @@ def optimize(
         A posterior that certifies, where the first one chooses: of other data, or of draws of its
         own. None certifies with the first.
     horizon, final_reward
-        As for `solve`: count at most so many steps. The policy may depend on the step.
+        As for `solve`: count at most this many steps. The policy may depend on the step.
     stationary
         With a horizon: look for one rule for all steps, which people prefer and which may earn
         less.
@@ -295,7 +295,7 @@ def optimize(
 
 
 def _visits(posterior: Posterior, mdp: MDP) -> Ints | None:
-    """Return ``(R,)``: how often every row was tried; None where nobody knows."""
+    """Return ``(R,)``: how often every row was tried; None where that is not known."""
     if posterior.counts is None:
         return None
     return np.add.reduceat(posterior.counts.count, mdp.row_start[:-1])

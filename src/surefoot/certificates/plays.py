@@ -70,6 +70,19 @@ def row_values(mdp: MDP, ahead: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(square)
 
 
+def standard_error(deviation: Floats, visits: NDArray[np.number]) -> Floats:
+    """Return ``(R,)`` errors of the mean worth of rows, from the deviation of one try of each.
+
+    One try more than there were stands for the prior: a row never tried is off by one deviation.
+
+    Examples
+    --------
+    >>> standard_error(np.array([2.0, 2.0]), np.array([0, 3])).tolist()
+    [2.0, 1.0]
+    """
+    return np.asarray(deviation / np.sqrt(visits + 1.0))
+
+
 def visits_of(mdp: MDP, rows: Ints) -> Floats:
     """Return ``(S,)`` discounted visits of a policy that plays one row in each state."""
     sizes = np.diff(mdp.row_start)[rows]

@@ -23,7 +23,7 @@ STEPS = ("first_step", "last_step")
 """Columns that say at which steps a line of a policy holds."""
 
 
-class _Line(NamedTuple):
+class _FileLine(NamedTuple):
     """A line of a policy file, with the columns of steps as written."""
 
     place: str
@@ -75,7 +75,7 @@ def read_policy(
     chance = own.own_name("probability")
     decimal = None if how is None else how.decimal
     named = [
-        _Line(
+        _FileLine(
             place=place,
             state=states.find(place, line, given[0]),
             action=actions.find(place, line, given[1]),
@@ -91,7 +91,7 @@ def read_policy(
     return _for_all_steps(source, mdp, named)
 
 
-def _for_all_steps(source: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
+def _for_all_steps(source: Path, mdp: MDP, named: list[_FileLine]) -> AnyPolicy:
     share = np.zeros((mdp.num_states, mdp.num_actions))
     listed = np.zeros_like(share, dtype=np.bool_)
     for line in named:
@@ -113,7 +113,7 @@ def _for_all_steps(source: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
     return share
 
 
-def _by_step(path: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
+def _by_step(path: Path, mdp: MDP, named: list[_FileLine]) -> AnyPolicy:
     """Return a policy by step; one that does the same at all steps as ``(S,)`` actions."""
     horizon = mdp.horizon or 1
     known: list[tuple[int, int, int, int]] = []
@@ -135,7 +135,7 @@ def _by_step(path: Path, mdp: MDP, named: list[_Line]) -> AnyPolicy:
     return StepPolicy.from_ranges(horizon, mdp.num_states, state, first, action)
 
 
-def _by_layer(path: Path, mdp: MDP, named: list[_Line]) -> Ints:
+def _by_layer(path: Path, mdp: MDP, named: list[_FileLine]) -> Ints:
     """Return the actions of states that carry their step; lines name states without it."""
     labels = mdp.state_labels or ()
     _, which = names_of(labels)
@@ -158,7 +158,7 @@ def _by_layer(path: Path, mdp: MDP, named: list[_Line]) -> Ints:
     return np.asarray(policy)
 
 
-def _step_range(line: _Line, horizon: int) -> tuple[int, int]:
+def _step_range(line: _FileLine, horizon: int) -> tuple[int, int]:
     try:
         first, last = (int(text or "") for text in line.steps)
     except ValueError:

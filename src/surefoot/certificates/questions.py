@@ -84,7 +84,7 @@ def expert_questions(
     """
     if posterior.counts is None:
         return ()
-    ask = _Answers.of(certificate, posterior, mdp, doubt, rng)
+    ask = _WorthOfAnswers.of(certificate, posterior, mdp, doubt, rng)
     found = [*ask.successors(), *ask.transitions(), *ask.rewarded()]
     least = SMALL * max(certificate.nominal_return - certificate.lower_bound, 0.0)
     kept = [one for one in found if one.gain > least]
@@ -92,7 +92,7 @@ def expert_questions(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Answers:
+class _WorthOfAnswers:
     """The quantile behind a promise, with and without some answers."""
 
     certificate: Certificate
@@ -111,7 +111,7 @@ class _Answers:
     def of(
         cls, certificate: Certificate, posterior: Posterior, mdp: MDP, doubt: RowDoubt,
         rng: np.random.Generator,
-    ) -> "_Answers":  # fmt: skip
+    ) -> "_WorthOfAnswers":  # fmt: skip
         rewards = rewards_of(mdp, posterior, objective="max")
         counts = posterior.counts
         if counts is None:

@@ -20,7 +20,7 @@ from surefoot._workers import all_parts, current, ranges
 from surefoot.certificates.coupling import coupled
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import deterministic
-from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior, stream_key
 from surefoot.solvers.evaluation.engines import CORES, Engine
 from surefoot.solvers.evaluation.return_kernels import all_policy_returns

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot.certificates.by_step import rows_at
-from surefoot.certificates.plays import row_values
+from surefoot.certificates.plays import row_values, standard_error
 from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.coupling_kernels import score_rows
@@ -51,7 +51,7 @@ def ends_by_counts(mdp: MDP, visits: NDArray[np.number], caution: float) -> Ends
 
     def ends(value: Floats) -> tuple[Floats, Floats]:
         mean, deviation = row_values(mdp, mdp.discount * value[mdp.successor])
-        return mean, mean - caution * deviation / np.sqrt(visits + 1.0)
+        return mean, mean - caution * standard_error(deviation, visits)
 
     return ends
 

@@ -1,14 +1,24 @@
-"""The list of commands: in which file each one is, and its line in the help.
+"""The list of commands, and the help of ``surefoot`` itself that shows it.
 
-The file of a command is imported when the command is called; the help needs this list only.
+Nothing slow is imported here: loading the parser alone would take most of the time of the help.
 """
 
-import importlib
-from typing import Any
+import shutil
+import textwrap
+from collections.abc import Mapping
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_group
+ABOUT = "From a log of decisions to a policy and a certified lower bound on its return."
+
+OPTIONS = {
+    "--json": "Print the result as JSON, nothing else.",
+    "-q, --quiet": "Print the result only: no progress.",
+    "--debug": "Show the traceback of an error.",
+    "--version": "Show the version.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the "
+    "installation.",
+    "-h, --help": "Show this message and exit.",
+}
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "solve": ("solve", "From a log to a policy, a promise and a report."),
@@ -29,25 +39,36 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name of a command: its file in ``commands/``, and its line in the help, in the order shown."""
 
-PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
-"""Options of every `typer.Typer`: without these two the help takes three times as long."""
+ENDING = (
+    "Start with 'surefoot demo', then 'surefoot solve --help'.",
+    "Exit codes: 0 fine, 1 bad input, 2 wrong usage, 3 something does not hold, 4 stopped early "
+    "(with --strict), 70 a bug, 130 interrupted.",
+)
 
 
-class Catalogue(TyperGroup):
-    """A group of commands that are known by name until one is called."""
+def top_help() -> str:
+    """Return what ``surefoot --help`` prints, as wide as the terminal but never over 80 columns."""
+    width = max(50, min(shutil.get_terminal_size().columns, 80) - 2)
+    return "\n\n".join(
+        [
+            "Usage: surefoot [OPTIONS] COMMAND [ARGS]...",
+            _paragraph(ABOUT, width),
+            _section("Options", OPTIONS, width),
+            _section("Commands", {name: text for name, (_, text) in COMMANDS.items()}, width),
+            *(_paragraph(text, width) for text in ENDING),
+        ]
+    )
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        for name, (_, text) in COMMANDS.items():
-            self.add_command(TyperCommand(name, short_help=text))
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command by its name, and import it."""
-        name, known, rest = super().resolve_command(ctx, args)
-        return name, known and _imported(name), rest
+def _paragraph(text: str, width: int, first: str = "  ", later: str = "  ") -> str:
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=later)
 
 
-def _imported(name: Any) -> Any:
-    group = typer.Typer(**PLAIN)
-    importlib.import_module(f"surefoot.commands.{COMMANDS[name][0]}").register(group)
-    return get_group(group).commands[name]
+def _section(title: str, lines: Mapping[str, str], width: int) -> str:
+    """Return names and their texts in two columns."""
+    column = max(map(len, lines)) + 4
+    rows = [
+        _paragraph(text, width, f"  {name}".ljust(column), " " * column)
+        for name, text in lines.items()
+    ]
+    return "\n".join([f"{title}:", *rows])

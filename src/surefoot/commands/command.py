@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from surefoot.commands.console import Output
+from surefoot.commands.catalogue import OPTIONS
+from surefoot.commands.console import Output, drop_output
 
 
 class ExitCode(IntEnum):
@@ -34,13 +35,14 @@ SHARED = "Every command"
 """Title of the options that all commands have."""
 
 
-def _flag(help_text: str, *names: str) -> Any:
-    return Annotated[bool, typer.Option(*names, help=help_text, rich_help_panel=SHARED)]
+def _flag(names: str) -> Any:
+    spelled = names.split(", ")
+    return Annotated[bool, typer.Option(*spelled, help=OPTIONS[names], rich_help_panel=SHARED)]
 
 
-Json = _flag("Print the result as JSON, nothing else.", "--json")
-Quiet = _flag("Print the result only: no progress.", "--quiet", "-q")
-Debug = _flag("Show the traceback of an error.", "--debug")
+Json = _flag("--json")
+Quiet = _flag("-q, --quiet")
+Debug = _flag("--debug")
 
 
 class Sectioned(TyperCommand):
@@ -125,8 +127,7 @@ def guarded(output: Output, job: Callable[[], ExitCode | None]) -> ExitCode:
     except KeyboardInterrupt:
         return _complain(output, "interrupted.", ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # The reader went away. Python would complain once more when it closes the output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return ExitCode.BROKEN_PIPE
     except (ValueError, OSError, ImportError, MemoryError) as problem:
         if output.debug:
@@ -206,6 +207,10 @@ def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> ExitCod
         code = app(arguments, prog_name="surefoot", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return _complain(output, "interrupted.", ExitCode.INTERRUPTED)
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # the reader of a help went away
+            return ExitCode.BROKEN_PIPE
+        raise  # completion of a shell ends like this
     except Exception as problem:
         # What the parser raises has no public name in all versions of typer; its method has.
         if not hasattr(problem, "format_message"):

@@ -5,6 +5,7 @@ only when something is printed, so that ``--help`` stays quick.
 """
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -242,3 +243,11 @@ def _rich_console(file: TextIO) -> Any:
     # Labels may hold brackets, colons and digits: nothing in them is markup. A pipe has no width.
     width = None if file.isatty() else 10_000
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+
+
+def drop_output() -> None:
+    """Let what is still to be printed vanish, because the reader of a pipe went away.
+
+    Otherwise Python complains when it closes the output.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from surefoot.commands.catalogue import PLAIN
 from surefoot.commands.command import check_new, command, examples
 from surefoot.commands.console import Output, table
+from surefoot.commands.group import PLAIN
 from surefoot.commands.options import Force
 
 

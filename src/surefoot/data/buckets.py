@@ -142,7 +142,7 @@ def _hand(left: Ints, players: int, rng: np.random.Generator) -> Ints:
     total = int(left.sum())
     if players == 1 or total == 0:
         return left.copy()
-    if total >= MOST_HYPERGEOMETRIC:  # so many that the size of a bucket hardly varies anyway
+    if total >= MOST_HYPERGEOMETRIC:  # the size of a bucket hardly varies any more
         return np.asarray(rng.binomial(left, 1 / players), dtype=np.int64)
     drawn = rng.multivariate_hypergeometric(left, total // players, method="marginals")
     return np.asarray(drawn, dtype=np.int64)

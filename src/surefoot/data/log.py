@@ -65,7 +65,7 @@ class Log:
     names
         The files or tables read.
     rows
-        Rows read, whatever became of them.
+        Rows read, whether or not they were used.
     episodes
         Episodes seen; None where the log does not tell them apart.
     cut
@@ -81,7 +81,7 @@ class Log:
     bins
         Columns that were cut into bins.
     ends
-        Where episodes stopped, for a log that goes on from there; None where nobody asked.
+        Where episodes stopped, for a log that goes on from there; None if not asked for.
     """
 
     names: tuple[str, ...]

@@ -37,7 +37,7 @@ ARRAYS = (
 )  # fmt: skip
 SUMS = ("count", "total", "square", "lowest", "highest")
 
-Arrays = dict[str, NDArray[Any]]
+NamedArrays = dict[str, NDArray[Any]]
 
 
 def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
@@ -101,8 +101,8 @@ def _digest(about: str, arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _sums_to_arrays(sums: RewardSums) -> Arrays:
-    arrays: Arrays = {f"sums_{name}": getattr(sums, name) for name in SUMS}
+def _sums_to_arrays(sums: RewardSums) -> NamedArrays:
+    arrays: NamedArrays = {f"sums_{name}": getattr(sums, name) for name in SUMS}
     for name in ("total", "square"):
         integers = getattr(sums, name)
         arrays[f"sums_{name}"] = to_limbs(integers, limbs_needed(integers))
@@ -135,7 +135,7 @@ def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts
         ) from None
 
 
-def _fields(about: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
+def _fields(about: dict[str, Any], arrays: NamedArrays) -> dict[str, Any]:
     found: dict[str, Any] = {name: arrays[name] for name in ARRAYS if name in arrays}
     given = None
     if about["given_table"] is not None:
@@ -159,7 +159,7 @@ def _fields(about: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
+def _sums(digits: int | None, arrays: NamedArrays) -> RewardSums | None:
     if digits is None:
         return None
     parts = {name: arrays[f"sums_{name}"] for name in SUMS}
@@ -177,7 +177,7 @@ def _sums(digits: int | None, arrays: Arrays) -> RewardSums | None:
     return RewardSums(digits=digits, **parts)
 
 
-def _log(about: dict[str, Any] | None, arrays: Arrays) -> Log | None:
+def _log(about: dict[str, Any] | None, arrays: NamedArrays) -> Log | None:
     if about is None:
         return None
     checked = tuple(_check(check) for check in about.pop("checked"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SPACES = " \u00a0\u2009\u202f'\u2019"
-"""What groups thousands besides point and comma."""
+"""What groups thousands, other than point and comma."""
 _POWER = r"(?:[eE][+-]?[0-9]+)?"
 _SPACED = rf"[0-9]{{1,3}}(?:[{SPACES}][0-9]{{3}})+"
 _WORDS = r"[+-]?(?:[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)"

@@ -22,7 +22,7 @@ from surefoot.data.log_files import kind_of
 from surefoot.data.reading import Reading
 
 BEYOND = "beyond the last column"
-Line = dict[str, str]
+SideLine = dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class SideFile:
 
     path: Path
     header: tuple[str, ...]
-    lines: tuple[tuple[str, Line], ...]
+    lines: tuple[tuple[str, SideLine], ...]
 
     def check_columns(self, wanted: Sequence[str]) -> None:
         """Refuse a file that lacks a column."""
@@ -76,7 +76,7 @@ def read_side_file(path: Path, how: Reading | None = None) -> SideFile:
     return SideFile(path=path, header=header, lines=tuple(_lines(path, reader)))
 
 
-def _lines(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str, Line]]:
+def _lines(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str, SideLine]]:
     try:
         for line in reader:
             place = f"{path}, line {reader.line_num}"
@@ -172,7 +172,7 @@ class LabelFinder:
         if self.given(file) != (self.what,):
             file.check_columns(self.columns)
 
-    def find(self, place: str, line: Line, given: tuple[str, ...]) -> int:
+    def find(self, place: str, line: SideLine, given: tuple[str, ...]) -> int:
         """Return the id of the one that a line names in full."""
         key = tuple(line[name] for name in given)
         found = self._ids.get(key) if given == self.columns else self._whole.get(key[0])
@@ -182,7 +182,7 @@ class LabelFinder:
             self._check_known(place, name, key[i], given)
         raise ValueError(f"{place}: the log has no {self.what} {', '.join(map(repr, key))}.")
 
-    def matching(self, place: str, line: Line, given: tuple[str, ...]) -> NDArray[np.bool_]:
+    def matching(self, place: str, line: SideLine, given: tuple[str, ...]) -> NDArray[np.bool_]:
         """Return which of them a line means; columns that it does not have may be anything."""
         if given == self.columns or given == (self.what,):
             chosen = np.zeros(len(self.labels), dtype=np.bool_)

@@ -83,7 +83,7 @@ class Entries(NamedTuple):
         return Entries(*(column[chosen] for column in self))
 
 
-class _Rows(NamedTuple):
+class _OfferedRows(NamedTuple):
     """The rows that will be offered, and how many were left out or never tried."""
 
     state: Ints
@@ -135,7 +135,7 @@ def _check_options(counts: "Counts", support: Any, unvisited: str | None, min_vi
         )
 
 
-def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: int) -> _Rows:
+def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: int) -> _OfferedRows:
     """Choose the rows a policy may use."""
     visits = counts.visits
     kept = visits >= max(1, min_visits)
@@ -150,7 +150,7 @@ def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: in
     state, action = counts.row_state[kept], counts.row_action[kept]
     if mode == "prior":
         state, action = np.nonzero(possible | tried)
-    return _Rows(
+    return _OfferedRows(
         state=state.astype(np.int64),
         action=action.astype(np.int64),
         unvisited=int(np.count_nonzero(possible & ~tried)),
@@ -158,7 +158,7 @@ def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: in
     )
 
 
-def _inferred(counts: "Counts", chosen: str, rows: _Rows) -> Entries:
+def _inferred(counts: "Counts", chosen: str, rows: _OfferedRows) -> Entries:
     """List the successors of the offered rows; the unseen state has the id after the last."""
     unseen = counts.num_states
     seen = Entries(
@@ -186,7 +186,7 @@ def _inferred(counts: "Counts", chosen: str, rows: _Rows) -> Entries:
     )
 
 
-def _with_candidates(counts: "Counts", own: Entries, rows: _Rows) -> Entries:
+def _with_candidates(counts: "Counts", own: Entries, rows: _OfferedRows) -> Entries:
     """Add the states that unseen successors of offered rows may be, by the patterns of the log."""
     found = learn_destinations(counts)
     row = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start)) // len(PARTS)
@@ -198,7 +198,7 @@ def _with_candidates(counts: "Counts", own: Entries, rows: _Rows) -> Entries:
     return Entries(*(column[first] for column in joined))
 
 
-def _is_offered(counts: "Counts", rows: _Rows, entries: Entries) -> NDArray[np.bool_]:
+def _is_offered(counts: "Counts", rows: _OfferedRows, entries: Entries) -> NDArray[np.bool_]:
     offered = np.zeros((counts.num_states, counts.num_actions), dtype=np.bool_)
     offered[rows.state, rows.action] = True
     return offered[entries.state, entries.action]
@@ -214,7 +214,7 @@ def _check_size(entries: int, chosen: str) -> None:
 
 
 def _assemble(
-    counts: "Counts", entries: Entries, rows: _Rows, support: str, mode: str, min_visits: int
+    counts: "Counts", entries: Entries, rows: _OfferedRows, support: str, mode: str, min_visits: int
 ) -> "Counts":
     """Put counts and rewards on the entries; states without rows become absorbing."""
     if len(rows.state) == 0 and min_visits > 0:
@@ -382,7 +382,7 @@ def _thinned(counts: "Counts", fewest: int) -> "Counts":
     kept = (counts.visits >= fewest) | passive
     if kept.all():
         return counts
-    rows = _Rows(
+    rows = _OfferedRows(
         state=counts.row_state[kept],
         action=counts.row_action[kept],
         unvisited=int(np.count_nonzero((counts.visits == 0) & ~passive)),

@@ -12,7 +12,7 @@ from surefoot.domains.population import population_growth
 from surefoot.domains.riverswim import riverswim
 
 
-class Listed(NamedTuple):
+class ListedDomain(NamedTuple):
     """A domain in the catalogue: how to make it, and what it is about in one line."""
 
     make: Callable[[], Domain]
@@ -20,11 +20,11 @@ class Listed(NamedTuple):
 
 
 DOMAINS = {
-    "riverswim": Listed(riverswim, "swim against the current, or drift"),
-    "machine": Listed(machine_replacement, "run a wearing machine, or repair it in time"),
-    "population": Listed(population_growth, "keep a pest in check at a price"),
-    "inventory": Listed(inventory, "order stock against random demand"),
-    "cartpole": Listed(cartpole, "balance a pole on a cart (needs the extra rl)"),
+    "riverswim": ListedDomain(riverswim, "swim against the current, or drift"),
+    "machine": ListedDomain(machine_replacement, "run a wearing machine, or repair it in time"),
+    "population": ListedDomain(population_growth, "keep a pest in check at a price"),
+    "inventory": ListedDomain(inventory, "order stock against random demand"),
+    "cartpole": ListedDomain(cartpole, "balance a pole on a cart (needs the extra rl)"),
 }
 
 

@@ -63,6 +63,6 @@ def _earlier_bins(settings: Settings, earlier: Counts | None) -> tuple[Binning, 
         if one.column not in known or (one.edges and one.edges != known[one.column].edges):
             raise ValueError(
                 f"bins: the earlier run cut {one.column!r} otherwise. Leave out bins= to go on "
-                "with its edges, or read both logs anew."
+                "with its edges, or read both logs again."
             )
     return earlier.log.bins

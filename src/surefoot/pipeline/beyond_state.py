@@ -37,7 +37,7 @@ STILL = 0.01
 FIRST = "(first)"
 """What comes before the first state."""
 
-Columns = dict[str, NDArray[Any]]
+ColumnArrays = dict[str, NDArray[Any]]
 
 
 def look_beyond(
@@ -156,7 +156,7 @@ def _promised(model: Model, parts: LogParts, rng: np.random.Generator) -> list[F
     return [Finding.of("previous_state_helps", **told, p_value=least)]
 
 
-def with_previous_state(counts: Counts, paths: Paths) -> Columns:
+def with_previous_state(counts: Counts, paths: Paths) -> ColumnArrays:
     """Return episodes as columns of a log whose states are (the state before, the state)."""
     labels = np.array(
         [str(label) for label in counts.state_labels or range(counts.num_states)], dtype=object

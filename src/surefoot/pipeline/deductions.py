@@ -10,7 +10,7 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Backtest, Curse
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.held_out import backtest
 from surefoot.data.buckets import BucketCounts
 from surefoot.model.step_policy import StepPolicy
@@ -84,7 +84,7 @@ def weigh_split(
 def _tested(
     model: Model, buckets: BucketCounts | None, policy: Policy | None,
     rng: np.random.Generator,
-) -> tuple[Log, Curse, Backtest] | None:  # fmt: skip
+) -> tuple[LogBuckets, Curse, Backtest] | None:  # fmt: skip
     """Return a log in halves, the luck of choosing on it, and its backtest."""
     log = log_of(model, buckets)
     if log is None or buckets is None:

@@ -40,7 +40,7 @@ FILES = (
     "log.txt",
     NAME,
 )
-"""What a finished run folder holds, besides the inputs that were copied into it."""
+"""What a finished run folder holds, apart from the inputs that were copied into it."""
 
 LOCK, FOUND, STEPS, LOG = "lock", "found.json", "steps.txt", "log.txt"
 """What only an unfinished one holds: the lock, the policy before its worst case is known, and how
@@ -159,7 +159,7 @@ def _prepare(work: Path, stock: Manifest, config: str) -> str:
         file.write(config)
     begun.write(work)
     if why:
-        return f"An unfinished run was found, but {why}: starting anew."
+        return f"An unfinished run was found, but {why}: starting again."
     return "Going on from an unfinished run with the same settings and log." if files else ""
 
 

@@ -28,7 +28,7 @@ from surefoot.certificates.curse import (
     MANY_ROWS,
     curse_of_choosing,
 )
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import bounded_law, pooled_variance, uncertain_rewards
@@ -114,7 +114,7 @@ class Future:
 
     model: Model
     certificate: Certificate
-    log: Log | None
+    log: LogBuckets | None
     seed: int
 
     @cached_property
@@ -280,7 +280,7 @@ class Future:
         mean = np.where(np.isnan(found.mean), placed.reward_mean, found.mean)
         return replace(placed, count=count, reward_mean=mean, reward_var=found.variance)
 
-    def _longer(self, posterior: Divisible, mdp: MDP, added: BucketCounts) -> Log:
+    def _longer(self, posterior: Divisible, mdp: MDP, added: BucketCounts) -> LogBuckets:
         log = self.log
         if log is None:
             raise ValueError("there is no log in parts.")
@@ -293,7 +293,7 @@ class Future:
         return replace(log, posterior=posterior, mdp=mdp, entry=entry, parts=parts)
 
     def _better(
-        self, posterior: Divisible, mdp: MDP, rewards: Rewards, log: Log | None, level: float
+        self, posterior: Divisible, mdp: MDP, rewards: Rewards, log: LogBuckets | None, level: float
     ) -> tuple[Policy, float]:
         """Return the better of the run's policy and the cautious one, and its quantile."""
         own = self._quantile(posterior, mdp, rewards, self.policy, level)
@@ -306,7 +306,7 @@ class Future:
         return (other, found) if found > own else (self.policy, own)
 
     def _lowered(
-        self, model: Model, policy: Policy, low: float, log: Log | None, luck: float
+        self, model: Model, policy: Policy, low: float, log: LogBuckets | None, luck: float
     ) -> float:
         """Take off luck and the first state, as a run does.
 
@@ -321,7 +321,7 @@ class Future:
         delta = self.certificate.delta
         return bound - first_state_doubt(model, policy, reach=reach, delta=delta)
 
-    def _charge(self, log: Log, policy: Policy) -> float:
+    def _charge(self, log: LogBuckets, policy: Policy) -> float:
         """Return what luck costs by a few halves; its error is made that of as many as usual."""
         usual = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
         few = min(HALVES, usual)

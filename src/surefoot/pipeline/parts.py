@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.memory import Memory, early_and_late
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.check import ALARM
@@ -113,7 +113,7 @@ def _episodes(
     ]  # fmt: skip
 
 
-def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
+def log_of(model: Model, parts: BucketCounts | None) -> LogBuckets | None:
     """Return the log in parts, on the model's entries; None where parts cannot be looked at.
 
     A posterior of the user's may not be able to say what part of a log alone would say. Asked
@@ -124,12 +124,12 @@ def log_of(model: Model, parts: BucketCounts | None) -> Log | None:
     settings = model.settings
     if id(parts) not in model.logs:
         tries = 1 if settings.unvisited == "prior" else settings.least_tries
-        log = Log.of(
+        log = LogBuckets.of(
             model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
             delta=settings.delta, stationary=settings.one_rule, least_tries=tries, keeps_usual=True,
         )  # fmt: skip
         model.logs[id(parts)] = parts, log  # the parts too: so their number stays theirs
-    found: Log = model.logs[id(parts)][1]
+    found: LogBuckets = model.logs[id(parts)][1]
     return found
 
 

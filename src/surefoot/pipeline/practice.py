@@ -77,7 +77,7 @@ def _best_path(
     if mdp.horizon is not None:
         return most + 1e-12 * (scale * counted_steps(mdp) + float(np.abs(final).max()))
     acting = np.isin(np.arange(counts.num_states), state)
-    if until_the_end(mdp):  # a path that still earns more after so many steps has a loop that pays
+    if until_the_end(mdp):  # a path that earns more after that many steps has a loop that pays
         settled = change <= 1e-9 * scale
         return float(value[acting].max()) + 1e-9 * scale if settled else np.inf
     return float(value[acting].max()) + discount * change / (1.0 - discount) + 1e-12 * scale

@@ -17,7 +17,7 @@ from surefoot.certificates.comparison import Comparison, compare, compare_freque
 from surefoot.certificates.curse import curse_of_choosing, curse_of_preferring
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.certificates.search import STARTS, Candidate
 from surefoot.certificates.verification import Verification, verify
@@ -187,7 +187,7 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
 
 def difference(
     model: Model, policy: AnyPolicy, other: AnyPolicy, curse: Curse | None = None,
-    log: Log | None = None,
+    log: LogBuckets | None = None,
 ) -> Comparison:  # fmt: skip
     """Bound from below how much better a policy is than another one.
 
@@ -210,7 +210,7 @@ def difference(
     return replace(model.shown(made), unit=settings.unit)
 
 
-def _luck(curse: Curse | None, log: Log | None, other: AnyPolicy, seed: int) -> float:
+def _luck(curse: Curse | None, log: LogBuckets | None, other: AnyPolicy, seed: int) -> float:
     """Return what to take off how much better a policy looks than another."""
     found = [] if curse is None else [curse]
     if log is not None:
@@ -219,7 +219,7 @@ def _luck(curse: Curse | None, log: Log | None, other: AnyPolicy, seed: int) -> 
     return max((one.mean + one.spread for one in found), default=0.0)
 
 
-def dealt_log(model: Model) -> Log | None:
+def dealt_log(model: Model) -> LogBuckets | None:
     """Return the log of a model, its transitions dealt into parts; None where they cannot be."""
     if not model.bayesian or not np.array_equal(np.floor(model.counts.count), model.counts.count):
         return None

@@ -13,7 +13,7 @@ from surefoot.certificates import draw_plan
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import Log
+from surefoot.certificates.halves import LogBuckets
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal, part
 from surefoot.data.counts import Counts
 from surefoot.model.policies import check_policy
@@ -31,7 +31,7 @@ MOST_ENTRIES = 200_000
 
 
 def about_whole(
-    model: Model, log: Log, curse: Curse, rng: np.random.Generator
+    model: Model, log: LogBuckets, curse: Curse, rng: np.random.Generator
 ) -> float | None:  # fmt: skip
     """Return about what the whole log promises, the luck of choosing taken off; None if unknown."""
     if model.allowed is not None:  # the cautious choice knows of no rules

@@ -345,7 +345,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
                 holdout=model.posterior if model.bayesian else None,
                 search_steps=int(steps.read_text(encoding="utf-8")),
             )
-        journal.note("The posterior is another one than before: a policy is searched anew.")
+        journal.note("The posterior has changed: the search for a policy starts again.")
     with journal.stage(FINDING, promises.STEPS) as stage:
         found = promises.find(model, parts, stage.update, counts)
     run_files.write_candidates(candidates, found.candidates)

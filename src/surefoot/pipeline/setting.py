@@ -23,7 +23,7 @@ COLUMN, FILE, WORD, NUMBER, WHOLE = "COLUMN", "FILE", "WORD", "NUMBER", "N"
 """What help writes for a value."""
 
 Names = Literal["log", "file", "word or file", "run", ""]
-"""What a value names besides itself."""
+"""What kind of file or word a value names."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Settings(Declarations, Shown):
-    """Everything a run depends on besides the contents of its files.
+    """Everything a run depends on, except the contents of its files.
 
     ``surefoot solve --help`` and docs/command-line.md list the settings with what they mean; a new
     one is one line of `surefoot.pipeline.declarations`. Column names and the log may be given as
@@ -169,7 +169,7 @@ class Settings(Declarations, Shown):
         return cls.from_mapping(content, str(source), base)
 
     def side_files(self) -> dict[str, Path]:
-        """Return the files besides the log that the settings name, by setting."""
+        """Return the files that the settings name, except the log, by setting."""
         return {
             name: Path(value)
             for name, (one, _) in declared(self).items()

@@ -45,7 +45,7 @@ NO_DISCOUNT = "All steps count alike, so that there is no discount to vary."
 OF_EPISODES = ("past_matters", "steps_alike", "steps_differ")
 """Findings from whole episodes, which a run folder does not keep."""
 
-Change = tuple[Hashable, Hashable, Hashable]
+ActionChange = tuple[Hashable, Hashable, Hashable]
 """A state, what the run does there, what is done there instead."""
 
 
@@ -71,7 +71,7 @@ class WhatIfLine:
     certificate: Certificate | None
     discount: float
     horizon: int | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ActionChange, ...] = ()
     refused: str = ""
 
     @property
@@ -329,7 +329,7 @@ def _line(
     )
 
 
-def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[Change, ...]:
+def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[ActionChange, ...]:
     """Return where a policy differs from the run's, in the order of the run's policy."""
     lines = lines_of(model, certificate.policy)
     own, other = _actions(made.policy), _actions(lines)

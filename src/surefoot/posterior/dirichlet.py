@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,15 +12,13 @@ from surefoot.data.counts import Counts
 from surefoot.data.prior import spread_prior
 from surefoot.data.support import UNSEEN_PRIOR
 from surefoot.posterior import dirichlet_kernels as kernels
-from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
-from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
+from surefoot.posterior.of_counts import Key, OfCounts
+from surefoot.posterior.rows import Floats, Ints
 from surefoot.posterior.threads import fill_rows
-
-Key = tuple[np.uint64, np.uint64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletPosterior(OnRows):
+class DirichletPosterior(OfCounts):
     """Independent Dirichlet rows: ``shape = count + prior`` on the successors of each row.
 
     Attributes
@@ -59,28 +56,14 @@ class DirichletPosterior(OnRows):
     unseen: float = UNSEEN_PRIOR
 
     def __post_init__(self) -> None:
-        if not isinstance(self.counts, Counts):
-            raise ValueError(
-                f"counts must be Counts, got {type(self.counts).__name__}. Use "
-                "Counts.from_arrays or read_transitions."
-            )
+        super().__post_init__()
         object.__setattr__(self, "counts", self.counts.on_support())
         self.shape.setflags(write=False)
-
-    @cached_property
-    def layout(self) -> RowLayout:  # type: ignore[override]
-        """The rows and entries."""
-        return RowLayout.of(self.counts)
 
     @property
     def independent_rows(self) -> bool:
         """Rows are independent."""
         return True
-
-    @property
-    def num_draws(self) -> None:
-        """None: draws are unlimited."""
-        return None
 
     @cached_property
     def shape(self) -> Floats:
@@ -108,67 +91,6 @@ class DirichletPosterior(OnRows):
         total = self.layout.sum_rows(self.shape)[self.layout.entry_row]
         share = self.shape / total
         return share * (1.0 - share) / (total + 1.0)
-
-    def sample(self, n: int, rng: np.random.Generator, *, threads: int | None = None) -> Floats:
-        """Return ``n`` draws ``(n, E)``; the same bits as :meth:`stream` gives.
-
-        Examples
-        --------
-        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], support=np.ones((2, 1, 2)))
-        >>> draws = DirichletPosterior(counts).sample(5, np.random.default_rng(0))
-        >>> np.allclose(draws[:, :2].sum(axis=1), 1.0)
-        True
-        """
-        return self.draws(stream_key(rng), 0, check_draws_wanted(n), threads=threads)
-
-    def stream(
-        self,
-        n: int,
-        rng: np.random.Generator,
-        rows: ArrayLike | None = None,
-        *,
-        threads: int | None = None,
-    ) -> Iterator[Floats]:
-        """Yield the draws block by block, ``(b, entries of the rows)``; never all at once.
-
-        Parameters
-        ----------
-        n
-            How many draws in all.
-        rng
-            Gives the key of the random streams; one key per call.
-        rows
-            Row numbers; None means all. The rows come in the order given.
-        threads
-            How many threads draw; None means as many as pay off. The bits do not depend on it.
-
-        Examples
-        --------
-        >>> counts = Counts.from_arrays([[[3, 1]], [[0, 2]]], support=np.ones((2, 1, 2)))
-        >>> posterior = DirichletPosterior(counts)
-        >>> [block.shape for block in posterior.stream(10, np.random.default_rng(0), rows=[1])]
-        [(10, 2)]
-        """
-        return self.stream_range(0, check_draws_wanted(n), rng, rows, threads=threads)
-
-    def stream_range(
-        self,
-        first: int,
-        last: int,
-        rng: np.random.Generator,
-        rows: ArrayLike | None = None,
-        *,
-        threads: int | None = None,
-    ) -> Iterator[Floats]:
-        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; none before them is made."""
-        chosen = self.layout.check_rows(rows)
-        key = stream_key(rng)  # at the call, not at the first block
-        width = max(1, int(np.diff(self.row_start)[chosen].sum()))
-        whole = max(1, BLOCK_VALUES // width // kernels.BLOCK_DRAWS) * kernels.BLOCK_DRAWS
-        return (
-            self.draws(key, begin, min(begin + whole, last), chosen, threads=threads)
-            for begin in range(first, last, whole)
-        )
 
     def draws(
         self,
@@ -224,9 +146,6 @@ class DirichletPosterior(OnRows):
             ("rows with doubt", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
         ]
 
-    def _remarks(self) -> tuple[str, ...]:
-        return self.counts.warnings
-
     @property
     def prior_words(self) -> str:
         """The Dirichlet parameters of the prior, in words."""
@@ -235,12 +154,6 @@ class DirichletPosterior(OnRows):
         words = f"{low if low == high else f'{low} to {high}'} per successor"
         unseen = self.counts.unseen is not None and given.shape != (self.num_entries,)
         return f"{words}, {self.unseen:g} for the unseen state" if unseen else words
-
-    def __repr__(self) -> str:
-        return (
-            f"DirichletPosterior({self.layout.num_rows:,} rows, {self.num_entries:,} entries, "
-            f"{int(self.counts.count.sum()):,} transitions)"
-        )
 
 
 def prior_entries(counts: Counts, prior: ArrayLike, unseen: float) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,20 +17,19 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.mean_model import mean_model
-from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
+from surefoot.posterior.of_counts import Key, OfCounts
 from surefoot.posterior.rare_events import RareEvents
 from surefoot.posterior.rare_kernels import add_rare
 from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
-from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout
+from surefoot.posterior.rows import Floats, Ints
 from surefoot.posterior.threads import fill_rows
 
-Key = tuple[np.uint64, np.uint64]
 DrawnLaws = tuple[Ints, Ints, Floats, Floats]
 """Laws of sizes and of alphas, shares of where the unseen leads, rare events; a line a draw."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedPosterior(OnRows):
+class LearnedPosterior(OfCounts):
     """Rows with a learned concentration, number of successors and place of the unseen ones.
 
     A Dirichlet prior with a fixed parameter believes in rows of one evenness; where it is wrong, a
@@ -61,28 +59,14 @@ class LearnedPosterior(OnRows):
     counts: Counts
 
     def __post_init__(self) -> None:
-        if not isinstance(self.counts, Counts):
-            raise ValueError(
-                f"counts must be Counts, got {type(self.counts).__name__}. Use "
-                "Counts.from_arrays or read_transitions."
-            )
+        super().__post_init__()
         if not self.counts.declared:
             object.__setattr__(self, "counts", self.counts.on_support(LEARNED))
-
-    @cached_property
-    def layout(self) -> RowLayout:  # type: ignore[override]
-        """The rows and entries."""
-        return RowLayout.of(self.counts)
 
     @property
     def independent_rows(self) -> bool:
         """Rows share what was learned."""
         return False
-
-    @property
-    def num_draws(self) -> None:
-        """None: draws are unlimited."""
-        return None
 
     @property
     def identity(self) -> Floats:
@@ -158,40 +142,6 @@ class LearnedPosterior(OnRows):
             self, self.counts, discount=discount, initial=initial, unseen=unseen, horizon=horizon,
             final_reward=final_reward,
         )  # fmt: skip
-
-    def sample(self, n: int, rng: np.random.Generator, *, threads: int | None = None) -> Floats:
-        """Return ``n`` independent draws, ``(n, E)``; the same bits as :meth:`stream` gives."""
-        return self.draws(stream_key(rng), 0, check_draws_wanted(n), threads=threads)
-
-    def stream(
-        self,
-        n: int,
-        rng: np.random.Generator,
-        rows: ArrayLike | None = None,
-        *,
-        threads: int | None = None,
-    ) -> Iterator[Floats]:
-        """Yield the draws of :meth:`sample` block by block, for all rows or for some."""
-        return self.stream_range(0, check_draws_wanted(n), rng, rows, threads=threads)
-
-    def stream_range(
-        self,
-        first: int,
-        last: int,
-        rng: np.random.Generator,
-        rows: ArrayLike | None = None,
-        *,
-        threads: int | None = None,
-    ) -> Iterator[Floats]:
-        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; none before them is made."""
-        chosen = self.layout.check_rows(rows)
-        key = stream_key(rng)  # at the call, not at the first block
-        width = max(1, int(np.diff(self.row_start)[chosen].sum()))
-        whole = max(1, BLOCK_VALUES // width // BLOCK_DRAWS) * BLOCK_DRAWS
-        return (
-            self.draws(key, begin, min(begin + whole, last), chosen, threads=threads)
-            for begin in range(first, last, whole)
-        )
 
     def draws(
         self,
@@ -359,12 +309,3 @@ class LearnedPosterior(OnRows):
             ("concentration", f"{float(np.exp(usual @ np.log(ALPHA) / usual.sum())):.2g}"),
             ("mass never seen", f"{share.mean():.2%} of a row" if len(share) else "none"),
         ]
-
-    def _remarks(self) -> tuple[str, ...]:
-        return self.counts.warnings
-
-    def __repr__(self) -> str:
-        return (
-            f"LearnedPosterior({self.layout.num_rows:,} rows, {self.num_entries:,} entries, "
-            f"{int(self.counts.count.sum()):,} transitions)"
-        )

@@ -20,9 +20,9 @@ from surefoot.data.reward_uncertainty import (
     mean_rewards,
     uncertain_rewards,
 )
-from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS, dirichlet_rows, prepare
 from surefoot.posterior.normal_kernels import normal_columns
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.pooled_rewards import PooledRewards, pool_rewards
 from surefoot.posterior.protocol import check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints

@@ -20,9 +20,9 @@ import numpy as np
 
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import mean_rewards, pooled_variance, uncertain_rewards
-from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.normal_kernels import normal_columns
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.rows import Floats, Ints
 
 GRID = 27
@@ -109,7 +109,7 @@ class PooledRewards:
         return rng.random(size), rng.chisquare(self.freedom, size), rng.standard_normal(size)
 
 
-class _Rows(NamedTuple):
+class _RowSums(NamedTuple):
     """Rows that have uncertain entries, for one ``within``: what is left when means are summed out.
 
     ``apart`` is the weighted square of entries around their row, ``log_weight`` the logarithm of
@@ -163,7 +163,7 @@ def pool_rewards(counts: Counts) -> PooledRewards:
     )  # fmt: skip
 
 
-def _sum_out_entries(row: Ints, size: Floats, means: Floats, within: Floats) -> _Rows:
+def _sum_out_entries(row: Ints, size: Floats, means: Floats, within: Floats) -> _RowSums:
     def sums(values: Floats) -> Floats:
         return np.bincount(row, values).astype(np.float64)
 
@@ -171,10 +171,10 @@ def _sum_out_entries(row: Ints, size: Floats, means: Floats, within: Floats) -> 
     precision = sums(share)
     mean = sums(share * means) / precision
     apart = sums(share * (means - mean[row]) ** 2)
-    return _Rows(mean, precision, apart, 0.5 * (sums(np.log(share)) - np.log(precision)))
+    return _RowSums(mean, precision, apart, 0.5 * (sums(np.log(share)) - np.log(precision)))
 
 
-def _sum_out_rows(action: Ints, rows: _Rows, between: Floats) -> _Actions:
+def _sum_out_rows(action: Ints, rows: _RowSums, between: Floats) -> _Actions:
     def sums(values: Floats) -> Floats:
         out = np.zeros(between.shape)
         np.add.at(out, action, values)

@@ -7,7 +7,7 @@ from surefoot.report.rule import LONGEST, Shares, in_words
 from surefoot.report.tables import LineKey, PolicyLine
 
 WHOLE = 12
-"""A rule of up to so many lines is shown whole; of a longer one, so many departures."""
+"""A rule of up to this many lines is shown whole; of a longer one, this many departures."""
 WIDTH = 78
 """Characters of a line; states get what actions leave of it."""
 LABEL = 14

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from surefoot.solvers.bounds import Bracket, Change
+from surefoot.solvers.bounds import Bracket, SweepChange
 from surefoot.solvers.evaluation.evaluator import Evaluator
 from surefoot.solvers.evaluation.robust import (
     choose_for,
@@ -55,14 +55,14 @@ class Sweeping(Protocol):
 
     sweeps: int
 
-    def sweep(self) -> tuple[Change, Bracket]:
+    def sweep(self) -> tuple[SweepChange, Bracket]:
         """Compute ``Lv`` and the bracket it gives; ``v`` stays as it is."""
 
     def accept_image(self, largest_rise: float, /) -> None:
         """Let the image be the next ``v``."""
 
 
-def sweep_and_judge(work: Sweeping, stopping: Stopping) -> tuple[Change, Outcome | None]:
+def sweep_and_judge(work: Sweeping, stopping: Stopping) -> tuple[SweepChange, Outcome | None]:
     """Sweep once; return the outcome if the solver should stop."""
     change, bounds = work.sweep()
     if stopping.progress is not None:

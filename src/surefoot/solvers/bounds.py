@@ -22,7 +22,7 @@ UNDERFLOW = 1e-300
 """Below this, errors are no longer relative to the size of the numbers."""
 
 
-class Change(NamedTuple):
+class SweepChange(NamedTuple):
     """What a Jacobi sweep reports: extreme changes, inner gap, rows evaluated."""
 
     least: float
@@ -60,7 +60,7 @@ def rounding_allowance(
 
 
 def bracket(
-    problem: Problem, change: Change, allowance: float, steps: float | None = None
+    problem: Problem, change: SweepChange, allowance: float, steps: float | None = None
 ) -> Bracket:
     """Return the bracket around the fixed point, to be added to ``Lv``.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from surefoot._workers import current
 from surefoot.solvers.algorithms import OnSweep
-from surefoot.solvers.bounds import EPSILON, Bracket, Change, bracket, rounding_allowance
+from surefoot.solvers.bounds import EPSILON, Bracket, SweepChange, bracket, rounding_allowance
 from surefoot.solvers.dual_kernels import NOMINAL
 from surefoot.solvers.row_kernels import NEVER, Problem
 from surefoot.solvers.solution import Status
@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 LIMIT = 3600.0
 """Seconds that one sweep, or reading a block, may take."""
 
-Rows = Callable[[int, int], Problem]
+RowRange = Callable[[int, int], Problem]
 """Makes the rows of the states from one to before another; called where they are to lie."""
 
 
@@ -46,7 +46,7 @@ class Size(NamedTuple):
 class Block:
     """The rows of some states, and all that sweeps remember of them."""
 
-    def __init__(self, rows: Rows, first: int, last: int, num_states: int) -> None:
+    def __init__(self, rows: RowRange, first: int, last: int, num_states: int) -> None:
         own = rows(first, last)
         # Kernels find a state's rows and its value by one number: the state's own.
         starts = np.zeros((2, num_states), dtype=np.uint64)
@@ -115,7 +115,7 @@ class _Actors:
 
 
 @contextmanager
-def _holders(rows: Rows, edges: Sequence[int]) -> Iterator[Holders]:
+def _holders(rows: RowRange, edges: Sequence[int]) -> Iterator[Holders]:
     parts = list(pairwise(edges))
     if current() is None:
         yield _Here([Block(rows, a, b, edges[-1]) for a, b in parts])
@@ -154,7 +154,7 @@ class ShardedSolution:
 
 
 def solve_sharded(
-    rows: Rows,
+    rows: RowRange,
     edges: Sequence[int],
     *,
     discount: float,
@@ -225,9 +225,9 @@ def _ended(bounds: Bracket, sweeps: int, tolerance: float, most: int) -> Status 
     return Status.ITERATION_LIMIT if sweeps >= most else None
 
 
-def _reduced(changes: list[Any]) -> Change:
+def _reduced(changes: list[Any]) -> SweepChange:
     least, most, gap, evaluated = zip(*changes, strict=True)
-    return Change(min(least), max(most), max(gap), sum(evaluated))
+    return SweepChange(min(least), max(most), max(gap), sum(evaluated))
 
 
 def _like(discount: float) -> Problem:
@@ -239,7 +239,7 @@ def _like(discount: float) -> Problem:
     )  # fmt: skip
 
 
-def part_of(whole: Problem) -> Rows:
+def part_of(whole: Problem) -> RowRange:
     """Return what cuts the rows of some states out of a problem that fits into memory."""
 
     def rows(first: int, last: int) -> Problem:

@@ -115,7 +115,7 @@ class Solution(Shown):
         mdp = self.mdp
         if mdp.horizon is not None:
             raise ValueError(
-                "with a horizon nature answers at every step anew: there is no one model of its "
+                "with a horizon nature chooses again at every step: no single model holds its "
                 "choices."
             )
         problem = make_problem(mdp, self.ambiguity, objective=self.objective, nature=self.nature)

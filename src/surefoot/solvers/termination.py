@@ -46,7 +46,8 @@ def _sure(mdp: MDP, ambiguity: AmbiguitySet, problem: Problem) -> NDArray[np.boo
     elif ambiguity.norm == "l1":
         price = np.full(len(p), 2.0) if ambiguity.weights is None else ambiguity.weights
         floor = p * price - present(ambiguity.budget)[row]
+    elif ambiguity.norm == "kl":
+        floor = p  # KL(p || q) <= budget keeps q above 0 wherever p is
     else:
-        # KL(p || q) <= budget keeps q above 0 wherever p is.
-        floor = p
+        floor = np.where(problem.uncertain[row], 0.0, p)  # nothing is known of other balls
     return np.asarray(np.where(lengths[row] == 1, p > 0, floor > 0))

@@ -14,7 +14,7 @@ from surefoot.model.policies import RowPolicy, deterministic
 from surefoot.solvers.bounds import (
     EPSILON,
     Bracket,
-    Change,
+    SweepChange,
     bracket,
     rounding_allowance,
 )
@@ -103,13 +103,13 @@ class Workspace:
         if not robust.nominal_caps:
             self.cap[:] = np.inf
 
-    def sweep(self) -> tuple[Change, Bracket]:
+    def sweep(self) -> tuple[SweepChange, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
         change, allowance = self.step()
         self.accuracy = self.inner_share * (change.most - change.least)
         return change, bracket(self.problem, change, allowance, self.steps)
 
-    def step(self) -> tuple[Change, float]:
+    def step(self) -> tuple[SweepChange, float]:
         """Compute ``image = Lv`` and bound its rounding error; ``v`` stays as it is."""
         allowance = self.allowance()
         self.noise = max(self.noise, allowance)
@@ -134,7 +134,7 @@ class Workspace:
         """Leave no gap in any row from now on: policy rounds compare values too close for one."""
         self.inner_share = self.accuracy = 0.0
 
-    def policy_change(self) -> Change:
+    def policy_change(self) -> SweepChange:
         """Compute ``image`` by the operator of the current policy alone."""
         start, rows, share, _ = self.policy
         return self._collect(
@@ -159,12 +159,12 @@ class Workspace:
         self.rise += self.problem.discount * largest_rise
         self.drift += 4 * EPSILON * (abs(self.rise) + abs(largest_rise))
 
-    def _collect(self, block: Callable[[int, int, NDArray[np.float64]], Any]) -> Change:
+    def _collect(self, block: Callable[[int, int, NDArray[np.float64]], Any]) -> SweepChange:
         if self._pool is None:
-            return Change(*block(0, self.num_states, self.scratch[0]))
+            return SweepChange(*block(0, self.num_states, self.scratch[0]))
         parts = list(self._pool.map(lambda task: block(*task), self._tasks))
         least, most, gap, evaluated = zip(*parts, strict=True)
-        return Change(min(least), max(most), max(gap), sum(evaluated))
+        return SweepChange(min(least), max(most), max(gap), sum(evaluated))
 
     def _split(self, threads: int | None) -> list[tuple[int, int]]:
         """Cut the states into blocks of about equal numbers of entries."""

@@ -37,7 +37,7 @@ HEAD = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bracket:
+class BracketShares:
     """A bracket and its shares, each as a share of the larger end.
 
     Attributes
@@ -88,7 +88,7 @@ def made_domain(name: str, seed: int) -> Domain:
 
 def bracket(
     name: str, *, delta: float, samples: int, seed: int, draws: int | None = None
-) -> Bracket:
+) -> BracketShares:
     """Return the bracket of one data set on declared successors, and its shares.
 
     Examples
@@ -117,7 +117,7 @@ def bracket(
     )  # fmt: skip
     size = max(abs(made.lower_bound), abs(made.upper_bound), 1e-300)
     better = _found_by_long_search(posterior, mdp, np.asarray(made.policy), delta, long_rng)
-    return Bracket(
+    return BracketShares(
         domain=name, promise=made.lower_bound, limit=made.upper_bound, width=made.relative_gap,
         plain=max(plain.value, made.upper_bound) / size - made.lower_bound / size,
         search=better / size,

@@ -22,7 +22,7 @@ FORMAT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class TableCell:
     """One number: a method in a setting on one data set of a domain.
 
     Attributes
@@ -47,8 +47,8 @@ class Cell:
 
     Examples
     --------
-    >>> Cell(setting="paper", domain="machine", method=Method("bayesian", "l1", "uniform"),
-    ...      delta=0.05, samples=20, draws=20, seed=3).file_name
+    >>> TableCell(setting="paper", domain="machine", method=Method("bayesian", "l1", "uniform"),
+    ...           delta=0.05, samples=20, draws=20, seed=3).file_name
     'paper-machine-bayesian-l1-uniform-delta0.05-samples20-draws20-seed3.json'
     """
 
@@ -88,7 +88,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CellResult:
     """What was found in a cell.
 
     Attributes
@@ -109,7 +109,7 @@ class Outcome:
     seconds: dict[str, float]
 
 
-def load(folder: Path, cell: Cell, domain: Domain) -> Outcome | None:
+def load(folder: Path, cell: TableCell, domain: Domain) -> CellResult | None:
     """Return a result computed before; None when there is none that can be trusted."""
     try:
         kept = json.loads((folder / cell.file_name).read_text(encoding="utf-8"))
@@ -118,17 +118,17 @@ def load(folder: Path, cell: Cell, domain: Domain) -> Outcome | None:
     heading = _heading(cell, domain)
     if {name: kept.get(name) for name in heading} != heading:
         return None
-    return Outcome(**kept["outcome"])
+    return CellResult(**kept["outcome"])
 
 
-def store(folder: Path, cell: Cell, domain: Domain, outcome: Outcome) -> None:
+def store(folder: Path, cell: TableCell, domain: Domain, outcome: CellResult) -> None:
     """Keep a result; a reader sees it whole or not at all."""
     kept = {**_heading(cell, domain), "outcome": asdict(outcome)}
     with replacing(folder / cell.file_name, "w", encoding="utf-8") as file:
         json.dump(kept, file, indent=1, allow_nan=False)
 
 
-def _heading(cell: Cell, domain: Domain) -> dict[str, object]:
+def _heading(cell: TableCell, domain: Domain) -> dict[str, object]:
     """Return what a result depends on; a domain of the same name may be another model."""
     return {
         "format": FORMAT,

@@ -18,8 +18,8 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.solver import solve
 from surefoot.studies import paper_setting, valid_setting
-from surefoot.studies.cells import Cell, Outcome
-from surefoot.studies.posteriors import POSTERIORS, Fit, fit_dirichlet
+from surefoot.studies.cells import CellResult, TableCell
+from surefoot.studies.posteriors import POSTERIORS, StudyFit, fit_dirichlet
 
 Floats = NDArray[np.float64]
 
@@ -52,11 +52,11 @@ class Clock:
 class DataSet:
     """The counts of one data set and what the paper's setting derives from them."""
 
-    cell: Cell
+    cell: TableCell
     domain: Domain
     counts: Counts
     clock: Clock
-    fit: Fit = fit_dirichlet
+    fit: StudyFit = fit_dirichlet
 
     @property
     def truth(self) -> MDP:
@@ -92,8 +92,8 @@ class DataSet:
 
 
 def run_data_set(
-    cells: Sequence[Cell], domain: Domain | None = None, fit: Fit | None = None
-) -> Iterator[tuple[Cell, Outcome]]:
+    cells: Sequence[TableCell], domain: Domain | None = None, fit: StudyFit | None = None
+) -> Iterator[tuple[TableCell, CellResult]]:
     """Compute cells that share a data set, one after another.
 
     Without ``domain`` and ``fit`` the cells name a domain of the catalogue and a posterior of
@@ -102,8 +102,9 @@ def run_data_set(
     Examples
     --------
     >>> from surefoot.studies.published import Method
-    >>> cell = Cell(setting="paper", domain="machine", method=Method("bayesian", "l1", "uniform"),
-    ...             delta=0.05, samples=20, draws=20, seed=0)
+    >>> method = Method("bayesian", "l1", "uniform")
+    >>> cell = TableCell(setting="paper", domain="machine", method=method, delta=0.05, samples=20,
+    ...                  draws=20, seed=0)
     >>> [(_, outcome)] = run_data_set([cell])
     >>> -60 < outcome.guarantee < -25
     True
@@ -124,7 +125,7 @@ def run_data_set(
             )
         yield (
             cell,
-            Outcome(
+            CellResult(
                 guarantee=solution.return_lower,
                 converged=solution.converged,
                 draws=draws,
@@ -144,14 +145,14 @@ def largest_return(mdp: MDP) -> float:
     return max(1e-12, float(np.abs(mdp.reward).max())) / (1 - mdp.discount)
 
 
-def _paper_bayesian(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
+def _paper_bayesian(data: DataSet, cell: TableCell) -> tuple[AmbiguitySet, int]:
     draws, mdp, values = data.draws, data.nominal, data.values
     with data.clock.stage("set"):
         found = paper_setting.paper_bayesian_set(draws, mdp, values, cell.method, cell.delta)
     return found, len(draws)
 
 
-def _paper_frequentist(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
+def _paper_frequentist(data: DataSet, cell: TableCell) -> tuple[AmbiguitySet, int]:
     mdp, values = data.nominal, data.values
     bound = "bernstein" if cell.setting == "bernstein" else "hoeffding"
     with data.clock.stage("set"):
@@ -161,18 +162,18 @@ def _paper_frequentist(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
     return found, 0
 
 
-def _valid_bayesian(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
+def _valid_bayesian(data: DataSet, cell: TableCell) -> tuple[AmbiguitySet, int]:
     posterior = data.posterior
     with data.clock.stage("set"):
         return valid_setting.bayesian_set(posterior, data.truth, cell)
 
 
-def _valid_frequentist(data: DataSet, cell: Cell) -> tuple[AmbiguitySet, int]:
+def _valid_frequentist(data: DataSet, cell: TableCell) -> tuple[AmbiguitySet, int]:
     with data.clock.stage("set"):
         return valid_setting.confidence_set(data.counts, data.truth, cell), 0
 
 
-Builder = Callable[[DataSet, Cell], tuple[AmbiguitySet, int]]
+Builder = Callable[[DataSet, TableCell], tuple[AmbiguitySet, int]]
 
 BUILDERS: dict[tuple[str, str], Builder] = {
     ("paper", "bayesian"): _paper_bayesian,

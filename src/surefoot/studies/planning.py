@@ -24,7 +24,7 @@ from scipy.stats import wilcoxon
 from surefoot.certificates.allocation import Distance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
-from surefoot.certificates.halves import Log as PartedLog
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.row_doubt import row_doubt
 from surefoot.data.transitions import read_transitions
@@ -48,7 +48,7 @@ from surefoot.studies.table import markdown_table, number_text
 from surefoot.studies.zoo.catalogue import WORLDS, make_world
 from surefoot.studies.zoo.code_version import code_version
 from surefoot.studies.zoo.logs import (
-    Columns,
+    ColumnArrays,
     greedy_shares,
     random_shares,
     trajectories,
@@ -71,7 +71,7 @@ HELD = 0.85
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class PlanCase:
     """A world, a log of it, and how many samples are added.
 
     Attributes
@@ -79,8 +79,8 @@ class Case:
     world
         In the zoo.
     episodes, epsilon
-        The log: so many episodes of a behaviour that takes any action with probability epsilon,
-        an optimal one else.
+        The log: this many episodes of a behaviour that takes any action with probability epsilon,
+        otherwise an optimal one.
     whole
         Whether only whole episodes can be had; else the log and the plan are single tries.
     samples
@@ -100,17 +100,17 @@ class Case:
 
 
 CASES = (
-    Case(world="riverswim", episodes=10, epsilon=0.5, whole=False, samples=100),
-    Case(world="machine", episodes=10, epsilon=0.5, whole=False, samples=100),
-    Case(world="garnet-.3", episodes=10, epsilon=1.0, whole=False, samples=200),
-    Case(world="epidemic", episodes=10, epsilon=0.5, whole=False, samples=200),
-    Case(world="survival", episodes=100, epsilon=0.5, whole=True, samples=400),
-    Case(world="frozen-lake-4x4", episodes=100, epsilon=0.5, whole=True, samples=1000),
+    PlanCase(world="riverswim", episodes=10, epsilon=0.5, whole=False, samples=100),
+    PlanCase(world="machine", episodes=10, epsilon=0.5, whole=False, samples=100),
+    PlanCase(world="garnet-.3", episodes=10, epsilon=1.0, whole=False, samples=200),
+    PlanCase(world="epidemic", episodes=10, epsilon=0.5, whole=False, samples=200),
+    PlanCase(world="survival", episodes=100, epsilon=0.5, whole=True, samples=400),
+    PlanCase(world="frozen-lake-4x4", episodes=100, epsilon=0.5, whole=True, samples=1000),
 )
 """Small worlds of both kinds, so that a replication takes seconds."""
 
 
-class Outcome(NamedTuple):
+class PlanOutcome(NamedTuple):
     """One log: the promise before, after data of each way, and the forecast for the plan."""
 
     world: str
@@ -130,13 +130,13 @@ class Outcome(NamedTuple):
         return found.low <= self.plan <= found.high
 
 
-class _Solved(NamedTuple):
+class _FirstRun(NamedTuple):
     model: Model
-    log: PartedLog
+    log: LogBuckets
     certificate: Certificate
 
 
-def replicate(case: Case, replication: int, seed: int) -> Outcome:
+def replicate(case: PlanCase, replication: int, seed: int) -> PlanOutcome:
     """Draw a log, plan, collect data in three ways, and promise again."""
     began = time.perf_counter()
     world = make_world(case.world, replication + 1 if WORLDS[case.world].random else 0)
@@ -164,14 +164,14 @@ def replicate(case: Case, replication: int, seed: int) -> Outcome:
             rows = _rows(world, model, tries) if way == PLAN else _evenly(world, case.samples, rng)
             more = tries_of(world, rows, rng)
         after[way] = _solve(case, world, _joined(columns, more), seed).certificate.lower_bound
-    return Outcome(
+    return PlanOutcome(
         world=case.world, replication=replication, seed=seed,
         before=solved.certificate.lower_bound, **after, forecast=forecast,
         seconds=time.perf_counter() - began,
     )  # fmt: skip
 
 
-def _planned(case: Case, solved: _Solved, rng: np.random.Generator) -> tuple[Scheme, Ints]:
+def _planned(case: PlanCase, solved: _FirstRun, rng: np.random.Generator) -> tuple[Scheme, Ints]:
     """Return the plan, and as single tries how often to try each row of the model."""
     model, policy = solved.model, solved.certificate.policy
     doubt = row_doubt(model.posterior, model.mdp, policy, rng, delta=solved.certificate.delta)
@@ -186,7 +186,7 @@ def _planned(case: Case, solved: _Solved, rng: np.random.Generator) -> tuple[Sch
     return Tries(distance=distance, rows=doubt.rows), tries
 
 
-def _keeps_habits(case: Case, scheme: Scheme) -> bool:
+def _keeps_habits(case: PlanCase, scheme: Scheme) -> bool:
     """Tell whether a plan of whole episodes mostly keeps to what was done."""
     if not isinstance(scheme, PlannedEpisodes):
         return False
@@ -198,7 +198,7 @@ def _keeps_habits(case: Case, scheme: Scheme) -> bool:
 def _episodes(
     world: World, shares: Floats, samples: int | None, episodes: int | None,
     rng: np.random.Generator,
-) -> Columns:  # fmt: skip
+) -> ColumnArrays:  # fmt: skip
     """Return some episodes, or as many whole ones as make up a number of samples."""
     if episodes is not None:
         return trajectories(world, shares, episodes, rng).columns
@@ -238,7 +238,7 @@ def _rows(world: World, model: Model, tries: Ints) -> Ints:
     return np.repeat(np.array(found, dtype=np.int64), tries[tries > 0])
 
 
-def _joined(columns: Columns, more: Columns) -> Columns:
+def _joined(columns: ColumnArrays, more: ColumnArrays) -> ColumnArrays:
     """Return two logs as one; episodes of the second are others."""
     made = dict(more)
     if "episode" in made:
@@ -246,7 +246,7 @@ def _joined(columns: Columns, more: Columns) -> Columns:
     return {name: np.concatenate((columns[name], made[name])) for name in made}
 
 
-def _solve(case: Case, world: World, columns: Columns, seed: int) -> _Solved:
+def _solve(case: PlanCase, world: World, columns: ColumnArrays, seed: int) -> _FirstRun:
     """Return model, log in parts and promise, as a run makes them."""
     if not case.whole:
         columns = {k: v for k, v in columns.items() if k not in ("episode", "step")}
@@ -271,7 +271,7 @@ def _solve(case: Case, world: World, columns: Columns, seed: int) -> _Solved:
     ).certificate  # fmt: skip
     curse = curse_of_choosing(log, np.asarray(made.policy, dtype=np.int64), seed=seed)
     made = for_first_state(model, lowered(made, curse, least_return(model)))
-    return _Solved(model=model, log=log, certificate=made)
+    return _FirstRun(model=model, log=log, certificate=made)
 
 
 def records_file(folder: Path) -> Path:
@@ -279,17 +279,17 @@ def records_file(folder: Path) -> Path:
     return folder / f"planning-{code_version()}.jsonl"
 
 
-def read_outcomes(file: Path) -> list[Outcome]:
+def read_outcomes(file: Path) -> list[PlanOutcome]:
     """Return outcomes that were written; a last line that was interrupted is left out."""
     if not file.exists():
         return []
     lines = file.read_text(encoding="utf-8").split("\n")[:-1]
-    return [Outcome(**json.loads(line)) for line in lines]
+    return [PlanOutcome(**json.loads(line)) for line in lines]
 
 
 def study(
-    cases: Sequence[Case], replications: int, seed: int, folder: Path, seconds: float | None
-) -> list[Outcome]:
+    cases: Sequence[PlanCase], replications: int, seed: int, folder: Path, seconds: float | None
+) -> list[PlanOutcome]:
     """Do what is not done yet, case by case in turns, until the time is up."""
     folder.mkdir(parents=True, exist_ok=True)
     file = records_file(folder)
@@ -313,7 +313,7 @@ HEAD = ("world", "log", "samples", "logs", "before", "plan", "even", "same", "p 
         "in interval")  # fmt: skip
 
 
-def rows_of(cases: Iterable[Case], found: Sequence[Outcome]) -> list[tuple[str, ...]]:
+def rows_of(cases: Iterable[PlanCase], found: Sequence[PlanOutcome]) -> list[tuple[str, ...]]:
     """Return the table: mean promises, how surely the plan is better, how often intervals held."""
     rows = []
     for case in cases:
@@ -334,7 +334,7 @@ def rows_of(cases: Iterable[Case], found: Sequence[Outcome]) -> list[tuple[str, 
     return rows
 
 
-def p_value(found: Sequence[Outcome], other: str) -> float:
+def p_value(found: Sequence[PlanOutcome], other: str) -> float:
     """Return how easily chance would make the plan look so much better (Wilcoxon, one side)."""
     less = np.array([one.plan - getattr(one, other) for one in found])
     if len(less) < 2 or not np.any(less):

@@ -11,7 +11,7 @@ from surefoot.posterior.growth import fit_population
 from surefoot.posterior.pooled import fit_pooled
 from surefoot.posterior.protocol import Posterior
 
-Fit = Callable[[Counts, Domain, np.random.Generator], Posterior]
+StudyFit = Callable[[Counts, Domain, np.random.Generator], Posterior]
 """From counts, the domain they come from and a generator to a posterior on the domain's rows."""
 
 
@@ -29,5 +29,5 @@ def _growth(counts: Counts, _: Domain, rng: np.random.Generator) -> Posterior:
 
 
 DIRICHLET, OWN = "dirichlet", "own"
-POSTERIORS: dict[str, Fit] = {DIRICHLET: fit_dirichlet, "pooled": _pooled, "growth": _growth}
+POSTERIORS: dict[str, StudyFit] = {DIRICHLET: fit_dirichlet, "pooled": _pooled, "growth": _growth}
 """Dirichlet rows; rows pooled within each action; the growth model of the population domain."""

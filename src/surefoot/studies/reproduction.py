@@ -13,9 +13,9 @@ from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.journal import OnStep
 from surefoot.solvers.solver import solve
-from surefoot.studies.cells import Cell, Outcome, load, store
+from surefoot.studies.cells import CellResult, TableCell, load, store
 from surefoot.studies.data_set import run_data_set
-from surefoot.studies.posteriors import Fit
+from surefoot.studies.posteriors import StudyFit
 from surefoot.studies.published import (
     Method,
     normalised_loss,
@@ -35,7 +35,7 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PublishedLine:
     """One published number and ours.
 
     Attributes
@@ -94,8 +94,8 @@ class Reproduction:
     """
 
     request: Request
-    lines: list[Line]
-    outcomes: dict[Cell, Outcome]
+    lines: list[PublishedLine]
+    outcomes: dict[TableCell, CellResult]
     seconds: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
     @property
@@ -109,7 +109,7 @@ class Reproduction:
         """The smallest one, of which losses and improvements speak."""
         return min(self.request.deltas)
 
-    def line(self, domain: str, method: Method) -> Line | None:
+    def line(self, domain: str, method: Method) -> PublishedLine | None:
         """Return the line of a method at the smallest delta; None where there is none."""
         place = (domain, method, self.delta)
         return next((ln for ln in self.lines if (ln.domain, ln.method, ln.delta) == place), None)
@@ -138,7 +138,9 @@ class Reproduction:
             return None
         return (optimised - uniform) / abs(uniform)
 
-    def _pair(self, domain: str, basis: str, norm: str) -> tuple[Line | None, Line | None]:
+    def _pair(
+        self, domain: str, basis: str, norm: str
+    ) -> tuple[PublishedLine | None, PublishedLine | None]:
         uniform, optimised = (
             self.line(domain, Method(basis, norm, weights)) for weights in ("uniform", "analytic")
         )
@@ -167,10 +169,10 @@ def reproduce(
     >>> found.lines[0].published, -60 < found.lines[0].ours["paper"].mean < -30
     (-42.0, True)
     """
-    outcomes: dict[Cell, Outcome] = {}
+    outcomes: dict[TableCell, CellResult] = {}
     if not isinstance(request.posterior, str):
         cache = None
-    todo: list[tuple[list[Cell], Domain]] = []
+    todo: list[tuple[list[TableCell], Domain]] = []
     for _, group in groupby(request.cells(), key=lambda cell: cell.data_set):
         missing = []
         for cell in group:
@@ -193,8 +195,8 @@ def reproduce(
 
 
 def _computed(
-    todo: list[tuple[list[Cell], Domain]], fit: Fit
-) -> Iterator[tuple[Domain, Cell, Outcome]]:
+    todo: list[tuple[list[TableCell], Domain]], fit: StudyFit
+) -> Iterator[tuple[Domain, TableCell, CellResult]]:
     """Yield the outcome of each cell: cells of one data set are computed together."""
     if current() is None:  # a cell can be stored as soon as it is there
         for cells, domain in todo:
@@ -206,11 +208,13 @@ def _computed(
             yield todo[place][1], cell, outcome
 
 
-def _data_set(fit: Fit, cells: list[Cell], domain: Domain) -> list[tuple[Cell, Outcome]]:
+def _data_set(
+    fit: StudyFit, cells: list[TableCell], domain: Domain
+) -> list[tuple[TableCell, CellResult]]:
     return list(run_data_set(cells, domain, fit))
 
 
-def _summarise(request: Request, outcomes: dict[Cell, Outcome]) -> Reproduction:
+def _summarise(request: Request, outcomes: dict[TableCell, CellResult]) -> Reproduction:
     found: dict[tuple[str, float, Method], dict[str, list[float]]] = {}
     seconds: dict[tuple[str, str], dict[str, float]] = {}
     for cell, outcome in outcomes.items():
@@ -221,7 +225,7 @@ def _summarise(request: Request, outcomes: dict[Cell, Outcome]) -> Reproduction:
             stages[stage] = stages.get(stage, 0.0) + spent
     nominal = {name: nominal_return(domain.mdp) for name, domain in request.worlds.items()}
     lines = [
-        Line(
+        PublishedLine(
             domain=domain,
             method=method,
             delta=delta,

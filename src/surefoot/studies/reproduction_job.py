@@ -25,7 +25,7 @@ SETTING_WORDS = {"paper": ("paper", "bernstein"), "valid": ("valid",), "both": S
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Job:
+class WrittenReproduction:
     """What was computed and where it was written."""
 
     found: Reproduction
@@ -105,7 +105,9 @@ def _choice(option: str, given: str, words: dict[str, tuple[str, ...]]) -> tuple
     return words[given]
 
 
-def reproduce_to(folder: Path, request: Request, progress: OnStep | None = None) -> Job:
+def reproduce_to(
+    folder: Path, request: Request, progress: OnStep | None = None
+) -> WrittenReproduction:
     """Compute what is asked for and write CSV, Markdown and the page; cells go to ``cells/``."""
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)
@@ -115,7 +117,7 @@ def reproduce_to(folder: Path, request: Request, progress: OnStep | None = None)
     variants = mismatches(request)
     others = other_tables(variants)
     written = [*write_tables(found, folder, others), write_page(found, folder, others)]
-    return Job(found=found, variants=variants, written=written)
+    return WrittenReproduction(found=found, variants=variants, written=written)
 
 
 def mismatches(request: Request) -> list[Variant]:

@@ -9,7 +9,7 @@ import numpy as np
 from surefoot._atomic import replacing
 from surefoot.studies.example_one import draw_example, example_one
 from surefoot.studies.figures import svg_text
-from surefoot.studies.reproduction import Line, Reproduction
+from surefoot.studies.reproduction import PublishedLine, Reproduction
 from surefoot.studies.reproduction_tables import NO_GUARANTEE, TITLES, tables
 from surefoot.studies.table import Table
 
@@ -100,7 +100,7 @@ def _domain_figure(found: Reproduction, domain: str) -> Any:
     return figure
 
 
-def _draw_column(axes: Any, lines: Sequence[Line], column: str, shift: float) -> None:
+def _draw_column(axes: Any, lines: Sequence[PublishedLine], column: str, shift: float) -> None:
     places, means, spreads = [], [], []
     for i, line in enumerate(lines):
         mean = line.guarantee(column)

@@ -15,7 +15,7 @@ from surefoot.studies.published import (
     SUMMARY_METHODS,
     Method,
 )
-from surefoot.studies.reproduction import Line, Reproduction, Spread
+from surefoot.studies.reproduction import PublishedLine, Reproduction, Spread
 from surefoot.studies.table import Row, Table, markdown_section, number_text
 
 NO_GUARANTEE = "no guarantee"
@@ -177,7 +177,7 @@ def csv_rows(found: Reproduction) -> Iterator[tuple[object, ...]]:
                 )  # fmt: skip
 
 
-def _column(line: Line, column: str) -> Spread | None:
+def _column(line: PublishedLine, column: str) -> Spread | None:
     if column != "published":
         return line.ours.get(column)
     if line.published is None:

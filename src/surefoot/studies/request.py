@@ -8,8 +8,8 @@ from functools import cached_property
 from surefoot._arguments import check_inside
 from surefoot.domains.catalogue import DOMAINS, as_domain
 from surefoot.domains.domain import Domain
-from surefoot.studies.cells import SETTINGS, Cell
-from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, Fit
+from surefoot.studies.cells import SETTINGS, TableCell
+from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, StudyFit
 from surefoot.studies.published import BASES, DELTAS, METHODS, NOMINAL, Method
 
 SAMPLES, DRAWS = 20, 20
@@ -73,7 +73,7 @@ class Request:
     samples: int | None = None
     draws: int | None = None
     prior: float | None = None
-    posterior: str | Fit = DIRICHLET
+    posterior: str | StudyFit = DIRICHLET
 
     def __post_init__(self) -> None:
         for name, allowed in (("bases", BASES), ("settings", SETTINGS)):
@@ -102,11 +102,11 @@ class Request:
         return tuple(map(_name, self.domains))
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> StudyFit:
         """How counts become a posterior."""
         return POSTERIORS[self.posterior] if isinstance(self.posterior, str) else self.posterior
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[TableCell]:
         """Yield every cell; those of one data set follow each other."""
         for domain in self.names:
             for setting in self.settings:
@@ -117,9 +117,11 @@ class Request:
                             for method in methods:
                                 yield self._cell(setting, domain, method, delta, seed)
 
-    def _cell(self, setting: str, domain: str, method: Method, delta: float, seed: int) -> Cell:
+    def _cell(
+        self, setting: str, domain: str, method: Method, delta: float, seed: int
+    ) -> TableCell:
         draws = self.draws or (0 if setting == "valid" else usual_draws(domain))
-        return Cell(
+        return TableCell(
             setting=setting,
             domain=domain,
             method=method,
@@ -165,7 +167,7 @@ def _check_domains(domains: tuple[str | Domain, ...]) -> None:
         raise ValueError(f"domains: {twice[0]!r} is there twice; give each a name of its own.")
 
 
-def _check_posterior(prior: float | None, posterior: str | Fit) -> None:
+def _check_posterior(prior: float | None, posterior: str | StudyFit) -> None:
     if isinstance(posterior, str):
         _check_word("posterior", posterior, tuple(POSTERIORS))
     if prior is None:

@@ -26,7 +26,7 @@ from surefoot.domains.domain import Domain
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
-from surefoot.studies.cells import Cell
+from surefoot.studies.cells import TableCell
 from surefoot.studies.data_set import largest_return
 from surefoot.studies.options import Domains
 from surefoot.studies.paper_setting import distances, nominal_of_draws, paper_credible_budget
@@ -137,7 +137,7 @@ def scale_mismatch(
     for basis in bases:
         number = samples or usual_samples(world.name, basis)
         for seed in range(seeds):
-            cell = Cell(
+            cell = TableCell(
                 setting="paper", domain=world.name, method=Method(basis, "l1", "uniform"),
                 delta=DELTAS[0], samples=number, draws=draws or usual_draws(world.name), seed=seed,
             )  # fmt: skip
@@ -149,7 +149,7 @@ def scale_mismatch(
     return [_summary(world.name, place, np.array(all_)) for place, all_ in results.items()]
 
 
-def _bayesian(domain: Domain, cell: Cell, fresh: int) -> Found:
+def _bayesian(domain: Domain, cell: TableCell, fresh: int) -> Found:
     """Return guarantee and coverage of every credible set on one data set.
 
     Data and draws are those of the reproduction's cells of the same seed.
@@ -167,7 +167,7 @@ def _bayesian(domain: Domain, cell: Cell, fresh: int) -> Found:
     return _variants("bayesian", mdp, test, budget)
 
 
-def _frequentist(domain: Domain, cell: Cell) -> Found:
+def _frequentist(domain: Domain, cell: TableCell) -> Found:
     """Return guarantee and coverage (0 or 1) of every Hoeffding set on one data set."""
     truth, samples = domain.mdp, cell.samples
     counts = domain.simulate(samples, cell.rng(0))

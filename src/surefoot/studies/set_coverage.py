@@ -61,7 +61,7 @@ class Case:
 
 
 @dataclass(kw_only=True, eq=False)
-class Tally:
+class CaseTally:
     """What one case did."""
 
     domain: str
@@ -155,7 +155,7 @@ def study(
     rng: np.random.Generator,
     cases: Sequence[Case] = CASES,
     shrink: float = 1.0,
-) -> list[Tally]:
+) -> list[CaseTally]:
     """Return one tally per case, all cases on the same true models and data.
 
     ``shrink`` multiplies the budgets of norm and KL balls afterwards: below 1 the study should
@@ -170,7 +170,7 @@ def study(
     >>> tallies[0].replications, tallies[0].refuted
     (3, False)
     """
-    tallies = [Tally(domain=domain.name, case=case, delta=delta) for case in cases]
+    tallies = [CaseTally(domain=domain.name, case=case, delta=delta) for case in cases]
     seed = int(rng.integers(2**63))
     for replication in range(replications):
         rng = np.random.default_rng([seed, replication])
@@ -185,7 +185,7 @@ def study(
     return tallies
 
 
-def record(tally: Tally, made: AmbiguitySet, truth: MDP) -> None:
+def record(tally: CaseTally, made: AmbiguitySet, truth: MDP) -> None:
     """Solve for the robust policy, and count whether set and promise held."""
     largest = largest_return(truth)
     solution = solve(made.mdp, made, tolerance=TOLERANCE * largest)
@@ -212,12 +212,12 @@ def _shrunk(made: AmbiguitySet, factor: float) -> AmbiguitySet:
 HEAD = ("domain", "basis", "set", "outside", "promise broken", "mean promise", "mean earned")
 
 
-def table(tallies: Sequence[Tally]) -> Iterator[str]:
+def table(tallies: Sequence[CaseTally]) -> Iterator[str]:
     """Yield the lines of a Markdown table; what refutes its claim is set in bold."""
     yield from markdown_table(HEAD, [_row(tally) for tally in tallies], words=3)
 
 
-def _row(tally: Tally) -> tuple[str, ...]:
+def _row(tally: CaseTally) -> tuple[str, ...]:
     counted = ((tally.outside, tally.outside_refuted), (tally.broken, tally.broken_refuted))
     failed = (f"{failures}/{tally.replications}" for failures, _ in counted)
     shown = (
@@ -242,7 +242,7 @@ def command(
 ) -> None:
     """How often sets hold the true model, and robust returns are earned; 1 if a claim fails."""
     cases = [case for case in CASES if only in f"{case.basis} {case.name}"]
-    tallies: list[Tally] = []
+    tallies: list[CaseTally] = []
     for name in domain or DOMAINS:
         started = time.perf_counter()
         # By name: a domain sees the same data whichever others run beside it.

@@ -40,7 +40,7 @@ SURE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ChoiceResult:
     """What one choice did on one domain at one number of samples per row.
 
     Attributes
@@ -91,7 +91,7 @@ def coverage(
     rng: np.random.Generator,
     choices: Sequence[SupportChoice] = CHOICES,
     draws: int = 399,
-) -> list[Cell]:
+) -> list[ChoiceResult]:
     """Return one cell per choice for logs with ``samples`` transitions per state-action pair.
 
     The claim is the order statistic ``floor(delta (draws + 1))`` of the returns of ``draws``
@@ -123,7 +123,7 @@ def coverage(
     failures = np.count_nonzero(results[:, :, 1] < results[:, :, 0], axis=0)
     means = results.mean(axis=0)
     return [
-        Cell(
+        ChoiceResult(
             domain=domain.name, samples=samples, choice=choice, delta=delta,
             replications=replications, failures=int(failures[j]),
             claimed=float(means[j, 0]), achieved=float(means[j, 1]), optimal=float(means[j, 2]),
@@ -200,12 +200,12 @@ def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
     return returns
 
 
-def tightest(cells: Sequence[Cell]) -> SupportChoice | None:
+def tightest(cells: Sequence[ChoiceResult]) -> SupportChoice | None:
     """Return the choice with the smallest mean loss among those that hold in every cell.
 
     The reference that knows the true successors does not take part. None when nothing holds.
     """
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    groups: dict[tuple[str, str], list[ChoiceResult]] = {}
     for cell in cells:
         if cell.choice.support != TRUE_SUPPORT:
             groups.setdefault((cell.choice.support, cell.choice.prior), []).append(cell)
@@ -215,7 +215,7 @@ def tightest(cells: Sequence[Cell]) -> SupportChoice | None:
     return min(holding, key=lambda group: np.mean([cell.loss for cell in group]))[0].choice
 
 
-def table(cells: Sequence[Cell]) -> Iterator[str]:
+def table(cells: Sequence[ChoiceResult]) -> Iterator[str]:
     """Yield the lines of two Markdown tables: failure rates, then mean claimed bounds.
 
     A rate that breaks the claim is set in bold.
@@ -239,7 +239,7 @@ def table(cells: Sequence[Cell]) -> Iterator[str]:
     yield ""
 
 
-def _rate(cell: Cell) -> str:
+def _rate(cell: ChoiceResult) -> str:
     return f"{cell.rate:.1%}" if cell.holds else f"**{cell.rate:.1%}**"
 
 
@@ -255,7 +255,7 @@ def command(
     seed: Seed = 0,
 ) -> None:
     """Which guess of the successors keeps its claim; small domains get 5 times the replications."""
-    cells: list[Cell] = []
+    cells: list[ChoiceResult] = []
     choices = [choice for choice in CHOICES if only in choice.prior]
     started = time.perf_counter()
     for name in domain or EFFORT:

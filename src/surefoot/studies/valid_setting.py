@@ -10,7 +10,7 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.protocol import Posterior, at_most
-from surefoot.studies.cells import Cell
+from surefoot.studies.cells import TableCell
 
 UNION, ETA = "states", 0.001
 """Only the rows that the robust policy plays must hold, which strict Bayesian sizes may use."""
@@ -22,7 +22,7 @@ KINDS = {"l1": "weighted_l1", "linf": "hoeffding_linf"}
 """The sharpest bound for a ball of each norm."""
 
 
-def bayesian_set(posterior: Posterior, truth: MDP, cell: Cell) -> tuple[AmbiguitySet, int]:
+def bayesian_set(posterior: Posterior, truth: MDP, cell: TableCell) -> tuple[AmbiguitySet, int]:
     """Return the credible set of a cell around the posterior mean, and its draws."""
     mdp = replace(truth, probability=posterior.mean())
     level = share_level(mdp, delta=cell.delta, eta=ETA, union=UNION, rule="strict")
@@ -42,7 +42,7 @@ def bayesian_set(posterior: Posterior, truth: MDP, cell: Cell) -> tuple[Ambiguit
     return made, draws
 
 
-def confidence_set(counts: Counts, truth: MDP, cell: Cell) -> AmbiguitySet:
+def confidence_set(counts: Counts, truth: MDP, cell: TableCell) -> AmbiguitySet:
     """Return the frequentist set of a cell; weights, where it has any, come from split data."""
     method, shape = cell.method, None
     if method.weights != "uniform":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from surefoot.model.mdp import MDP
 from surefoot.posterior.batch import Batch
-from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior, check_generator, stream_key
 from surefoot.solvers.evaluation.rewards import Rewards
 

@@ -12,7 +12,7 @@ from surefoot._workers import all_parts, current, ranges
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.batch import Batch
-from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.cores import best_on_cores, returns_on_cores
 from surefoot.solvers.evaluation.draws import Draws

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from surefoot.data.reward_uncertainty import model_uncertain_rewards, negated
 from surefoot.model.mdp import MDP
-from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.mean_rewards import MeanRewards
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior, check_posterior
 
 Floats = NDArray[np.float64]

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.posterior.dirichlet import Key
+from surefoot.posterior.of_counts import Key
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
 from surefoot.solvers.gpu.philox import key_words
 from surefoot.solvers.gpu.reward_draws import RewardSource, reward_source
-from surefoot.solvers.gpu.sources import Source, source_of
+from surefoot.solvers.gpu.sources import DrawSource, source_of
 from surefoot.solvers.gpu.tiles import Tiling
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Batches:
 
     draws: Draws
     tiling: Tiling
-    source: Source
+    source: DrawSource
     rewards: RewardSource
 
     @classmethod

@@ -77,7 +77,7 @@ class DeviceEngine:
         tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
         rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
         with doubles():
-            job = _Job(self.device, Batches.of(draws, tiling, rows, entries), best=True)
+            job = _Call(self.device, Batches.of(draws, tiling, rows, entries), best=True)
             return job.spreads(value)
 
     def _ends(
@@ -85,12 +85,12 @@ class DeviceEngine:
         best: bool,
     ) -> Floats:  # fmt: skip
         with doubles():
-            job = _Job(self.device, Batches.of(draws, tiling, rows, entries), best=best)
+            job = _Call(self.device, Batches.of(draws, tiling, rows, entries), best=best)
             checked = -(-self.checked // 2) if best else self.checked
             return job.run(tolerance, checked)
 
 
-class _Job:
+class _Call:
     """One call of the engine: what stays on the device from batch to batch."""
 
     def __init__(self, device: Device, batches: Batches, *, best: bool) -> None:

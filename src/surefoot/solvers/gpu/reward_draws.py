@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.data.reward_uncertainty import bounded_law
-from surefoot.posterior.dirichlet import Key
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.pooled_rewards import pool_rewards
 from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.gpu.arrays import Array, Arrays

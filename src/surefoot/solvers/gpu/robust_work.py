@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from surefoot.model.policies import RowPolicy
 from surefoot.solvers import dual_kernels as kinds
-from surefoot.solvers.bounds import Bracket, Change, bracket, rounding_allowance
+from surefoot.solvers.bounds import Bracket, SweepChange, bracket, rounding_allowance
 from surefoot.solvers.gpu.arrays import NUMPY, Array
 from surefoot.solvers.gpu.device import Device, check_memory, doubles
 from surefoot.solvers.gpu.robust_pallas import (
@@ -96,7 +96,7 @@ class DeviceWork:
         self.picked: list[Any] = []
         self.shapes = tuple((laid.shape, laid.long) for laid in self.laid)
 
-    def sweep(self) -> tuple[Change, Bracket]:
+    def sweep(self) -> tuple[SweepChange, Bracket]:
         """Compute ``Lv`` and the bracket it gives; ``v`` stays as it is."""
         with doubles():
             accuracy = np.array([self.accuracy])
@@ -107,7 +107,7 @@ class DeviceWork:
             )  # fmt: skip
             least, most, gap, size = (float(one) for one in told)
         self.gap = gap
-        change = Change(least, most, gap, len(self.rows))
+        change = SweepChange(least, most, gap, len(self.rows))
         allowance = rounding_allowance(
             self.terms, self.problem.discount, self.largest_reward, np.array([size])
         )

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.posterior.dirichlet import DirichletPosterior, Key
+from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import SomeRows
 from surefoot.solvers.gpu.arrays import Array, Arrays
@@ -31,7 +32,7 @@ TRANSITIONS = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Source:
+class DrawSource:
     """How a device draws from a posterior.
 
     Attributes
@@ -55,7 +56,7 @@ def can_draw(posterior: Posterior) -> bool:
     return isinstance(whole, DirichletPosterior | LearnedPosterior)
 
 
-def source_of(posterior: Posterior, rows: Ints, entries: Ints) -> Source:
+def source_of(posterior: Posterior, rows: Ints, entries: Ints) -> DrawSource:
     """Return how a device draws some rows, which have these entries."""
     if isinstance(posterior, SomeRows):
         return source_of(posterior.whole, posterior.rows[rows], posterior.entries[entries])
@@ -71,7 +72,7 @@ def places(tile: Tile, numbers: Ints) -> NDArray[np.uint32]:
     return np.asarray(np.where(tile.entry < 0, 0, numbers[tile.entry])[..., None], dtype=np.uint32)
 
 
-def _dirichlet(posterior: DirichletPosterior, entries: Ints) -> Source:
+def _dirichlet(posterior: DirichletPosterior, entries: Ints) -> DrawSource:
     shape = posterior.shape[entries]
     small = bool((shape < 1.0).any())
 
@@ -80,7 +81,7 @@ def _dirichlet(posterior: DirichletPosterior, entries: Ints) -> Source:
         return {"shape": own[..., None], "place": places(tile, entries)}
 
     formula = _small_shapes if small else _large_shapes
-    return Source(formula=formula, fixed=fixed, drawn=lambda _key, _first, _last: {})
+    return DrawSource(formula=formula, fixed=fixed, drawn=lambda _key, _first, _last: {})
 
 
 def dirichlet_probabilities(
@@ -95,7 +96,7 @@ _small_shapes: Formula = partial(dirichlet_probabilities, small=True)
 _large_shapes: Formula = partial(dirichlet_probabilities, small=False)
 
 
-def _learned(posterior: LearnedPosterior, rows: Ints, entries: Ints) -> Source:
+def _learned(posterior: LearnedPosterior, rows: Ints, entries: Ints) -> DrawSource:
     def drawn(key: Key, first: int, last: int) -> Numbers:
         size_law, alpha_law, part_shares, rare = posterior._drawn_laws(key, first, last)
         return {
@@ -109,4 +110,4 @@ def _learned(posterior: LearnedPosterior, rows: Ints, entries: Ints) -> Source:
         own: dict[str, Any] = learned_fixed(posterior, tile, rows, entries)
         return {**own, "place": places(tile, entries)}
 
-    return Source(formula=learned_probabilities, fixed=fixed, drawn=drawn)
+    return DrawSource(formula=learned_probabilities, fixed=fixed, drawn=drawn)

@@ -19,7 +19,7 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import evaluate
 from surefoot.studies.zoo.claims import Claim, Facts
-from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.logs import ColumnArrays
 from surefoot.studies.zoo.reading import PRIOR, Read, read_log
 from surefoot.studies.zoo.truth import Choice
 
@@ -33,7 +33,7 @@ LEAST_COUNT = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Episodes:
+class EpisodeSteps:
     """The episodes of a log: what each earned at least, and which steps it took.
 
     ``least`` and ``most`` are the lowest and highest return there can be, from declared rewards or,
@@ -48,7 +48,7 @@ class Episodes:
     action: NDArray[np.generic]
 
     @classmethod
-    def of(cls, columns: Columns, facts: Facts) -> "Episodes | None":
+    def of(cls, columns: ColumnArrays, facts: Facts) -> "EpisodeSteps | None":
         """Return the episodes; None where a log has none. One cut off earns the least from then."""
         if "episode" not in columns:
             return None
@@ -72,18 +72,18 @@ class Episodes:
 
 
 def done(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return what the log's own decisions earn at least, from its episodes alone."""
     del rng
-    seen = Episodes.of(columns, facts)
+    seen = EpisodeSteps.of(columns, facts)
     return [
         Claim(kind="promise", value=_behaviour_lower(seen, delta), delta=delta, subject="behaviour")
         for delta in deltas
     ]
 
 
-def _behaviour_lower(seen: Episodes | None, delta: float) -> float | None:
+def _behaviour_lower(seen: EpisodeSteps | None, delta: float) -> float | None:
     if seen is None or not 0 < seen.most - seen.least < np.inf:
         return None
     above = seen.earned - seen.least
@@ -91,23 +91,23 @@ def _behaviour_lower(seen: Episodes | None, delta: float) -> float | None:
 
 
 def importance(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return bounds by importance sampling of a policy that the other half of the log chose."""
     return [_weighed(columns, facts, delta, rng)[0] for delta in deltas]
 
 
 def weighted_importance(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the same with weights that sum to 1, and a bootstrap instead of a bound."""
     return [_weighed(columns, facts, delta, rng)[1] for delta in deltas]
 
 
 def _weighed(
-    columns: Columns, facts: Facts, delta: float, rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, delta: float, rng: np.random.Generator
 ) -> tuple[Claim, Claim]:
-    seen = Episodes.of(columns, facts)
+    seen = EpisodeSteps.of(columns, facts)
     chosen = np.zeros(len(columns["state"]), dtype=np.bool_)
     if seen is not None:
         chosen = np.asarray(np.unique(columns["episode"], return_inverse=True)[1] % 2 == 0)
@@ -118,7 +118,7 @@ def _weighed(
     choice = read.choice(found.policy)
     plain = weighted = None
     if seen is not None and 0 < seen.most - seen.least < np.inf:
-        judging = Episodes.of({name: part[~chosen] for name, part in columns.items()}, facts)
+        judging = EpisodeSteps.of({name: part[~chosen] for name, part in columns.items()}, facts)
         if judging is not None and len(judging.earned) >= 2:
             weight = _weights(judging, seen, choice)
             plain = _plain_bound(judging, weight, delta)
@@ -129,7 +129,7 @@ def _weighed(
     )
 
 
-def _weights(judging: Episodes, seen: Episodes, choice: Choice) -> Floats:
+def _weights(judging: EpisodeSteps, seen: EpisodeSteps, choice: Choice) -> Floats:
     """Return ``(n,)``: how much likelier the policy makes each episode than behaviour did.
 
     Behaviour is estimated by the shares of actions in the whole log.
@@ -152,13 +152,13 @@ def _weights(judging: Episodes, seen: Episodes, choice: Choice) -> Floats:
     return weight
 
 
-def _plain_bound(judging: Episodes, weight: Floats, delta: float) -> float:
+def _plain_bound(judging: EpisodeSteps, weight: Floats, delta: float) -> float:
     above = weight * (judging.earned - judging.least)
     return judging.least + mean_above(above, delta=delta, scale=judging.most - judging.least)
 
 
 def _weighted_bound(
-    judging: Episodes, weight: Floats, delta: float, rng: np.random.Generator
+    judging: EpisodeSteps, weight: Floats, delta: float, rng: np.random.Generator
 ) -> float | None:
     if weight.sum() <= 0:
         return None
@@ -170,7 +170,7 @@ def _weighted_bound(
 
 
 def spibb(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return what bootstrapping behaviour promises: its theorem, and that it is no worse.
 
@@ -178,7 +178,7 @@ def spibb(
     other half); the gain, "no worse than what was done", is what its authors' experiments look at.
     """
     del rng
-    read, seen = read_log(columns, facts, prior=None), Episodes.of(columns, facts)
+    read, seen = read_log(columns, facts, prior=None), EpisodeSteps.of(columns, facts)
     model = read.mdp
     usual = behaviour_policy(read.counts, model)
     policy = bootstrapped(read, usual)

@@ -35,7 +35,7 @@ SPLITS = (DEVELOPMENT, TEST)
 Maker = Callable[[str, np.random.Generator], World]
 
 
-class Listed(NamedTuple):
+class ListedWorld(NamedTuple):
     """A world in the catalogue: its half, how to make it, and whether it is a random one."""
 
     split: str
@@ -54,7 +54,7 @@ def _domain(domain: str, steps: int = 50, law: RewardLaw | None = None) -> Maker
 
 def _garnet(
     states: int, actions: int, successors: int, concentration: float, law: RewardLaw | None = None
-) -> Listed:
+) -> ListedWorld:
     split = DEVELOPMENT if concentration in (0.3, 10.0) else TEST
 
     def make(name: str, rng: np.random.Generator) -> World:
@@ -63,7 +63,7 @@ def _garnet(
             concentration=concentration, law=law, rng=rng,
         )  # fmt: skip
 
-    return Listed(split, make, random=True)
+    return ListedWorld(split, make, random=True)
 
 
 def _fixed(make: Callable[[str], World], law: RewardLaw | None = None) -> Maker:
@@ -86,45 +86,47 @@ _BERNOULLI = RewardLaw(kind="bernoulli", low=0.0, high=1.0)
 _CATASTROPHE = RewardLaw(kind="catastrophe", low=-200.0, chance=0.005)
 
 WORLDS = {
-    "riverswim": Listed(DEVELOPMENT, _domain("riverswim")),
-    "inventory": Listed(DEVELOPMENT, _domain("inventory")),
-    "frozen-lake-4x4": Listed(DEVELOPMENT, _fixed(lambda name: frozen_lake(name, size="4x4"))),
+    "riverswim": ListedWorld(DEVELOPMENT, _domain("riverswim")),
+    "inventory": ListedWorld(DEVELOPMENT, _domain("inventory")),
+    "frozen-lake-4x4": ListedWorld(DEVELOPMENT, _fixed(lambda name: frozen_lake(name, size="4x4"))),
     "garnet-.3": _garnet(12, 3, 4, 0.3),
     "garnet-.3-wide": _garnet(40, 3, 15, 0.3),
     "garnet-10": _garnet(10, 4, 5, 10.0),
     "garnet-10-normal": _garnet(10, 4, 5, 10.0, RewardLaw(kind="normal", scale=1.0)),
     "garnet-.3-bernoulli": _garnet(12, 3, 4, 0.3, _BERNOULLI),
-    "accident-short": Listed(DEVELOPMENT, _accidents(12, 0.03, 0.003, 4.0)),
-    "survival": Listed(DEVELOPMENT, _fixed(survival)),
-    "survival-strata": Listed(DEVELOPMENT, _fixed(lambda name: survival(name, frailty=(0.4, 1.7)))),
-    "gambler": Listed(DEVELOPMENT, _fixed(everyday.gambler)),
-    "queue": Listed(DEVELOPMENT, _fixed(everyday.queue)),
-    "epidemic": Listed(DEVELOPMENT, _fixed(everyday.epidemic)),
-    "offers": Listed(
+    "accident-short": ListedWorld(DEVELOPMENT, _accidents(12, 0.03, 0.003, 4.0)),
+    "survival": ListedWorld(DEVELOPMENT, _fixed(survival)),
+    "survival-strata": ListedWorld(
+        DEVELOPMENT, _fixed(lambda name: survival(name, frailty=(0.4, 1.7)))
+    ),
+    "gambler": ListedWorld(DEVELOPMENT, _fixed(everyday.gambler)),
+    "queue": ListedWorld(DEVELOPMENT, _fixed(everyday.queue)),
+    "epidemic": ListedWorld(DEVELOPMENT, _fixed(everyday.epidemic)),
+    "offers": ListedWorld(
         DEVELOPMENT,
         _fixed(
             lambda name: everyday.offers(name, people=30, choices=5, chances=(0.2, 0.8), seed=5)
         ),
     ),
-    "clinic-0": Listed(DEVELOPMENT, _fixed(lambda name: clinic(name, share=0.0))),
-    "machine": Listed(TEST, _domain("machine")),
-    "machine-lognormal": Listed(
+    "clinic-0": ListedWorld(DEVELOPMENT, _fixed(lambda name: clinic(name, share=0.0))),
+    "machine": ListedWorld(TEST, _domain("machine")),
+    "machine-lognormal": ListedWorld(
         TEST, _domain("machine", law=RewardLaw(kind="lognormal", scale=2.0))
     ),
-    "population": Listed(TEST, _domain("population")),
-    "cartpole": Listed(TEST, _domain("cartpole", steps=100)),
-    "frozen-lake-8x8": Listed(TEST, _fixed(lambda name: frozen_lake(name, size="8x8"))),
-    "cliff-walk": Listed(TEST, _fixed(cliff_walk)),
-    "taxi": Listed(TEST, _fixed(taxi)),
+    "population": ListedWorld(TEST, _domain("population")),
+    "cartpole": ListedWorld(TEST, _domain("cartpole", steps=100)),
+    "frozen-lake-8x8": ListedWorld(TEST, _fixed(lambda name: frozen_lake(name, size="8x8"))),
+    "cliff-walk": ListedWorld(TEST, _fixed(cliff_walk)),
+    "taxi": ListedWorld(TEST, _fixed(taxi)),
     "garnet-.1": _garnet(15, 3, 6, 0.1),
     "garnet-.1-two": _garnet(20, 2, 2, 0.1),
     "garnet-1": _garnet(20, 4, 8, 1.0),
     "garnet-1-wide": _garnet(40, 2, 40, 1.0),
     "garnet-1-normal": _garnet(20, 3, 3, 1.0, RewardLaw(kind="normal", scale=0.5)),
     "garnet-1-catastrophe": _garnet(8, 3, 3, 1.0, _CATASTROPHE),
-    "accident-long": Listed(TEST, _accidents(30, 0.01, 0.0005, 8.0)),
-    "fishery": Listed(TEST, _fixed(everyday.fishery)),
-    "offers-rare": Listed(
+    "accident-long": ListedWorld(TEST, _accidents(30, 0.01, 0.0005, 8.0)),
+    "fishery": ListedWorld(TEST, _fixed(everyday.fishery)),
+    "offers-rare": ListedWorld(
         TEST,
         _fixed(
             lambda name: everyday.offers(
@@ -132,8 +134,8 @@ WORLDS = {
             )
         ),
     ),
-    "clinic-1": Listed(TEST, _fixed(lambda name: clinic(name, share=1.0))),
-    "clinic-mixed": Listed(TEST, _fixed(lambda name: clinic(name, share=DIABETIC))),
+    "clinic-1": ListedWorld(TEST, _fixed(lambda name: clinic(name, share=1.0))),
+    "clinic-mixed": ListedWorld(TEST, _fixed(lambda name: clinic(name, share=DIABETIC))),
 }
 
 

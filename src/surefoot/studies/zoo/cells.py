@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.studies.zoo.catalogue import SPLITS, WORLDS
 from surefoot.studies.zoo.logs import (
-    Log,
+    WorldLog,
     fixed_tries,
     greedy_shares,
     learning,
@@ -37,13 +37,13 @@ class Cell:
         ``"tries"``: ``size`` per pair; else that many episodes of ``"random"``, ``"greedy"`` (any
         action with probability epsilon, else an optimal one) or ``"learning"`` behaviour.
     declared
-        What the owner of the log knows besides: ``"range"`` of rewards, ``"support"``.
+        What else the owner of the log knows: ``"range"`` of rewards, ``"support"``.
     fresh
         Whether every replication has a random world of its own.
     replications
         How many.
     horizon
-        Count so many steps, without discount; None: all, discounted.
+        Count this many steps, without discount; None: all, discounted.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Cell:
         return words + "".join(f", {fact} declared" for fact in self.declared)
 
 
-def make_log(cell: Cell, world: World, rng: np.random.Generator) -> Log:
+def make_log(cell: Cell, world: World, rng: np.random.Generator) -> WorldLog:
     """Draw the log of a cell."""
     if cell.behaviour == "tries":
         return fixed_tries(world, cell.size, rng)

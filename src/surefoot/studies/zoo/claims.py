@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.studies.zoo.logs import Columns, Log
+from surefoot.studies.zoo.logs import ColumnArrays, WorldLog
 from surefoot.studies.zoo.truth import Choice, earned, earned_by, shares_of
 from surefoot.studies.zoo.worlds import World
 
@@ -19,7 +19,7 @@ Subject = Choice | Literal["behaviour"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """What the owner of a log knows besides it.
+    """What the owner of a log knows that the log does not show.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Facts:
     horizon: int | None = None
     initial: Mapping[Any, float] | None = None
     reward_range: tuple[float, float] | None = None
-    support: Columns | None = None
+    support: ColumnArrays | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,7 +85,7 @@ class ClaimMaker(Protocol):
     """Anything that turns a log into claims."""
 
     def __call__(
-        self, columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+        self, columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
     ) -> list[Claim]:
         """Return every sentence that runs on this log would print, one run for each delta."""
 
@@ -118,11 +118,11 @@ class Sentence:
 
 
 def facts_of(
-    world: World, log: Log, *, declared: tuple[str, ...] = (), horizon: int | None = None
+    world: World, log: WorldLog, *, declared: tuple[str, ...] = (), horizon: int | None = None
 ) -> Facts:
     """Return what the owner of a log may know: ``declared`` names ``"range"`` and ``"support"``.
 
-    With a horizon so many steps count, without discount. Without episodes the first state is part
+    With a horizon only its steps count, without discount. Without episodes the first state is part
     of what must be known.
     """
     wrong = set(declared) - {"range", "support"}
@@ -141,7 +141,7 @@ def facts_of(
     )
 
 
-def _successors(world: World) -> Columns:
+def _successors(world: World) -> ColumnArrays:
     mdp = world.mdp
     row = mdp.entry_row
     lives = ~world.terminal[mdp.row_state[row]] & (mdp.probability > 0)
@@ -154,7 +154,7 @@ def _successors(world: World) -> Columns:
     return {name: values[lives] for name, values in columns}
 
 
-def judge(claim: Claim, world: World, log: Log) -> Sentence:
+def judge(claim: Claim, world: World, log: WorldLog) -> Sentence:
     """Hold a claim against the world.
 
     Examples
@@ -184,7 +184,7 @@ def judge(claim: Claim, world: World, log: Log) -> Sentence:
     )  # fmt: skip
 
 
-def _value(subject: Subject, steps: int | None, world: World, log: Log) -> tuple[float, float]:
+def _value(subject: Subject, steps: int | None, world: World, log: WorldLog) -> tuple[float, float]:
     """Return what a subject earns, and its share of time in states it says nothing about."""
     if isinstance(subject, str):
         return log.earned(world, steps), 0.0

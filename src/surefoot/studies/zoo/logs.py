@@ -10,7 +10,7 @@ from surefoot.studies.zoo.replay_kernels import replay
 from surefoot.studies.zoo.truth import earned, earned_in, optimal_actions
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
-Columns = dict[str, NDArray[Any]]
+ColumnArrays = dict[str, NDArray[Any]]
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "terminal")
 STINTS = 10
@@ -27,7 +27,7 @@ class Stint(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Log:
+class WorldLog:
     """What somebody who does not know the world sees of it, and who made it.
 
     Attributes
@@ -39,7 +39,7 @@ class Log:
         What was really played: one stint, or several of a learner.
     """
 
-    columns: Columns
+    columns: ColumnArrays
     behaviour: tuple[Stint, ...]
 
     @property
@@ -86,7 +86,7 @@ def greedy_shares(world: World, epsilon: float) -> Floats:
     return (1 - epsilon) * best + epsilon * random_shares(world)
 
 
-def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> Log:
+def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> WorldLog:
     """Try every pair equally often; there are no episodes. The gain is over uniform play.
 
     Examples
@@ -97,10 +97,10 @@ def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> Log:
     (100, False)
     """
     rows = np.repeat(np.flatnonzero(~world.terminal[world.mdp.row_state]), tries)
-    return Log(columns=tries_of(world, rows, rng), behaviour=(Stint(random_shares(world), 1),))
+    return WorldLog(columns=tries_of(world, rows, rng), behaviour=(Stint(random_shares(world), 1),))
 
 
-def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> Columns:
+def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> ColumnArrays:
     """Return what single tries of some rows show, without episodes and steps."""
     reward, following = _draw(world, rows, rng)
     nothing = np.zeros(len(rows), dtype=np.int64)
@@ -110,7 +110,7 @@ def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> Columns:
     return columns
 
 
-def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> Log:
+def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> WorldLog:
     """Follow a policy for some episodes, each until it ends or is cut off.
 
     Examples
@@ -122,10 +122,10 @@ def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Gen
     ['episode', 'step', 'state', 'action', 'reward', 'next_state', 'terminal']
     """
     steps = _simulate(world, shares, episodes, rng)
-    return Log(columns=_columns(world, steps), behaviour=(Stint(shares, episodes),))
+    return WorldLog(columns=_columns(world, steps), behaviour=(Stint(shares, episodes),))
 
 
-def learning(world: World, episodes: int, rng: np.random.Generator) -> Log:
+def learning(world: World, episodes: int, rng: np.random.Generator) -> WorldLog:
     """Follow a Q-learner that starts at random and explores less from stint to stint.
 
     Examples
@@ -152,7 +152,7 @@ def learning(world: World, episodes: int, rng: np.random.Generator) -> Log:
         stints.append(Stint(shares, size))
         before += size
     whole = Steps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    return Log(columns=_columns(world, whole), behaviour=tuple(stints))
+    return WorldLog(columns=_columns(world, whole), behaviour=tuple(stints))
 
 
 def _best_known(world: World, quality: Floats) -> Floats:
@@ -203,7 +203,7 @@ def _draw(world: World, row: Ints, rng: np.random.Generator) -> tuple[Floats, In
     return world.law.draw(world.reward[entry], rng), mdp.successor[entry].astype(np.int64)
 
 
-def _columns(world: World, steps: Steps) -> Columns:
+def _columns(world: World, steps: Steps) -> ColumnArrays:
     states, actions = _array(world.labels), _array(world.actions)
     values = (
         steps.episode, steps.step, states[steps.state],

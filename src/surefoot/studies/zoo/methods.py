@@ -27,7 +27,7 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
 from surefoot.studies.zoo import baselines
 from surefoot.studies.zoo.claims import Claim, ClaimMaker, Facts
-from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.logs import ColumnArrays
 from surefoot.studies.zoo.reading import PRIOR, Read, first_states, read_log
 from surefoot.studies.zoo.rsvf import rsvf
 
@@ -37,7 +37,7 @@ strict ranks at delta .05, and quick."""
 
 
 def version_0_1(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the sentences of version 0.1 with its defaults: promise, limit, gain, difference.
 
@@ -75,7 +75,7 @@ def _claims_0_1(read: Read, delta: float, rng: np.random.Generator) -> list[Clai
 
 
 def frequentist(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the promise without a prior, as a run makes it: the worst model of a box."""
     del rng
@@ -93,7 +93,7 @@ def frequentist(
 
 
 def default(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the sentences of runs with today's defaults, through the pipeline itself.
 

@@ -10,7 +10,7 @@ from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.studies.zoo.claims import Facts
-from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.logs import ColumnArrays
 from surefoot.studies.zoo.truth import Choice
 
 PRIOR = 1.0
@@ -38,7 +38,7 @@ class Read:
         return self.counts.reward_model == "bounded" and self.counts.reward_range is None
 
 
-def read_log(columns: Columns, facts: Facts, *, prior: float | None) -> Read:
+def read_log(columns: ColumnArrays, facts: Facts, *, prior: float | None) -> Read:
     """Count a log and make the model of it, declared facts included."""
     episode, step = ("episode", "step") if "episode" in columns else (None, None)
     counts = read_transitions(

@@ -19,7 +19,7 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solution import Solution
 from surefoot.solvers.solver import solve
 from surefoot.studies.zoo.claims import Claim, Facts
-from surefoot.studies.zoo.logs import Columns
+from surefoot.studies.zoo.logs import ColumnArrays
 from surefoot.studies.zoo.reading import PRIOR, read_log
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ SLACK = 1e-6
 
 
 def rsvf(
-    columns: Columns, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
+    columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
     """Return the robust return of RSVF sets; None where they did not settle."""
     read = read_log(columns, facts, prior=PRIOR)

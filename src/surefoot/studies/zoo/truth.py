@@ -46,7 +46,7 @@ class Choice:
     known: NDArray[np.bool_] | None = None
 
 
-class Earned(NamedTuple):
+class TrueReturn(NamedTuple):
     """What a policy earns, and which share of discounted time it spends in open states."""
 
     total: float
@@ -93,7 +93,7 @@ def _plain(label: Hashable) -> Hashable:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def earned(world: World, shares: Floats) -> Earned:
+def earned(world: World, shares: Floats) -> TrueReturn:
     """Return the expected discounted return of a policy, without end.
 
     Examples
@@ -110,7 +110,7 @@ def earned(world: World, shares: Floats) -> Earned:
     value = _solve(world, rows, world.gain)
     visits = _solve(world, rows, None)
     share = (1 - world.mdp.discount) * float(visits @ is_open)
-    return Earned(float(world.mdp.initial @ value), share)
+    return TrueReturn(float(world.mdp.initial @ value), share)
 
 
 def earned_in(world: World, shares: Floats, steps: int) -> float:
@@ -142,7 +142,7 @@ def earned_by(world: World, choice: Choice, steps: int) -> float:
 
 
 def optimum_in(world: World, steps: int) -> float:
-    """Return the return of the best policy by step over so many steps."""
+    """Return the return of the best policy by step over a number of steps."""
     value = np.zeros(world.mdp.num_states)
     for _ in range(steps):
         quality = world.gain + world.mdp.discount * (world.transitions @ value)
