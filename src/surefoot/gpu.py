@@ -2,7 +2,7 @@
 
 For machines that have Python, NumPy, SciPy and JAX with a GPU, and nothing else: no numba, no
 DuckDB, no typer. Count the log elsewhere (``counts.save("counts.npz")``; every run folder has one),
-bring the file, and take certificate and policy home.
+bring the file, and take certificate, policy and model home: `surefoot.verify` believes them there.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from threading import Thread
 import numpy as np
 
 from surefoot._atomic import replacing
-from surefoot._compile import COMPILES
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
+from surefoot.model.npz_files import write_npz
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior
@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Thread(target=find_gpu, daemon=True).start()
         posterior, mdp = build(Counts.load(given.counts), given.discount, given.prior)
         _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
+        given.out.mkdir(parents=True, exist_ok=True)
+        model = Thread(target=write_npz, args=(mdp, given.out / "model.npz"))
+        model.start()  # a copy on disk takes a while, too
         result = optimize(
             posterior, mdp, delta=given.delta, eta=given.eta, draws=given.draws,
             rng=np.random.default_rng(given.seed), device=given.device,
@@ -42,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ),
         )  # fmt: skip
         _write(result, mdp, given.out)
+        model.join()
         _say(f"{result.certificate.sentence}\n{time.monotonic() - began:.1f} s in all; {given.out}")
     except (ValueError, OSError, ImportError, MemoryError) as problem:
         sys.stderr.write(f"surefoot.gpu: {problem}\n")
@@ -52,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posterior, MDP]:
     """Return the posterior of counts and the model of its mean.
 
-    Without a prior of one number it is learned from all rows, which takes numba.
+    Without a prior of one number it is learned from all rows.
 
     Examples
     --------
@@ -63,11 +67,6 @@ def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posteri
     True
     """
     if prior is None:
-        if not COMPILES:
-            raise ImportError(
-                "the prior is learned from all rows by numba, which is not installed here. Give "
-                "--prior 1, say, a Dirichlet parameter for every successor."
-            )
         learned = LearnedPosterior(counts)
         return learned, learned.to_mdp(discount=discount)
     placed = counts.on_support()
@@ -82,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--discount", type=float, required=True)
     parser.add_argument("--delta", type=float, default=0.05, help="failure probability (0.05)")
     parser.add_argument("--eta", type=float, default=0.001, help="that of the draws (0.001)")
-    parser.add_argument("--prior", type=float, help="Dirichlet parameter (learned, with numba)")
+    parser.add_argument("--prior", type=float, help="Dirichlet parameter (learned)")
     parser.add_argument("--draws", type=int, help="posterior draws for each bound (chosen)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=DEVICES, default="gpu")
@@ -92,7 +91,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _write(result: Result, mdp: MDP, folder: Path) -> None:
     """Write certificate.json and policy.csv."""
-    folder.mkdir(parents=True, exist_ok=True)
     result.certificate.save(folder / "certificate.json")
     policy = np.asarray(result.policy)
     with replacing(folder / "policy.csv", "w", encoding="utf-8") as file:

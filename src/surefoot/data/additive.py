@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,24 +56,8 @@ def fit_additive(
     """
     if len(reward) == 0:
         return None
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(num_rows + num_states)]
-    for r, t, x in zip(entry_row.tolist(), successor.tolist(), reward.tolist(), strict=True):
-        neighbours[r].append((num_rows + t, x))
-        neighbours[num_rows + t].append((r, x))
-    value = np.zeros(num_rows + num_states)
-    part = np.full(num_rows + num_states, -1)
-    for root in range(num_rows):
-        if part[root] >= 0 or not neighbours[root]:
-            continue
-        part[root] = root
-        todo = [root]
-        while todo:
-            node = todo.pop()
-            for other, x in neighbours[node]:
-                if part[other] < 0:
-                    part[other] = root
-                    value[other] = x - value[node]
-                    todo.append(other)
+    part, before = _forest(entry_row, num_rows + successor, num_rows + num_states)
+    value = _along(entry_row, successor, reward, before, num_rows, num_states)
     gap = np.abs(value[entry_row] + value[num_rows + successor] - reward)
     scale = float(np.abs(reward).max())
     used = len(np.unique(entry_row)) + len(np.unique(successor)) - len(np.unique(part[part >= 0]))
@@ -81,3 +67,49 @@ def fit_additive(
     return AdditiveRewards(
         value[:num_rows], value[num_rows:], part[:num_rows], part[num_rows:], tests
     )
+
+
+def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
+    """Return the first row of every node's connected part, and which node comes before it.
+
+    -1 for nodes without a transition; first rows come after themselves.
+    """
+    ones = np.ones(len(row), dtype=np.int8)
+    graph = csr_array((ones, (row, state)), shape=(nodes, nodes))
+    parts, which = connected_components(graph, directed=False)
+    first = np.full(parts, nodes)
+    np.minimum.at(first, which[row], row)
+    first = first[first < nodes]
+    # One more node that all first rows hang on: a single walk then finds a tree of every part.
+    rows, states = np.append(row, np.full(len(first), nodes)), np.append(state, first)
+    ones = np.ones(len(rows), dtype=np.int8)
+    whole = csr_array((ones, (rows, states)), shape=(nodes + 1, nodes + 1))
+    _, before = breadth_first_order(whole, nodes, directed=False)
+    before = before[:-1].astype(np.int64)
+    before[first] = first
+    root = np.full(parts, -1)
+    root[which[first]] = first
+    return np.where(before < 0, -1, root[which]), before
+
+
+def _along(
+    row: Ints, successor: Ints, reward: Floats, before: Ints, num_rows: int, num_states: int
+) -> Floats:
+    """Return the term of every node: ``reward - the term before it`` along a tree, 0 at its root.
+
+    Paths are halved until all have arrived: O(nodes log depth).
+    """
+    node = np.arange(len(before))
+    before = np.where(before < 0, node, before)
+    inner = np.flatnonzero(before != node)
+    ends = np.sort(np.stack((node[inner], before[inner])), axis=0)
+    key = row * num_states + successor
+    order = np.argsort(key)
+    wanted = ends[0] * num_states + ends[1] - num_rows
+    value, sign = np.zeros(len(node)), np.ones(len(node))
+    value[inner] = reward[order[np.searchsorted(key, wanted, sorter=order)]]
+    sign[inner] = -1.0
+    while np.any(before[before] != before):
+        value, sign = value + sign * value[before], sign * sign[before]
+        before = before[before]
+    return np.asarray(value)

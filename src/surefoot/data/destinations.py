@@ -20,7 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data import destination_kernels as kernels
+from surefoot._compile import COMPILES
+from surefoot.data import destination_arrays, destination_kernels
+
+kernels: Any = destination_kernels if COMPILES else destination_arrays
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -86,8 +86,15 @@ class LearnedPosterior(OnRows):
 
     @property
     def identity(self) -> Floats:
-        """The posterior mean."""
-        return self.mean()
+        """The counts, and those that the laws were learned from.
+
+        All else follows from them. The last digits of a mean differ from machine to machine.
+        """
+        return np.concatenate((self._count, self._learned_from))
+
+    @cached_property
+    def _learned_from(self) -> Floats:
+        return self._count
 
     @cached_property
     def open_rows(self) -> NDArray[np.bool_]:
@@ -132,8 +139,9 @@ class LearnedPosterior(OnRows):
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
         other.__dict__.update(
-            destinations=places, laws=other._learned(like=self.laws), rare=self.rare
-        )
+            destinations=places, laws=other._learned(like=self.laws), rare=self.rare,
+            _learned_from=self._learned_from,
+        )  # fmt: skip
         return other
 
     def to_mdp(

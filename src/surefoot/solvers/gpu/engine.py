@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.evaluation.draws import Draws
@@ -24,6 +25,8 @@ MOST_DRAWS, ROUND_DRAWS = 256, 16
 """Draws of a batch at most, and what their number is a multiple of."""
 CACHE = 2**25
 """Bytes of values that stay in the device's cache, where they are looked up."""
+ROOM = 2.0
+"""Policies lie alike if that takes at most so many times their own entries."""
 COPIES = 6
 """Arrays of the size of a batch that drawing takes at the same time."""
 CHECKED = 4
@@ -57,8 +60,9 @@ class DeviceEngine:
         entries = RowLayout.of(mdp).entries_of(rows)
         row_start = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))
         tiling = lay_out(
-            policy.start.astype(np.int64), row_start, mdp.successor[entries], policy.share
-        )
+            policy.start.astype(np.int64), row_start, mdp.successor[entries], policy.share,
+            _common_widths(mdp, rows, policy.start),
+        )  # fmt: skip
         return self._ends(draws, tiling, rows, entries, tolerance, best=False)
 
     def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:  # noqa: ARG002
@@ -163,6 +167,17 @@ class _Job:
             made = swept_on_device(best=self.best)(drawn, *self.there, value, width, most)
             value = made.values.mean(axis=1)
             yield first, made, drawn
+
+
+def _common_widths(mdp: MDP, rows: Ints, start: NDArray[np.integer[Any]]) -> Ints | None:
+    """Return the widest row of every state, so that all policies lie alike and compile once.
+
+    None where that takes much more room than the rows that are played.
+    """
+    lengths = np.diff(mdp.row_start)
+    widest = np.maximum.reduceat(lengths, mdp.state_start[:-1])
+    roomy = (widest * np.diff(start)).sum() > ROOM * lengths[rows].sum()
+    return None if roomy else widest
 
 
 def _most_sweeps(discount: float) -> int:
