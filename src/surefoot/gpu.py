@@ -6,11 +6,16 @@ bring the file, and take certificate, policy and model home: `surefoot.verify` b
 """
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
+
+if __name__ == "__main__" and "cpu" not in sys.argv:
+    # Nothing on the way through a device needs compiled kernels; compiling them takes 15 seconds.
+    os.environ["SUREFOOT_COMPILE"] = "no"
 
 import numpy as np
 
@@ -31,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         began = time.monotonic()
         if given.device != "cpu":  # starting JAX takes seconds: meanwhile the counts are read
-            Thread(target=find_gpu, daemon=True).start()
+            Thread(target=_start_jax, daemon=True).start()
         posterior, mdp = build(Counts.load(given.counts), given.discount, given.prior)
         _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
         given.out.mkdir(parents=True, exist_ok=True)
@@ -68,9 +73,18 @@ def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posteri
     """
     if prior is None:
         learned = LearnedPosterior(counts)
+        places = Thread(target=lambda: learned.destinations)  # beside the laws
+        places.start()
+        _ = learned.laws
+        places.join()
         return learned, learned.to_mdp(discount=discount)
     placed = counts.on_support()
     return DirichletPosterior(placed, prior), placed.to_mdp(discount=discount, prior=prior)
+
+
+def _start_jax() -> None:
+    if find_gpu() is not None:
+        import jax.experimental.pallas.triton  # noqa: F401
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,4 +124,6 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)  # everything is written; taking JAX down would take another second

@@ -4,6 +4,7 @@ Weights of pools are whole numbers, so their sums are exact in any order; all el
 order of the kernels. A test holds the two to the same bits.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -106,22 +107,25 @@ def _block(
     numbered = (rows.origin[rows.row] >= 0) & (number[rows.successor] >= 0)
     every = np.ones(len(rows.row), dtype=np.bool_)
     wanted = ((rows.successor, every), (step, numbered), (rows.successor, every))
-    places, lists = [], []
-    for part, pool in enumerate(pools):
+
+    def of_part(part: int) -> tuple[Ints, tuple[Ints, Ints, Floats]]:
+        pool = pools[part]
         at = pool.find(rows.row, *wanted[part])
         own = np.flatnonzero(at >= 0)
         own = own[np.lexsort((at[own], rows.row[own]))]
         free = pool.running[pool.end] - pool.running[pool.begin]
         free -= np.bincount(rows.row[own], pool.weigh(at[own]), len(free))
         begin = start_of_steps(rows.state, rows.action, part)
-        lists.append(_listed(pool, rows.row[own], at[own], free, rows.most, begin))
-        places.append(at)
         of_row, there = rows.row[rows.once], at[rows.once]
         shown = np.zeros(len(there))
         shown[there >= 0] = pool.weigh(there[there >= 0]) - 1.0
-        chance = np.divide(shown, free[of_row] + shown, out=np.zeros(len(shown)),
-                           where=shown >= fewest[part])  # fmt: skip
-        named[:, part] = chance
+        named[:, part] = np.divide(
+            shown, free[of_row] + shown, out=np.zeros(len(shown)), where=shown >= fewest[part]
+        )
+        return at, _listed(pool, rows.row[own], at[own], free, rows.most, begin)
+
+    with ThreadPoolExecutor(3) as threads:
+        places, lists = zip(*threads.map(of_part, range(3)), strict=True)
     _write_lists(lists, rows, state_of, start, state, weight)
     named[:, 3] = _of_the_rest(
         rows, pools, steps, np.stack(places), number, state_of, others, named
@@ -168,7 +172,7 @@ def _listed(
 
 
 def _write_lists(
-    lists: list[tuple[Ints, Ints, Floats]], rows: _Rows, state_of: Ints, start: Ints,
+    lists: tuple[tuple[Ints, Ints, Floats], ...], rows: _Rows, state_of: Ints, start: Ints,
     state: Ints, weight: Floats,
 ) -> None:  # fmt: skip
     """Write the candidates row by row, part by part; steps become the states they lead to."""

@@ -137,7 +137,9 @@ def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -
     parts, states = len(PARTS), counts.num_states
     owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
     keys = counts.entry_row.astype(np.int64) * states + counts.successor
-    listed = np.isin(owner // parts * states + found.state, keys)
+    wanted = owner // parts * states + found.state
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)  # entries lie in this order
+    listed = keys[at] == wanted
     new = np.flatnonzero(counts.count == 0)
     is_rest = np.ones(len(new), dtype=np.bool_)
     if counts.unseen is not None:

@@ -1,7 +1,9 @@
 """Returns in drawn models on a GPU: an engine beside the cores, checked by them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,10 @@ class DeviceEngine:
         rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
         return self._ends(draws, tiling, rows, entries, tolerance, best=True)
 
+    def holds_twice(self, mdp: MDP) -> bool:
+        """Tell whether two of the largest batches of a model fit at the same time."""
+        return 2 * 8 * COPIES * mdp.num_entries * MOST_DRAWS <= self.device.memory
+
     def spreads(self, draws: Draws, value: Floats) -> tuple[Floats, Floats]:
         """Return how far drawn rows lie from the mean, and how much their values scatter.
 
@@ -129,16 +135,19 @@ class _Job:
         ends = np.empty((count, 2))
         start = np.zeros(len(self.initial))
         every = -(-count // checked) if checked else count + 1
-        for first, made, drawn in self._made(count, start, tolerance):
-            last = min(first + self.size, count)
-            largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
-            found = bracket(made, self.discount, self.tiling.longest, largest)
-            ends[first:last] = found[: last - first]
-            for which in range(-(-first // every) * every, last if checked else first, every):
-                values = np.asarray(made.values[:, which - first : which - first + 1])
-                check_draw(
-                    self.batches, self.links, which, values, found[which - first], best=self.best
-                )
+        check = partial(check_draw, self.batches, self.links, best=self.best)
+        with ThreadPoolExecutor(max(1, checked)) as pool:  # while the device goes on
+            checks = []
+            for first, made, drawn in self._made(count, start, tolerance):
+                last = min(first + self.size, count)
+                largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
+                found = bracket(made, self.discount, self.tiling.longest, largest)
+                ends[first:last] = found[: last - first]
+                for which in range(-(-first // every) * every, last if checked else first, every):
+                    values = np.asarray(made.values[:, which - first : which - first + 1])
+                    checks.append(pool.submit(check, which, values, found[which - first]))
+            for one in checks:
+                one.result()
         return ends
 
     def spreads(self, value: Floats) -> tuple[Floats, Floats]:
