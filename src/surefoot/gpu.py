@@ -73,10 +73,6 @@ def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posteri
     """
     if prior is None:
         learned = LearnedPosterior(counts)
-        places = Thread(target=lambda: learned.destinations)  # beside the laws
-        places.start()
-        _ = learned.laws
-        places.join()
         return learned, learned.to_mdp(discount=discount)
     placed = counts.on_support()
     return DirichletPosterior(placed, prior), placed.to_mdp(discount=discount, prior=prior)

@@ -316,10 +316,33 @@ def test_whole_arrays_give_the_bits_of_the_kernels(step, most, monkeypatch):
     counts = random_log(most, labels=labels)
     monkeypatch.setattr(destinations, "CANDIDATES", most)
     monkeypatch.setattr(destination_arrays, "MOST_EXPANDED", 500)  # several blocks
+    placed = counts.on_support("learned")
     found = []
     for module in (kernels, destination_arrays):
         monkeypatch.setattr(destinations, "kernels", module)
-        found.append([learn_destinations(c) for c in (counts, counts.on_support("learned"))])
+        found.append([destinations._learn(c) for c in (counts, placed)])
     for one, other in zip(*found, strict=True):
         for name in ("start", "state", "weight", "shares"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_carried_over_are_those_learned_anew(seed):
+    log = random_log(seed)
+    count = np.zeros((40, 3, 40), dtype=np.int64)
+    count[log.entry_state, log.entry_action, log.successor] = log.count
+    count[seed] = 0  # a state that was never left
+    counts = Counts.from_arrays(count)
+    posterior = LearnedPosterior(counts)
+    mine = posterior.__dict__["destinations"]
+    placed = posterior.counts
+    anew = on_entries(learn_destinations(placed), placed, posterior.open_rows)
+    uncertain = np.repeat(np.diff(placed.row_start) > 1, len(PARTS) + 1)
+    np.testing.assert_array_equal(np.diff(mine.start)[uncertain], np.diff(anew.start)[uncertain])
+    for name in ("state", "weight"):
+        one, other = (
+            getattr(found, name)[np.repeat(uncertain, np.diff(found.start))]
+            for found in (mine, anew)
+        )
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(mine.shares, anew.shares)

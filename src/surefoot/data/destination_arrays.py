@@ -264,10 +264,10 @@ def _group(start: Ints, what: Ints, running: Floats, group: Ints, span: int) -> 
 
 def _reach(start: Ints, step: Ints, action: Ints, origin: Ints, numbers: int) -> tuple[Ints, Ints]:
     """Return where the steps that stay among the numbers begin and end; none without an origin."""
-    begin = start[action]
-    last = _first_at_least(step, begin, start[action + 1], numbers - origin)
-    first = _first_at_least(step, begin, last, -origin)
-    return np.where(origin < 0, begin, first), np.where(origin < 0, begin, last)
+    pool = _steps(start, step, np.zeros(0), action, start[action], start[action + 1], numbers)
+    first = np.searchsorted(pool.key, pool.base - origin)
+    last = np.searchsorted(pool.key, pool.base + numbers - origin)
+    return np.where(origin < 0, pool.begin, first), np.where(origin < 0, pool.begin, last)
 
 
 def _steps(

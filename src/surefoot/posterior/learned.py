@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
 from surefoot.data.counts import Counts
-from surefoot.data.destinations import Destinations, learn_destinations, on_entries
+from surefoot.data.destinations import (
+    Destinations,
+    carried_over,
+    learn_destinations,
+    on_entries,
+)
 from surefoot.data.support import LEARNED
 from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
@@ -67,7 +72,11 @@ class LearnedPosterior(OnRows):
                 "Counts.from_arrays or read_transitions."
             )
         if not self.counts.declared:
-            object.__setattr__(self, "counts", self.counts.on_support(LEARNED))
+            log = self.counts
+            object.__setattr__(self, "counts", log.on_support(LEARNED))
+            found = carried_over(log, self.counts)
+            if found is not None:
+                self.__dict__["destinations"] = on_entries(found, self.counts, self.open_rows)
 
     @cached_property
     def layout(self) -> RowLayout:  # type: ignore[override]

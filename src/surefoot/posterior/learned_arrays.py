@@ -6,10 +6,13 @@ them (`surefoot.solvers.gpu.learned_rows`).
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
+
+from surefoot._cores import available_cores, on_threads
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,9 +89,12 @@ def missing_mass(
 def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats) -> None:
     """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``; a count is looked up."""
     known, which = np.unique(count, return_inverse=True)
-    for a, value in enumerate(alpha):
-        table = np.where(known > 0, gammaln(value + known) - gammaln(value), 0.0)
+
+    def fill(a: int) -> None:
+        table = np.where(known > 0, gammaln(alpha[a] + known) - gammaln(alpha[a]), 0.0)
         out[:, a] = np.add.reduceat(table[which], row_start[:-1])
+
+    on_threads(fill, range(len(alpha)), available_cores())
 
 
 def row_evidence(
@@ -96,8 +102,11 @@ def row_evidence(
 ) -> None:
     """Add to ``out[action, size law, alpha law]`` the log evidence of every row."""
     order = np.argsort(action, kind="stable")
-    for part in _blocks(len(order), marginal.shape[1] * len(laws)):
-        rows = order[part]
+    parts = list(_blocks(len(order), marginal.shape[1] * len(laws)))
+    told: list[Any] = [None] * len(parts)
+
+    def tell(number: int) -> None:
+        rows = order[parts[number]]
         log, scaled, largest = _row_likelihood(fine[rows], marginal, shape[rows])
         total = _mixed(scaled, laws)
         small = ~(total > TINY)
@@ -105,7 +114,11 @@ def row_evidence(
         if small.any():
             found[small] = _far_laws(log, laws, small)
         first = np.flatnonzero(np.diff(action[rows], prepend=-1))
-        out[action[rows[first]]] += np.add.reduceat(found, first, axis=0)
+        told[number] = action[rows[first]], np.add.reduceat(found, first, axis=0)
+
+    on_threads(tell, range(len(parts)), available_cores())
+    for which, sums in told:  # in the same order, whoever took them
+        out[which] += sums
 
 
 def row_alphas(
@@ -116,7 +129,8 @@ def row_alphas(
 
     ``law[a] exp(log[a] - whole)`` is ``law[a] scaled[a]`` over its sum, which takes no exponential.
     """
-    for part in _blocks(len(fine), marginal.shape[1] * len(laws)):
+
+    def weigh(part: slice) -> None:
         log, scaled, _ = _row_likelihood(fine[part], marginal, shape[part])
         total = _mixed(scaled, laws)
         small = ~(total > TINY)
@@ -129,6 +143,8 @@ def row_alphas(
             np.add.at(given, at[:2], posterior[action[part]][small][:, None] * own)
         weight[part] += given.sum(axis=1)
         seen[part] += (given * (1.0 - missing[fine[part]])).sum(axis=1)
+
+    on_threads(weigh, _blocks(len(fine), marginal.shape[1] * len(laws)), available_cores())
 
 
 def _row_likelihood(fine: Ints, marginal: Floats, shape: Floats) -> tuple[Floats, Floats, Floats]:
