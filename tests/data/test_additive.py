@@ -9,7 +9,7 @@ from scipy.stats import beta
 from surefoot import read_transitions
 from surefoot.data.additive import (
     FEWEST_TESTS,
-    Shown,
+    EntryKinds,
     SteadyRewards,
     fit_additive,
     fit_steady,
@@ -171,7 +171,7 @@ def test_steady_rewards_are_those_of_the_definition(seed):
         float
     )
     count = np.where(rng.random(len(row)) < 0.3, 1, 100 + np.arange(len(row)))  # no equals
-    found = fit_steady(Shown(row, successor, kind), reward, count, 40)
+    found = fit_steady(EntryKinds(row, successor, kind), reward, count, 40)
     states, kinds, tests, failed, pays = steady_by_definition(
         row, successor, kind, reward, count, 40
     )
@@ -183,7 +183,7 @@ def test_steady_rewards_are_those_of_the_definition(seed):
 
 def test_exceptions_cost_their_share_of_the_way_down_and_known_ones_all_of_it():
     found = SteadyRewards(np.array([4.0, np.nan]), np.array([7]), np.array([3]), 0.25)
-    asked = Shown(np.array([0, 0, 0, 1]), np.array([1, 7, 1, 1]), np.array([-1, -1, 3, -1]))
+    asked = EntryKinds(np.array([0, 0, 0, 1]), np.array([1, 7, 1, 1]), np.array([-1, -1, 3, -1]))
     paid = found.predict(asked, np.array([-8.0, -8.0, -8.0, -8.0]))
     np.testing.assert_array_equal(paid, [1.0, np.nan, np.nan, np.nan])
     low = found.predict(asked, np.full(4, 9.0))
@@ -194,7 +194,7 @@ def test_too_few_singletons_say_nothing_about_exceptions():
     once = np.ones(FEWEST_TESTS - 1, dtype=int)
     rows = np.repeat(np.arange(FEWEST_TESTS - 1), 2)
     count = np.stack([3 * once, once], axis=1).ravel()
-    shown = Shown(rows, np.tile([0, 1], FEWEST_TESTS - 1), np.full(len(rows), -1))
+    shown = EntryKinds(rows, np.tile([0, 1], FEWEST_TESTS - 1), np.full(len(rows), -1))
     assert fit_steady(shown, np.ones(len(rows)), count, FEWEST_TESTS - 1) is None
 
 

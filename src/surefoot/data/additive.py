@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.special import betaincinv
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,24 +64,8 @@ def fit_additive(
     """
     if len(reward) == 0:
         return None
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(num_rows + num_states)]
-    for r, t, x in zip(entry_row.tolist(), successor.tolist(), reward.tolist(), strict=True):
-        neighbours[r].append((num_rows + t, x))
-        neighbours[num_rows + t].append((r, x))
-    value = np.zeros(num_rows + num_states)
-    part = np.full(num_rows + num_states, -1)
-    for root in range(num_rows):
-        if part[root] >= 0 or not neighbours[root]:
-            continue
-        part[root] = root
-        todo = [root]
-        while todo:
-            node = todo.pop()
-            for other, x in neighbours[node]:
-                if part[other] < 0:
-                    part[other] = root
-                    value[other] = x - value[node]
-                    todo.append(other)
+    part, before = _forest(entry_row, num_rows + successor, num_rows + num_states)
+    value = _along(entry_row, successor, reward, before, num_rows, num_states)
     gap = np.abs(value[entry_row] + value[num_rows + successor] - reward)
     scale = float(np.abs(reward).max())
     used = len(np.unique(entry_row)) + len(np.unique(successor)) - len(np.unique(part[part >= 0]))
@@ -91,16 +77,16 @@ def fit_additive(
     )
 
 
-class Shown(NamedTuple):
+class EntryKinds(NamedTuple):
     """Transitions: their rows, next states, and kinds (an action and how far it led; -1: none)."""
 
     row: Ints
     successor: Ints
     kind: Ints
 
-    def where(self, chosen: NDArray[np.bool_] | Ints) -> "Shown":
+    def where(self, chosen: NDArray[np.bool_] | Ints) -> "EntryKinds":
         """Return some of them."""
-        return Shown(self.row[chosen], self.successor[chosen], self.kind[chosen])
+        return EntryKinds(self.row[chosen], self.successor[chosen], self.kind[chosen])
 
 
 class SteadyRewards(NamedTuple):
@@ -121,14 +107,16 @@ class SteadyRewards(NamedTuple):
     kinds: Ints
     share: float
 
-    def predict(self, shown: Shown, lowest: Floats) -> Floats:
+    def predict(self, shown: EntryKinds, lowest: Floats) -> Floats:
         """Return the expected reward, NaN where nothing is known; ``lowest``: if an exception."""
         off = np.isin(shown.successor, self.states) | np.isin(shown.kind, self.kinds)
         paid = np.where(off, np.nan, self.row[shown.row])
         return np.asarray(paid - self.share * np.maximum(paid - lowest, 0.0))
 
 
-def fit_steady(shown: Shown, reward: Floats, count: Ints, num_rows: int) -> SteadyRewards | None:
+def fit_steady(
+    shown: EntryKinds, reward: Floats, count: Ints, num_rows: int
+) -> SteadyRewards | None:
     """Return what rows pay where few pay several rewards; None where too few can tell.
 
     A successor that its row showed once is a test, if all others of the row paid the same: it came
@@ -138,12 +126,14 @@ def fit_steady(shown: Shown, reward: Floats, count: Ints, num_rows: int) -> Stea
     --------
     >>> rows = np.repeat(np.arange(20), 3)  # each pays 5 to all of three states, one 0 to the last
     >>> paid = np.append(np.full(59, 5.0), 0.0)
-    >>> shown = Shown(rows, np.tile([0, 1, 2], 20), np.full(60, -1))
+    >>> shown = EntryKinds(rows, np.tile([0, 1, 2], 20), np.full(60, -1))
     >>> found = fit_steady(shown, paid, np.tile([4, 4, 1], 20), 20)
     >>> found.states.tolist(), round(found.share, 2), found.row[[0, 19]].tolist()
     ([2], 0.22, [5.0, nan])
     """
-    near = EXACT * max(float(np.abs(reward).max(initial=0.0)), 1e-300)
+    if len(reward) == 0:
+        return None
+    near = EXACT * max(float(np.abs(reward).max()), 1e-300)
     order = np.lexsort((reward, shown.row))
     row, paid, tries = shown.row[order], reward[order], count[order]
     first = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1])))
@@ -162,7 +152,7 @@ def fit_steady(shown: Shown, reward: Floats, count: Ints, num_rows: int) -> Stea
     steady = np.full(num_rows, np.nan)
     steady[row[first[same]]] = least[same]
     odd = shown.where(order[off])
-    share = float(beta.isf(1.0 - SURE, failed + 1, tests - failed))
+    share = float(betaincinv(failed + 1, max(tests - failed, 0.5), SURE))
     return SteadyRewards(
         steady, np.unique(odd.successor), np.unique(odd.kind[odd.kind >= 0]), share
     )
@@ -176,3 +166,49 @@ def _usual(paid: Floats, tries: Ints, place: Ints, size: int) -> Floats:
     where, value = place[new], paid[new]
     best = np.lexsort((weight, where))  # the last of each row is its heaviest
     return np.asarray(value[best[np.searchsorted(where[best], np.arange(size), side="right") - 1]])
+
+
+def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
+    """Return the first row of every node's connected part, and which node comes before it.
+
+    -1 for nodes without a transition; first rows come after themselves.
+    """
+    ones = np.ones(len(row), dtype=np.int8)
+    graph = csr_array((ones, (row, state)), shape=(nodes, nodes))
+    parts, which = connected_components(graph, directed=False)
+    first = np.full(parts, nodes)
+    np.minimum.at(first, which[row], row)
+    first = first[first < nodes]
+    # One more node that all first rows hang on: a single walk then finds a tree of every part.
+    rows, states = np.append(row, np.full(len(first), nodes)), np.append(state, first)
+    ones = np.ones(len(rows), dtype=np.int8)
+    whole = csr_array((ones, (rows, states)), shape=(nodes + 1, nodes + 1))
+    _, before = breadth_first_order(whole, nodes, directed=False)
+    before = before[:-1].astype(np.int64)
+    before[first] = first
+    root = np.full(parts, -1)
+    root[which[first]] = first
+    return np.where(before < 0, -1, root[which]), before
+
+
+def _along(
+    row: Ints, successor: Ints, reward: Floats, before: Ints, num_rows: int, num_states: int
+) -> Floats:
+    """Return the term of every node: ``reward - the term before it`` along a tree, 0 at its root.
+
+    Paths are halved until all have arrived: O(nodes log depth).
+    """
+    node = np.arange(len(before))
+    before = np.where(before < 0, node, before)
+    inner = np.flatnonzero(before != node)
+    ends = np.sort(np.stack((node[inner], before[inner])), axis=0)
+    key = row * num_states + successor
+    order = np.argsort(key)
+    wanted = ends[0] * num_states + ends[1] - num_rows
+    value, sign = np.zeros(len(node)), np.ones(len(node))
+    value[inner] = reward[order[np.searchsorted(key, wanted, sorter=order)]]
+    sign[inner] = -1.0
+    while np.any(before[before] != before):
+        value, sign = value + sign * value[before], sign * sign[before]
+        before = before[before]
+    return np.asarray(value)

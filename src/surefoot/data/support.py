@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from surefoot._rows import Ints, pack
 from surefoot.data import rewards
-from surefoot.data.additive import Shown, fit_additive, fit_steady
+from surefoot.data.additive import EntryKinds, fit_additive, fit_steady
 from surefoot.data.destinations import PARTS, learn_destinations, state_numbers
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ def _fill_by_pattern(
     if fit is not None:
         value = fit.predict(row[unknown], listed.successor[unknown])
     else:
-        every = Shown(row, listed.successor, _kinds(counts, listed))
+        every = EntryKinds(row, listed.successor, _kinds(counts, listed))
         steady = fit_steady(every.where(seen), mean[seen], tries[seen], len(rows))
         if steady is None:
             return

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
 from surefoot.data.counts import Counts
-from surefoot.data.destinations import Destinations, learn_destinations, on_entries
+from surefoot.data.destinations import (
+    Destinations,
+    carried_over,
+    learn_destinations,
+    on_entries,
+)
 from surefoot.data.support import LEARNED
 from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
@@ -62,7 +67,11 @@ class LearnedPosterior(OfCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.counts.declared:
-            object.__setattr__(self, "counts", self.counts.on_support(LEARNED))
+            log = self.counts
+            object.__setattr__(self, "counts", log.on_support(LEARNED))
+            found = carried_over(log, self.counts)
+            if found is not None:
+                self.__dict__["destinations"] = on_entries(found, self.counts, self.open_rows)
 
     @property
     def independent_rows(self) -> bool:
@@ -71,8 +80,15 @@ class LearnedPosterior(OfCounts):
 
     @property
     def identity(self) -> Floats:
-        """The posterior mean."""
-        return self.mean()
+        """The counts, and those that the laws were learned from.
+
+        All else follows from them. The last digits of a mean differ from machine to machine.
+        """
+        return np.concatenate((self._count, self._learned_from))
+
+    @cached_property
+    def _learned_from(self) -> Floats:
+        return self._count
 
     @cached_property
     def open_rows(self) -> NDArray[np.bool_]:
@@ -117,8 +133,9 @@ class LearnedPosterior(OfCounts):
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
         other.__dict__.update(
-            destinations=places, laws=other._learned(like=self.laws), rare=self.rare
-        )
+            destinations=places, laws=other._learned(like=self.laws), rare=self.rare,
+            _learned_from=self._learned_from,
+        )  # fmt: skip
         return other
 
     def to_mdp(
