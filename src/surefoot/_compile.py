@@ -21,6 +21,8 @@ from types import FunctionType
 from typing import Any
 
 try:
+    if os.environ.get("SUREFOOT_COMPILE") == "no":
+        raise ImportError("SUREFOOT_COMPILE=no")
     import numba
     from numba import njit
     from numba.core import event

@@ -4,9 +4,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from surefoot import read_transitions
-from surefoot.data.additive import FEWEST_TESTS, fit_additive
+from surefoot.data.additive import (
+    FEWEST_TESTS,
+    EntryKinds,
+    SteadyRewards,
+    fit_additive,
+    fit_steady,
+)
 
 
 def bipartite(rng, rows, states, share=0.5):
@@ -128,3 +135,94 @@ def test_seen_rewards_stay_as_they_are():
     plain = read_transitions(stock_log())
     placed = plain.on_support("learned")
     np.testing.assert_array_equal(placed.reward_mean[placed.count > 0], plain.reward_mean)
+
+
+def steady_by_definition(row, successor, kind, reward, count, rows):
+    """Exceptions, tests and what rows pay, one row after the other."""
+    states, kinds, tests, failed = set(), set(), 0, 0
+    pays = np.full(rows, np.nan)
+    for r in range(rows):
+        here = np.flatnonzero(row == r)
+        if len(here) == 0:
+            continue
+        values = sorted(set(reward[here].tolist()))
+        heavy = [(np.sum(reward[here] == v), count[here][reward[here] == v].sum()) for v in values]
+        usual = values[max(range(len(values)), key=lambda k: heavy[k])]
+        if len(values) == 1:
+            pays[r] = usual
+        odd = here[reward[here] != usual]
+        states |= set(successor[odd].tolist())
+        kinds |= set(kind[odd].tolist()) - {-1}
+        for j in here[count[here] == 1]:
+            rest = np.setdiff1d(here, [j])
+            if len(rest) and len(set(reward[rest].tolist())) == 1 and len(here) > 2:
+                tests += 1
+                failed += int(reward[j] != reward[rest[0]])
+    return states, kinds, tests, failed, pays
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_steady_rewards_are_those_of_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    row, successor = bipartite(rng, 40, 12, share=0.4)
+    row, successor = row[np.bincount(row)[row] > 2], successor[np.bincount(row)[row] > 2]
+    kind = rng.integers(-1, 6, len(row))
+    reward = np.where(rng.random(len(row)) < 0.08, rng.integers(-9, 0, len(row)), row % 5).astype(
+        float
+    )
+    count = np.where(rng.random(len(row)) < 0.3, 1, 100 + np.arange(len(row)))  # no equals
+    found = fit_steady(EntryKinds(row, successor, kind), reward, count, 40)
+    states, kinds, tests, failed, pays = steady_by_definition(
+        row, successor, kind, reward, count, 40
+    )
+    assert set(found.states.tolist()) == states
+    assert set(found.kinds.tolist()) == kinds
+    assert found.share == pytest.approx(beta.isf(0.05, failed + 1, tests - failed))
+    np.testing.assert_array_equal(found.row, pays)
+
+
+def test_exceptions_cost_their_share_of_the_way_down_and_known_ones_all_of_it():
+    found = SteadyRewards(np.array([4.0, np.nan]), np.array([7]), np.array([3]), 0.25)
+    asked = EntryKinds(np.array([0, 0, 0, 1]), np.array([1, 7, 1, 1]), np.array([-1, -1, 3, -1]))
+    paid = found.predict(asked, np.array([-8.0, -8.0, -8.0, -8.0]))
+    np.testing.assert_array_equal(paid, [1.0, np.nan, np.nan, np.nan])
+    low = found.predict(asked, np.full(4, 9.0))
+    assert low[0] == 4.0  # the lowest reward lies above: nothing is added
+
+
+def test_too_few_singletons_say_nothing_about_exceptions():
+    once = np.ones(FEWEST_TESTS - 1, dtype=int)
+    rows = np.repeat(np.arange(FEWEST_TESTS - 1), 2)
+    count = np.stack([3 * once, once], axis=1).ravel()
+    shown = EntryKinds(rows, np.tile([0, 1], FEWEST_TESTS - 1), np.full(len(rows), -1))
+    assert fit_steady(shown, np.ones(len(rows)), count, FEWEST_TESTS - 1) is None
+
+
+def nearly_steady(rng, *, exceptions):
+    """A log of steps around a circle, each paid by its state; some pay -10, wherever they lead."""
+    state = rng.integers(0, 20, 600)
+    step = rng.choice([1, 2, 3, 4, 5], 600, p=[0.5, 0.3, 0.1, 0.06, 0.04])
+    reward = np.where(rng.random(600) < exceptions, -10.0, 0.5 * (state % 4))
+    first = {}  # one reward for each transition
+    key = state * 20 + (state + step) % 20
+    for k, r in zip(key.tolist(), reward.tolist(), strict=True):
+        first.setdefault(k, r)
+    return {
+        "state": state,
+        "action": np.zeros(600, int),
+        "reward": np.array([first[k] for k in key.tolist()]),
+        "next_state": (state + step) % 20,
+    }
+
+
+def test_a_log_with_few_exceptions_charges_their_share_and_one_with_many_the_lowest():
+    few = read_transitions(nearly_steady(np.random.default_rng(0), exceptions=0.01))
+    many = read_transitions(nearly_steady(np.random.default_rng(0), exceptions=0.6))
+    placed = {name: one.on_support("learned") for name, one in (("few", few), ("many", many))}
+    for name, counts in placed.items():
+        unseen = (counts.count == 0) & (counts.successor != counts.unseen)
+        paid = counts.reward_mean[unseen]
+        assert unseen.sum() > 10
+        assert paid.min() >= -10.0
+        between = (paid > -10.0) & (paid < 0.0)  # a state that pays nothing, less a share
+        assert between.any() == (name == "few")

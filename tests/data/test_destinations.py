@@ -7,8 +7,8 @@ import pytest
 
 from surefoot import Counts, LearnedPosterior, read_transitions
 from surefoot._rows import pack
+from surefoot.data import destination_arrays, destinations
 from surefoot.data import destination_kernels as kernels
-from surefoot.data import destinations
 from surefoot.data.destinations import (
     FEWEST_ROWS,
     PARTS,
@@ -306,3 +306,43 @@ def test_a_large_log_is_quick_and_no_model_doubles():
     assert time.perf_counter() - start < 1.5
     posterior = LearnedPosterior(counts)
     assert posterior.num_entries <= 2 * counts.num_entries + posterior.layout.num_rows
+
+
+@pytest.mark.parametrize("step", [None, 1, 3])
+@pytest.mark.parametrize("most", [20_000, 300, 10])
+def test_whole_arrays_give_the_bits_of_the_kernels(step, most, monkeypatch):
+    """Where there is no numba: unnumbered, numbered and gappy labels, all candidates and some."""
+    labels = None if step == 1 else [f"s{step * i}" if step else f"x{i}y" for i in range(40)]
+    counts = random_log(most, labels=labels)
+    monkeypatch.setattr(destinations, "CANDIDATES", most)
+    monkeypatch.setattr(destination_arrays, "MOST_EXPANDED", 500)  # several blocks
+    placed = counts.on_support("learned")
+    found = []
+    for module in (kernels, destination_arrays):
+        monkeypatch.setattr(destinations, "kernels", module)
+        found.append([destinations._learn(c) for c in (counts, placed)])
+    for one, other in zip(*found, strict=True):
+        for name in ("start", "state", "weight", "shares"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_carried_over_are_those_learned_anew(seed):
+    log = random_log(seed)
+    count = np.zeros((40, 3, 40), dtype=np.int64)
+    count[log.entry_state, log.entry_action, log.successor] = log.count
+    count[seed] = 0  # a state that was never left
+    counts = Counts.from_arrays(count)
+    posterior = LearnedPosterior(counts)
+    mine = posterior.__dict__["destinations"]
+    placed = posterior.counts
+    anew = on_entries(learn_destinations(placed), placed, posterior.open_rows)
+    uncertain = np.repeat(np.diff(placed.row_start) > 1, len(PARTS) + 1)
+    np.testing.assert_array_equal(np.diff(mine.start)[uncertain], np.diff(anew.start)[uncertain])
+    for name in ("state", "weight"):
+        one, other = (
+            getattr(found, name)[np.repeat(uncertain, np.diff(found.start))]
+            for found in (mine, anew)
+        )
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(mine.shares, anew.shares)

@@ -9,7 +9,7 @@ from surefoot.certificates.behaviour import share_delta
 from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Curse
 from surefoot.demo import demo_settings
-from surefoot.pipeline.first_state import first_state_doubt, unknown_start_mass
+from surefoot.pipeline.first_state import first_state_doubt, unknown_starts
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
@@ -184,8 +184,10 @@ def test_unknown_first_states_count_as_the_least_there_is(tmp_path):
     columns = {"episode": "episode", "step": "step", "next_state": "next_state"}
     settings = Settings(log=(str(path),), discount=0.5, **columns, **FEW).in_full()
     model = build_model(settings, read_log(settings))
-    assert 0.5 < unknown_start_mass(model, 0.5) < 0.6
-    assert 0.6 < unknown_start_mass(model, 0.05) < 0.8
+    unknown = unknown_starts(model, 0.05)
+    assert unknown.expected == 0.5  # ten of twenty episodes
+    assert 0.5 < unknown_starts(model, 0.5).most < 0.6
+    assert 0.6 < unknown.most < 0.8
     policy = solve(model.mdp).policy
     share = model.placed.starts / model.placed.starts.sum()
     mean = float(share @ evaluate(model.mdp, policy).value[: len(share)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from surefoot import DirichletPosterior, LearnedPosterior, read_transitions
+from surefoot import Counts, DirichletPosterior, LearnedPosterior, read_transitions
 from surefoot.domains.garnet import garnet
 from surefoot.domains.machine import machine_replacement
 from surefoot.posterior import coupling_kernels as kernels
@@ -105,6 +105,8 @@ def test_draws_do_not_depend_on_how_many_there_are(pair):
     rows = np.array([2, 0])
     part = np.concatenate(list(coupled.stream(300, np.random.default_rng(3), rows)))
     assert np.array_equal(part, some[:, coupled.layout.entries_of(rows)])
+    later = np.concatenate(list(coupled.stream_range(1000, 1100, np.random.default_rng(3))))
+    assert np.array_equal(later, more[1000:1100])
 
 
 def test_generators_move_on_alike(pair):
@@ -126,7 +128,9 @@ def test_finitely_many_draws_and_models_too_large_are_not_coupled():
     assert not can_couple(finite)
     assert group_size(posterior) == 1024
     large = garnet(3000, 200, 2, discount=0.9, rng=np.random.default_rng(0)).mdp
-    assert group_size(SomeRows(posterior, RowLayout.of(large), np.arange(large.num_rows))) == 0
+    every = np.arange(large.num_rows)
+    assert group_size(SomeRows(posterior, RowLayout.of(large), every)) == 0
+    assert group_size(SomeRows(LearnedPosterior(counts), RowLayout.of(large), every)) == 16
 
 
 def test_kernels_do_what_they_say():
@@ -140,3 +144,15 @@ def test_kernels_do_what_they_say():
     kernels.deal_rows.py_func(draws, places, row_start, dealt)
     assert np.array_equal(dealt[[1, 0, 2], :2], draws[:, :2])
     assert np.array_equal(dealt[[2, 0, 1], 2:], draws[:, 2:])
+
+
+def test_rows_that_have_shown_all_are_those_of_the_posterior_in_another_order():
+    counts = Counts.from_arrays(np.random.default_rng(0).integers(1, 9, (4, 3, 4)))
+    posterior = LearnedPosterior(counts)
+    values = np.random.default_rng(1).normal(size=posterior.num_entries)
+    plain = posterior.sample(1024, np.random.default_rng(2))
+    alike = CoupledRows(posterior, posterior.layout, values).sample(1024, np.random.default_rng(2))
+    assert not np.array_equal(plain, alike)
+    for begin in posterior.row_start[:-1]:
+        ours, theirs = (draws[:, begin : begin + 4] for draws in (alike, plain))
+        assert np.array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)])

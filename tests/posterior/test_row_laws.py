@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
+from surefoot.posterior import learned_arrays, row_laws
 from surefoot.posterior import learned_kernels as kernels
-from surefoot.posterior import row_laws
 from surefoot.posterior.row_laws import ALPHA, GEOMETRIC, LAWS, POISSON, SIZE_PRIOR, RowLaws
 
 
@@ -249,3 +249,26 @@ def test_other_counts_with_the_same_laws():
     np.testing.assert_array_equal(part.evidence, whole.evidence)
     again = learn(rows, like=whole)
     np.testing.assert_array_equal(again.missing, whole.missing)
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_whole_arrays_say_what_the_kernels_say(declared, monkeypatch):
+    """Where there is no numba; also for rows far from most laws, whose terms underflow."""
+    rng = np.random.default_rng(3)
+    rows = [*random_rows(rng, 60), [0, 0], [400, 390], [700, 1, 1]]
+    action = rng.integers(0, 3, len(rows))
+    cap = [len(row) for row in rows] if declared else 8
+    found = []
+    for module in (kernels, learned_arrays):
+        monkeypatch.setattr(row_laws, "kernels", module)
+        laws = learn(rows, action, cap, declared)
+        found.append((laws, laws.row_alphas()))
+    (one, one_alphas), (other, other_alphas) = found
+    for name in ("fine", "group", "usual"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for name in ("shape", "marginal", "evidence"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12, atol=1e-12)
+    for name in ("sizes", "missing", "posterior"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-12)
+    for mine, its in zip(one_alphas, other_alphas, strict=True):
+        np.testing.assert_allclose(mine, its, rtol=0, atol=1e-12)

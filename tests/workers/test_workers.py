@@ -86,6 +86,23 @@ def test_draws_of_a_fit_are_shared_too(sharing):
         assert answer() == alone
 
 
+def test_new_draws_of_verify_are_shared_too(sharing):
+    posterior, mdp = problem("sparse")
+    policy = mdp.row_action[mdp.state_start[:-1]]
+    promise = sf.certify(policy, posterior, mdp, delta=0.2, draws=100, rng=np.random.default_rng(5))
+
+    def answer():
+        rng = np.random.default_rng(6)
+        return repr(sf.verify(promise, posterior, mdp, draws=100, rng=rng))
+
+    alone, before = answer(), sharing.parts
+    with _workers._made_current(sharing):
+        assert answer() == alone
+    assert sharing.parts > before
+    with pytest.raises(ValueError, match="cluster=3; it must be"):
+        sf.verify(promise, posterior, mdp, cluster=3)
+
+
 def test_studies_are_shared(sharing, tmp_path):
     from surefoot.studies.certificate_coverage import study
     from surefoot.studies.reproduction import reproduce

@@ -15,11 +15,11 @@ import numpy as np
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import step_kernels as kernels
 from surefoot.certificates.candidates import (
-    CLIMB_SHARES,
     ROBUST_SCALES,
     VAR_DRAWS,
     VAR_LEVELS,
     VAR_VALUES,
+    climb_shares,
     mean_distances,
 )
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, percentile
@@ -106,7 +106,7 @@ def proposals(
         yield from _var(batch, delta, stopped)
     if not can_climb(batch):
         return
-    for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
+    for share in climb_shares(batch, delta):
         if stopped():
             return
         which = f"worst {100 * share:.3g}% of draws" if share < 1.0 else "all draws"

@@ -19,6 +19,9 @@ VAR_LEVELS = 5
 """Levels of the VaR candidates, from delta shared over the states up to one half."""
 CLIMB_SHARES = (1.0, 0.25)
 """Shares of the worst draws that coordinate ascent looks at, besides delta and twice delta."""
+FEW_DRAWS = 256
+"""Large models have fewer draws than this, and a climb takes seconds there: shares that lie close
+together look at much the same draws."""
 VAR_DRAWS, VAR_VALUES = 500, 2**22
 """Draws of the VaR candidates: as many as fit into `VAR_VALUES`, and at least `VAR_DRAWS`."""
 MAX_SWEEPS = 100
@@ -36,7 +39,7 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
         yield from _robust(batch, stopped)
         yield from _var(batch, delta, solution.value, stopped)
     known = policy_values(batch, nominal)
-    for share in sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES}):
+    for share in climb_shares(batch, delta):
         if stopped():
             return
         if share < 1.0:
@@ -44,6 +47,13 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
         else:
             name = "coordinate ascent, all draws"
         yield name, climb(batch, nominal, delta, share, stopped, known)
+
+
+def climb_shares(batch: Models, delta: float) -> list[float]:
+    """Return the shares of the worst draws that coordinate ascent looks at, in turn."""
+    if batch.size < FEW_DRAWS and not batch.small:
+        return sorted({delta, CLIMB_SHARES[0]})
+    return sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES})
 
 
 def _tolerance(batch: Models) -> float:

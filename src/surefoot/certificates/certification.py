@@ -270,8 +270,13 @@ def _planned(
         work = draw_plan.policy_work(mdp, rewards, rows)
         best = draw_plan.best_work(part.mdp, part.rewards)
     wanted = draw_plan.pilot_draws(work)
-    pilot = policy_returns(posterior, mdp, rows, wanted, rng, rewards=rewards, engine=trial).lower
+    pilot = policy_returns(
+        posterior, mdp, rows, wanted, rng, rewards=rewards, tolerance=usual_tolerance(mdp),
+        engine=trial,
+    ).lower  # fmt: skip
     n = draw_plan.plan_draws(pilot, delta, eta, work)
-    # Returns of large models differ little, and so do the limits of few draws and of many.
-    m = draw_plan.plan_draws(pilot, delta, eta, best, effort=effort, most=draw_plan.WORK)
+    m = draw_plan.plan_draws(
+        pilot, delta, eta, best, effort=effort, most=draw_plan.LIMIT_WORK,
+        times=draw_plan.LIMIT_TIMES,
+    )  # fmt: skip
     return n, m, draw_plan.precision(pilot)

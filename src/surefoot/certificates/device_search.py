@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -105,11 +106,13 @@ def _proposals(
     tolerance = 1e-6 * max(largest_value(mdp), 1e-300)
     plain = DeviceSolver(engine.device, mdp, None)
     nominal = plain.solve(tolerance)
-    yield "nominal", nominal.policy, nominal.mean_return
     draws = Draws.take(posterior, mdp, rewards, SPREAD_DRAWS, rng)
-    distance, scatter = engine.spreads(draws, nominal.value)
-    ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.minimum(2.0, distance))
     with ThreadPoolExecutor(1) as pool:  # compiles while others are compared
+        spreads = partial(engine.spreads, draws, nominal.value)
+        found_spreads = pool.submit(spreads).result if engine.holds_twice(mdp) else spreads
+        yield "nominal", nominal.policy, nominal.mean_return
+        distance, scatter = found_spreads()
+        ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.minimum(2.0, distance))
         later = pool.submit(_robust, engine.device, mdp, ball, 100 * tolerance)
         for share in CAUTION:
             policy = plain.solve(100 * tolerance, less=share * scatter).policy

@@ -17,14 +17,18 @@ from surefoot.solvers.evaluation.rewards import Rewards
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PILOT, SHORT_PILOT, PILOT_WORK = 1000, 250, 2e9
-"""Draws that say how many more there should be; fewer where they would take seconds themselves."""
+PILOTS = ((1000, 2e9), (250, 1e9), (64, np.inf))
+"""Draws that say how many more there should be, and what they may cost at most: fewer where these
+would take seconds themselves, and the least number of draws is all that is affordable anyway."""
 LEAST, MOST = 2000, 400_000
 WANTED_LOSS = 0.01
 """How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
 WORK, MOST_WORK = 1e10, 4e10
 """Operations that one side may cost, about ten seconds on one core; more only for the least number
 of draws, and four times as many draws as there must be are taken whatever they cost."""
+LIMIT_WORK, LIMIT_TIMES = 3e9, 2
+"""The same for the least number of draws of a limit, and how many times the fewest possible these
+are at least: returns of large models differ little, and so do limits of few draws and of many."""
 NEAR = 1e-4
 """How wide a bracket of a return may be, as a share of the spread of returns: the promise gives up
 at most that, and a bracket is never looked at without its width."""
@@ -36,19 +40,19 @@ SAMPLING, SAMPLING_REWARD = 30.0, 150.0
 
 def plan_draws(
     pilot: Floats, delta: float, eta: float, work: float, *, effort: float = 1.0,
-    most: float = MOST_WORK,
+    most: float = MOST_WORK, times: int = 4,
 ) -> int:  # fmt: skip
     """Choose the number of draws from a pilot of returns that is not used otherwise.
 
     The strict order statistic lies about ``z sqrt(delta (1-delta)/n)`` in probability below the
     quantile; the pilot tells what that is worth in return. ``effort`` multiplies what may be spent;
-    ``most`` is what the least number of draws may cost.
+    ``most`` is what the least number of draws may cost, but ``times`` the fewest possible are made.
     """
     low, middle, high = np.quantile(pilot, [delta / 2, delta, min(2 * delta, 0.5 * (1 + delta))])
     slope = (high - low) / (min(2 * delta, 0.5 * (1 + delta)) - delta / 2)
     spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
     scale = max(abs(float(middle)), 0.1 * spread)
-    least = least_draws(delta, eta, work, most)
+    least = least_draws(delta, eta, work, most, times)
     if scale <= 0 or slope <= 0:
         return least
     least = int(effort * least) if effort > 1 else least
@@ -62,10 +66,10 @@ def pilot_draws(work: float) -> int:
 
     Examples
     --------
-    >>> pilot_draws(1e5), pilot_draws(5e6)
-    (1000, 250)
+    >>> pilot_draws(1e5), pilot_draws(4e6), pilot_draws(5e6)
+    (1000, 250, 64)
     """
-    return PILOT if PILOT * work <= PILOT_WORK else SHORT_PILOT
+    return next(draws for draws, most in PILOTS if draws * work <= most)
 
 
 def precision(pilot: Floats) -> float | None:
@@ -82,7 +86,9 @@ def precision(pilot: Floats) -> float | None:
     return NEAR * spread if 0 < spread < np.inf else None
 
 
-def least_draws(delta: float, eta: float, work: float, most: float = MOST_WORK) -> int:
+def least_draws(
+    delta: float, eta: float, work: float, most: float = MOST_WORK, times: int = 4
+) -> int:
     """Return the least number of draws, given the cost of one.
 
     Examples
@@ -90,7 +96,7 @@ def least_draws(delta: float, eta: float, work: float, most: float = MOST_WORK) 
     >>> least_draws(0.05, 0.001, 1e5), least_draws(0.05, 0.001, 4e7), least_draws(0.05, 0.001, 1e9)
     (2000, 1000, 540)
     """
-    return int(max(4 * draws_needed(delta, eta), min(LEAST, most / work)))
+    return int(max(times * draws_needed(delta, eta), min(LEAST, most / work)))
 
 
 def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:

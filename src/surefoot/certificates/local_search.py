@@ -89,7 +89,8 @@ def local_search(
     """Climb from a policy until no single change helps; return the policy and its percentile.
 
     Every round ranks all single changes, exactly for small models and to first order for large
-    ones, then evaluates the best of them together: the first, the first two, four, and so on.
+    ones, then evaluates the best of them together: the first, the first two, four, and so on. Large
+    models begin with all of them, and are content once fewer changes bring less.
     Where no single change helps, pairs of the best ones are tried. O(n (S^3 + E)) a round for
     small models, O(n E) and some sweeps for large ones.
     """
@@ -126,6 +127,8 @@ def local_search(
             if reached > least:
                 least = reached
                 found = trial, new_values, new_returns, reached
+            elif found is not None and not exact:
+                break
         if found is None:
             break
         choice, values, returns, best = found
@@ -161,6 +164,8 @@ def _trials(batch: Models, choice: Ints, score: Floats, best: float, *, exact: b
         size *= 2
     if helpful and size // 2 != helpful:
         trials.append(order[:helpful])
+    if not exact:
+        trials.reverse()
     if helpful == 0 and exact:
         trials += [np.array(pair) for pair in combinations(order[:PAIRED], 2)]
     elif helpful == 0:

@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from surefoot._display import Shown
 from surefoot._order_statistics import draws_needed
+from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.upper import DETERMINISTIC
@@ -64,6 +65,7 @@ class Verification(Shown):
         return f"Verification({'stands' if self.stands else 'does not stand'}{found})"
 
 
+@on_cluster
 def verify(
     certificate: Certificate,
     posterior: Posterior,
@@ -72,6 +74,7 @@ def verify(
     rng: np.random.Generator | None = None,
     draws: int | None = None,
     final_reward: ArrayLike | None = None,
+    cluster: str | None = None,  # noqa: ARG001
     device: str = "auto",
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
@@ -82,7 +85,8 @@ def verify(
     posterior of finitely
     many draws has no new ones; the message says so. A certificate over a horizon is checked over
     that; ``final_reward`` is the one it was made with. The new draws are made on the ``device``
-    asked for, whichever made those of the certificate.
+    asked for, whichever made those of the certificate, or shared among the workers of a
+    ``cluster``, as by `certify`.
 
     Examples
     --------

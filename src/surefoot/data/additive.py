@@ -3,12 +3,20 @@
 Many rewards are a part for the state and action plus a part for the next state:
 ``r(s, a, s') = f(s, a) + h(s')``. If every redundant transition of a log agrees with that, exactly,
 it is believed for transitions that were not seen too.
+
+Where some do not, most rows may still pay the same wherever they lead. How often a successor that a
+row showed once pays something else than the rest of its row says how often one it never showed
+will: so much of the way to the lowest reward is charged. Next states that were ever paid
+differently from the rest of a row are not believed at all.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.special import betaincinv
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,6 +25,8 @@ EXACT = 1e-9
 """How far, as a share of the largest reward, sums may lie apart by rounding."""
 FEWEST_TESTS = 10
 """Redundant transitions that must agree before the pattern is believed."""
+SURE = 0.95
+"""With this probability the share of exceptions is no larger than what is charged."""
 
 
 class AdditiveRewards(NamedTuple):
@@ -54,24 +64,8 @@ def fit_additive(
     """
     if len(reward) == 0:
         return None
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(num_rows + num_states)]
-    for r, t, x in zip(entry_row.tolist(), successor.tolist(), reward.tolist(), strict=True):
-        neighbours[r].append((num_rows + t, x))
-        neighbours[num_rows + t].append((r, x))
-    value = np.zeros(num_rows + num_states)
-    part = np.full(num_rows + num_states, -1)
-    for root in range(num_rows):
-        if part[root] >= 0 or not neighbours[root]:
-            continue
-        part[root] = root
-        todo = [root]
-        while todo:
-            node = todo.pop()
-            for other, x in neighbours[node]:
-                if part[other] < 0:
-                    part[other] = root
-                    value[other] = x - value[node]
-                    todo.append(other)
+    part, before = _forest(entry_row, num_rows + successor, num_rows + num_states)
+    value = _along(entry_row, successor, reward, before, num_rows, num_states)
     gap = np.abs(value[entry_row] + value[num_rows + successor] - reward)
     scale = float(np.abs(reward).max())
     used = len(np.unique(entry_row)) + len(np.unique(successor)) - len(np.unique(part[part >= 0]))
@@ -81,3 +75,140 @@ def fit_additive(
     return AdditiveRewards(
         value[:num_rows], value[num_rows:], part[:num_rows], part[num_rows:], tests
     )
+
+
+class EntryKinds(NamedTuple):
+    """Transitions: their rows, next states, and kinds (an action and how far it led; -1: none)."""
+
+    row: Ints
+    successor: Ints
+    kind: Ints
+
+    def where(self, chosen: NDArray[np.bool_] | Ints) -> "EntryKinds":
+        """Return some of them."""
+        return EntryKinds(self.row[chosen], self.successor[chosen], self.kind[chosen])
+
+
+class SteadyRewards(NamedTuple):
+    """Rows that pay the same wherever they lead, with exceptions.
+
+    Attributes
+    ----------
+    row
+        What each row pays; NaN where it paid several rewards, or nothing is known.
+    states, kinds
+        Next states, and kinds of transitions, that some row paid differently from the rest.
+    share
+        A bound on how often a successor never seen is an exception.
+    """
+
+    row: Floats
+    states: Ints
+    kinds: Ints
+    share: float
+
+    def predict(self, shown: EntryKinds, lowest: Floats) -> Floats:
+        """Return the expected reward, NaN where nothing is known; ``lowest``: if an exception."""
+        off = np.isin(shown.successor, self.states) | np.isin(shown.kind, self.kinds)
+        paid = np.where(off, np.nan, self.row[shown.row])
+        return np.asarray(paid - self.share * np.maximum(paid - lowest, 0.0))
+
+
+def fit_steady(
+    shown: EntryKinds, reward: Floats, count: Ints, num_rows: int
+) -> SteadyRewards | None:
+    """Return what rows pay where few pay several rewards; None where too few can tell.
+
+    A successor that its row showed once is a test, if all others of the row paid the same: it came
+    as new to the row as one that was never seen would.
+
+    Examples
+    --------
+    >>> rows = np.repeat(np.arange(20), 3)  # each pays 5 to all of three states, one 0 to the last
+    >>> paid = np.append(np.full(59, 5.0), 0.0)
+    >>> shown = EntryKinds(rows, np.tile([0, 1, 2], 20), np.full(60, -1))
+    >>> found = fit_steady(shown, paid, np.tile([4, 4, 1], 20), 20)
+    >>> found.states.tolist(), round(found.share, 2), found.row[[0, 19]].tolist()
+    ([2], 0.22, [5.0, nan])
+    """
+    if len(reward) == 0:
+        return None
+    near = EXACT * max(float(np.abs(reward).max()), 1e-300)
+    order = np.lexsort((reward, shown.row))
+    row, paid, tries = shown.row[order], reward[order], count[order]
+    first = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1])))
+    number = np.diff(np.append(first, len(row)))
+    place = np.repeat(np.arange(len(first)), number)
+    least, most = paid[first], paid[first + number - 1]
+    same = most - least <= near
+    usual = _usual(paid, tries, place, len(first))
+    off = np.abs(paid - usual[place]) > near
+    # Without one of them: the rest is the same if all are, or if that one alone differs.
+    others_same = same[place] | (off & (np.bincount(place, off)[place] == 1))
+    tested = (tries == 1) & (number[place] > 1) & others_same
+    tests, failed = int(np.count_nonzero(tested)), int(np.count_nonzero(tested & off))
+    if tests < FEWEST_TESTS:
+        return None
+    steady = np.full(num_rows, np.nan)
+    steady[row[first[same]]] = least[same]
+    odd = shown.where(order[off])
+    share = float(betaincinv(failed + 1, max(tests - failed, 0.5), SURE))
+    return SteadyRewards(
+        steady, np.unique(odd.successor), np.unique(odd.kind[odd.kind >= 0]), share
+    )
+
+
+def _usual(paid: Floats, tries: Ints, place: Ints, size: int) -> Floats:
+    """Return what each row pays mostly: by its successors, and among equals by its tries."""
+    new = np.concatenate(([True], (place[1:] != place[:-1]) | (paid[1:] != paid[:-1])))
+    group = np.cumsum(new) - 1
+    weight = np.bincount(group) + np.bincount(group, tries) / (2.0 * max(1, int(tries.sum())))
+    where, value = place[new], paid[new]
+    best = np.lexsort((weight, where))  # the last of each row is its heaviest
+    return np.asarray(value[best[np.searchsorted(where[best], np.arange(size), side="right") - 1]])
+
+
+def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
+    """Return the first row of every node's connected part, and which node comes before it.
+
+    -1 for nodes without a transition; first rows come after themselves.
+    """
+    ones = np.ones(len(row), dtype=np.int8)
+    graph = csr_array((ones, (row, state)), shape=(nodes, nodes))
+    parts, which = connected_components(graph, directed=False)
+    first = np.full(parts, nodes)
+    np.minimum.at(first, which[row], row)
+    first = first[first < nodes]
+    # One more node that all first rows hang on: a single walk then finds a tree of every part.
+    rows, states = np.append(row, np.full(len(first), nodes)), np.append(state, first)
+    ones = np.ones(len(rows), dtype=np.int8)
+    whole = csr_array((ones, (rows, states)), shape=(nodes + 1, nodes + 1))
+    _, before = breadth_first_order(whole, nodes, directed=False)
+    before = before[:-1].astype(np.int64)
+    before[first] = first
+    root = np.full(parts, -1)
+    root[which[first]] = first
+    return np.where(before < 0, -1, root[which]), before
+
+
+def _along(
+    row: Ints, successor: Ints, reward: Floats, before: Ints, num_rows: int, num_states: int
+) -> Floats:
+    """Return the term of every node: ``reward - the term before it`` along a tree, 0 at its root.
+
+    Paths are halved until all have arrived: O(nodes log depth).
+    """
+    node = np.arange(len(before))
+    before = np.where(before < 0, node, before)
+    inner = np.flatnonzero(before != node)
+    ends = np.sort(np.stack((node[inner], before[inner])), axis=0)
+    key = row * num_states + successor
+    order = np.argsort(key)
+    wanted = ends[0] * num_states + ends[1] - num_rows
+    value, sign = np.zeros(len(node)), np.ones(len(node))
+    value[inner] = reward[order[np.searchsorted(key, wanted, sorter=order)]]
+    sign[inner] = -1.0
+    while np.any(before[before] != before):
+        value, sign = value + sign * value[before], sign * sign[before]
+        before = before[before]
+    return np.asarray(value)

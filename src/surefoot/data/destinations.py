@@ -14,13 +14,17 @@ one at a time, and asking which part would have named them.
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data import destination_kernels as kernels
+from surefoot._compile import COMPILES
+from surefoot.data import destination_arrays, destination_kernels
+
+kernels: Any = destination_kernels if COMPILES else destination_arrays
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -83,12 +87,42 @@ def state_numbers(labels: tuple[Any, ...] | None, num_states: int) -> Floats | N
     )
 
 
+_known: WeakKeyDictionary[Any, Destinations] = WeakKeyDictionary()
+
+
 def learn_destinations(counts: Any) -> Destinations:
     """List the candidates of every row of the counts, and learn what each part deserves.
 
     What a row gets depends on the log only, not on which rows there are besides: the same
-    candidates come out before and after a support is declared.
+    candidates come out before and after a support is declared. Found once as long as the counts
+    live: declaring their support asks first.
     """
+    if counts not in _known:
+        _known[counts] = _learn(counts)
+    return _known[counts]
+
+
+def carried_over(counts: Any, placed: Any) -> Destinations | None:
+    """Return the candidates of counts on the rows that they have once their support is declared.
+
+    States without rows have loops there, which need none. None where other rows were added or some
+    are missing: then all is learned anew.
+    """
+    found, parts = learn_destinations(counts), len(PARTS)
+    key = counts.row_state.astype(np.int64) * counts.num_actions + counts.row_action
+    keys = placed.row_state.astype(np.int64) * placed.num_actions + placed.row_action
+    if placed.num_actions != counts.num_actions or len(key) == 0:
+        return None
+    at = np.minimum(np.searchsorted(key, keys), len(key) - 1)
+    known = key[at] == keys
+    if np.count_nonzero(known) < len(key) or np.any(np.diff(placed.row_start)[~known] > 1):
+        return None
+    size = np.zeros((len(keys), parts), dtype=np.int64)
+    size[known] = np.diff(found.start).reshape(-1, parts)
+    return replace(found, start=np.concatenate(([0], np.cumsum(size.ravel()))))
+
+
+def _learn(counts: Any) -> Destinations:
     shown = counts.count > 0
     if counts.unseen is not None:
         shown &= counts.successor != counts.unseen
@@ -134,7 +168,9 @@ def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -
     parts, states = len(PARTS), counts.num_states
     owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
     keys = counts.entry_row.astype(np.int64) * states + counts.successor
-    listed = np.isin(owner // parts * states + found.state, keys)
+    wanted = owner // parts * states + found.state
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)  # entries lie in this order
+    listed = keys[at] == wanted
     new = np.flatnonzero(counts.count == 0)
     is_rest = np.ones(len(new), dtype=np.bool_)
     if counts.unseen is not None:

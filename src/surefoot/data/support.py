@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from surefoot._rows import Ints, pack
 from surefoot.data import rewards
-from surefoot.data.additive import fit_additive
-from surefoot.data.destinations import PARTS, learn_destinations
+from surefoot.data.additive import EntryKinds, fit_additive, fit_steady
+from surefoot.data.destinations import PARTS, learn_destinations, state_numbers
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
@@ -312,19 +312,22 @@ def _rewards(
         known = ~np.isnan(value)
         mean[asked[known]], variance[asked[known]] = value[known], 0.0
         floor = float(min(floor, value[known].min(initial=floor)))
-    _fill_additive(counts, listed, mean, variance, ~loop & ~foreign)
-    empty = np.isnan(mean) & ~loop
     lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
     if counts.reward_range is not None:  # what was never seen may bring the least there is
         lowest = np.full_like(lowest, min(counts.reward_range[0], floor))
+    tries = np.zeros(len(mean), dtype=np.int64)
+    tries[at] = counts.count[found]
+    _fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, lowest)
+    empty = np.isnan(mean) & ~loop
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
     return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
 
 
-def _fill_additive(
-    counts: "Counts", listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_]
-) -> None:
+def _fill_by_pattern(
+    counts: "Counts", listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_],
+    tries: Ints, lowest: NDArray[np.float64],
+) -> None:  # fmt: skip
     """Give unseen entries the rewards that the log's own pattern names, where it has one.
 
     Only rewards that never varied within a transition can follow a pattern exactly, and only where
@@ -335,13 +338,32 @@ def _fill_additive(
         return
     key = listed.state * counts.num_actions + listed.action
     rows, row = np.unique(key, return_inverse=True)
-    fit = fit_additive(row[seen], listed.successor[seen], mean[seen], len(rows), counts.num_states)
-    if fit is None:
-        return
     unknown = np.flatnonzero(np.isnan(mean) & possible)
-    value = fit.predict(row[unknown], listed.successor[unknown])
+    fit = fit_additive(row[seen], listed.successor[seen], mean[seen], len(rows), counts.num_states)
+    if fit is not None:
+        value = fit.predict(row[unknown], listed.successor[unknown])
+    else:
+        every = EntryKinds(row, listed.successor, _kinds(counts, listed))
+        steady = fit_steady(every.where(seen), mean[seen], tries[seen], len(rows))
+        if steady is None:
+            return
+        value = steady.predict(every.where(unknown), lowest[listed.action[unknown]])
     known = ~np.isnan(value)
     mean[unknown[known]], variance[unknown[known]] = value[known], 0.0
+
+
+def _kinds(counts: "Counts", listed: Entries) -> Ints:
+    """Return a number for each action and distance that an entry leads; -1 without an order."""
+    number = state_numbers(counts.state_labels, counts.num_states)
+    if number is None:
+        return np.full(len(listed.state), -1)
+    number = np.append(number, np.full(int(listed.successor.max(initial=0)) + 1, np.nan))
+    step = number[listed.successor] - number[listed.state]
+    known = ~np.isnan(step)
+    distances, place = np.unique(step[known], return_inverse=True)
+    kind = np.full(len(step), -1)
+    kind[known] = listed.action[known] * len(distances) + place
+    return kind
 
 
 def free_label(wanted: str, labels: tuple[Any, ...]) -> str:

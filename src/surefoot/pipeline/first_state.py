@@ -1,6 +1,7 @@
 """The doubt about the first state: its law comes from some episodes only."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,10 @@ Floats = NDArray[np.float64]
 def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: float) -> float:
     """Return what not knowing the first state takes off a promise about a policy; 0 where given.
 
-    The doubt of transitions and that of the first state are independent: their deviations add as
-    squares. ``reach`` is what the promise already lies below the mean. Episodes that begin in a
-    state which the log does not know have no rule to follow: they may earn the least there is.
+    The doubt of transitions, that of the first state and that of how many first states the log
+    does not know are independent: their deviations add as squares. ``reach`` is what the promise
+    already lies below the mean. Episodes that begin in a state which the log does not know have no
+    rule to follow: they may earn the least there is.
     """
     starts = model.placed.starts
     if starts is None or not starts.any() or model.settings.initial not in (None, "episodes"):
@@ -29,27 +31,38 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     mean = float(share @ value)
     deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
     own = max(reach, 0.0)
-    spread = max(math.hypot(own, float(norm.isf(delta)) * deviation) - own, 0.0)
-    mass = unknown_start_mass(model, delta)
-    return spread if mass == 0.0 else spread + mass * (mean - _least(model, value))
+    unknown = unknown_starts(model, delta)
+    lost = mean - _least(model, value) if unknown.most > 0 else 0.0
+    surprise = (unknown.most - unknown.expected) * lost
+    together = math.hypot(own, float(norm.isf(delta)) * deviation, surprise)
+    return max(together - own, 0.0) + unknown.expected * lost
 
 
-def unknown_start_mass(model: Model, delta: float) -> float:
-    """Bound which share of new episodes begins in a state that the log does not know; 0 for none.
+class UnknownStarts(NamedTuple):
+    """Which share of new episodes begins in a state that the log does not know."""
+
+    expected: float
+    most: float
+
+
+def unknown_starts(model: Model, delta: float) -> UnknownStarts:
+    """Estimate and bound which share of new episodes begins in a state that the log does not know.
 
     The estimate of Good and Turing counts the episodes that would have done so had they come last:
     no other began in their first state, and no step led there. ``delta`` is how often a binomial
     share would lie above the bound. A single episode says nothing about others.
     """
-    placed = model.placed
+    placed, none = model.placed, UnknownStarts(0.0, 0.0)
     if placed.starts is None or placed.starts.sum() < 2:
-        return 0.0
+        return none
     moved = placed.successor != placed.entry_state
     reached = np.bincount(placed.successor[moved], placed.count[moved], placed.num_states)
     alone = int(((placed.starts == 1) & (reached == 0)).sum())
     if alone == 0:
-        return 0.0
-    return float(beta.isf(delta, alone + 1, max(placed.starts.sum() - alone, 0.5)))
+        return none
+    episodes = float(placed.starts.sum())
+    most = float(beta.isf(delta, alone + 1, max(episodes - alone, 0.5)))
+    return UnknownStarts(min(alone / episodes, most), most)
 
 
 def _least(model: Model, value: Floats) -> float:

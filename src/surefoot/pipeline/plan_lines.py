@@ -16,6 +16,13 @@ from surefoot.pipeline.schemes import EpisodePlan
 
 LEVEL = 0.05
 """What an interval leaves out on each side."""
+STRETCH = 1.4
+"""How much wider intervals are than those of simulated futures, around their median.
+
+Truths are drawn from a posterior that is itself in doubt, and what rows are like is not learned
+anew: as simulated, intervals of 90% held 77% of 247 promises that real data led to; stretched by
+this, chosen on these, they held 88%. `python -m surefoot.studies planning` counts it on others.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +73,7 @@ class EpisodeLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """The promise after more samples: its mean, and an interval that holds 90% of the futures.
+    """The promise after more samples: its mean, and an interval that should hold 90% of them.
 
     ``way`` is ``"tries"`` or ``"episodes"`` (as planned), ``"same"`` (as the log did) or
     ``"explore"`` (tries of rows that the policy does not use).
@@ -85,16 +92,15 @@ class Forecast:
         Examples
         --------
         >>> found = Forecast.of("tries", 10, list(range(19)), 1.0)
-        >>> found.low, found.mean, found.high
-        (0.0, 9.0, 18.0)
+        >>> round(found.low, 9), found.mean, round(found.high, 9)
+        (-3.6, 9.0, 21.6)
         """
         found = np.sort(sign * np.asarray(promises, dtype=np.float64))
         # Of n futures and the real one, each place in the order is as likely as any other.
         cut = max(1, int(LEVEL * (len(found) + 1)))
-        return cls(
-            way=way, samples=samples, mean=float(found.mean()), low=float(found[cut - 1]),
-            high=float(found[-cut]),
-        )  # fmt: skip
+        middle = float(np.median(found))
+        low, high = (middle + STRETCH * (float(found[at]) - middle) for at in (cut - 1, -cut))
+        return cls(way=way, samples=samples, mean=float(found.mean()), low=low, high=high)
 
 
 @dataclass(frozen=True, kw_only=True)

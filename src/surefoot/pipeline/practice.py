@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot._order_statistics import draws_needed
+from surefoot.certificates import draw_plan
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certification import certify
@@ -21,12 +22,13 @@ from surefoot.pipeline.model import Model, place
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.reward_ends import reward_ends
 from surefoot.posterior.protocol import at_most
-from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.steps import counted_steps, until_the_end
 
-MODEL_DRAWS = 400
-"""Draws that say what behaviour earns by the model."""
+MODEL_DRAWS, LEAST_DRAWS, WORK = 400, 100, 2e9
+"""Draws that say what behaviour earns by the model; fewer where they would take more operations
+than this (a second or two): it plays all rows, and in large models draws differ little."""
 PATH_SWEEPS = 100_000
 
 Floats = NDArray[np.float64]
@@ -126,11 +128,13 @@ def _signed(parts: LogParts, model: Model) -> Any:
 def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
     rows = check_policy(model.mdp, model.behaviour)
-    wanted = min(MODEL_DRAWS, model.settings.draws or MODEL_DRAWS)
-    draws = at_most(model.posterior, wanted)
+    work = draw_plan.policy_work(model.mdp, rewards, rows)
+    affordable = draw_plan.affordable_draws(work, LEAST_DRAWS, MODEL_DRAWS, WORK)
+    draws = at_most(model.posterior, min(affordable, model.settings.draws or MODEL_DRAWS))
     drawn = policy_returns(
-        model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards
-    )
+        model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards,
+        tolerance=usual_tolerance(model.mdp),
+    )  # fmt: skip
     low, high = np.quantile(drawn.lower, [0.025, 0.975])
     return Interval(mean=float(drawn.lower.mean()), lower=float(low), upper=float(high))
 

@@ -17,8 +17,14 @@ from numpy.typing import ArrayLike
 
 from surefoot.posterior import coupling_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
-from surefoot.posterior.learned import DrawnLaws, LearnedPosterior
-from surefoot.posterior.protocol import BLOCK_VALUES, Posterior, check_draws_wanted, stream_key
+from surefoot.posterior.learned import LearnedPosterior
+from surefoot.posterior.protocol import (
+    BLOCK_VALUES,
+    Posterior,
+    check_draws_wanted,
+    stream_key,
+    stream_range,
+)
 from surefoot.posterior.rows import Floats, Ints, OfWhole, RowLayout, SomeRows
 
 RANKS = 0xC0FFEE
@@ -43,9 +49,13 @@ def can_couple(posterior: Posterior) -> bool:
 
 
 def group_size(posterior: Posterior) -> int:
-    """Return how many draws are sorted together, whole blocks of them; 0 where none fits."""
+    """Return how many draws are sorted together, whole blocks of them; 0 where none fits.
+
+    Rows that share laws are drawn and dealt out in one go: a block always fits where draws do.
+    """
     fits = min(LARGEST_GROUP, GROUP_VALUES // max(1, posterior.num_entries))
-    return fits - fits % BLOCK_DRAWS
+    least = BLOCK_DRAWS if isinstance(_whole(posterior), LearnedPosterior) else 0
+    return max(fits - fits % BLOCK_DRAWS, least)
 
 
 def _whole(posterior: Posterior) -> Posterior:
@@ -102,122 +112,77 @@ class CoupledRows(OfWhole):
         self, n: int, rng: np.random.Generator, rows: ArrayLike | None = None
     ) -> Iterator[Floats]:
         """Yield the draws block by block; draw ``i`` is the same whatever ``n`` is."""
-        total = check_draws_wanted(n)
+        return self.stream_range(0, check_draws_wanted(n), rng, rows)
+
+    def stream_range(
+        self, first: int, last: int, rng: np.random.Generator, rows: ArrayLike | None = None
+    ) -> Iterator[Floats]:
+        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; whole groups are made."""
         source = deepcopy(rng)
         ranks = np.random.default_rng([RANKS, *map(int, stream_key(rng))])
-        blocks = self._dealt(total, source, ranks)
+        blocks = self._dealt(first, last, source, ranks)
         if rows is None:
             return blocks
         entries = self.layout.entries_of(self.layout.check_rows(rows))
         return (np.ascontiguousarray(block[:, entries]) for block in blocks)
 
     def _dealt(
-        self, total: int, source: np.random.Generator, ranks: np.random.Generator
+        self, first: int, last: int, source: np.random.Generator, ranks: np.random.Generator
     ) -> Iterator[Floats]:
         """Yield groups of draws, dealt out anew; there are always whole groups behind them."""
         size = group_size(self.whole)
-        learned = _whole(self.whole)
+        begins = range(first - first % size, last, size)
+        ranks.bit_generator.advance(begins.start * self.layout.num_states)  # type: ignore[attr-defined]
         made = self._plain if self.whole.independent_rows else self._learned
-        done = 0
-        for group in made(-(-total // size) * size, source, learned):
-            uniform = ranks.random((size, self.layout.num_states))
-            yield group.dealt(self._places(group, uniform))[: total - done]
-            done += size
+        for begin, models in zip(begins, made(begins, source, ranks), strict=True):
+            yield models[max(first - begin, 0) : last - begin]
 
-    def _plain(self, total: int, source: np.random.Generator, _: Posterior) -> Iterator[_Group]:
-        stream = self.whole.stream(total, source)
-        for draws in _regrouped(stream, group_size(self.whole)):
-            yield _Group(self.layout, draws, np.zeros((len(draws), 1)))
+    def _plain(
+        self, begins: range, source: np.random.Generator, ranks: np.random.Generator
+    ) -> Iterator[Floats]:
+        size = begins.step
+        stream = stream_range(self.whole, begins.start, begins[-1] + size, source)
+        for draws in _regrouped(stream, size):
+            places = self._places(draws, ranks.random((size, self.layout.num_states)))
+            out = np.empty_like(draws)
+            kernels.deal_rows(draws, places, self.layout.row_start, out)
+            yield out
 
     def _learned(
-        self, total: int, source: np.random.Generator, learned: Posterior
-    ) -> Iterator[_Group]:
+        self, begins: range, source: np.random.Generator, ranks: np.random.Generator
+    ) -> Iterator[Floats]:
+        """Yield groups whose rows share laws of their action, shares and rare events.
+
+        Shares of where the unseen leads and rare events are numbers of a model that no other has:
+        what a row is worth is seen with the usual ones, and the model that gets it has its own.
+        """
+        learned = _whole(self.whole)
         if not isinstance(learned, LearnedPosterior):
             raise ValueError(f"rows of {type(learned).__name__} cannot be coupled.")
-        size = group_size(self.whole)
         every = np.arange(learned.layout.num_rows)
         rows = self.whole.rows if isinstance(self.whole, SomeRows) else every
         key = stream_key(source)
-        for first in range(0, total, size):
-            yield _LearnedGroup.draw(learned, self.layout, rows, key, first, first + size)
+        for begin in begins:
+            numbers = ranks.random((begins.step, self.layout.num_states))
+            yield learned.coupled_rows(
+                key, begin, begin + begins.step, rows, self.layout.row_state, self.values, numbers
+            )
 
-    def _places(self, group: _Group, uniform: Floats) -> Ints:
+    def _places(self, draws: Floats, numbers: Floats) -> Ints:
         """Return ``(G, R)``: which model gets the row of each draw.
 
-        The k-th row by worth of a class goes to the model with the k-th number of that class.
+        The k-th row by worth goes to the model with the k-th number.
         """
-        worth = np.empty((len(uniform), self.layout.num_rows))
-        kernels.score_rows(group.draws, self.values, self.layout.row_start, worth)
-        low, high = worth.min(axis=0), worth.max(axis=0)
-        # Classes are whole numbers: within one of them, worth and numbers stay below 1.
-        worth = (worth - low) / np.where(high > low, 2.0 * (high - low), 1.0)
-        by_worth = np.argsort(group.classes + worth, axis=0, kind="stable")
-        numbers = group.classes + uniform[:, self.layout.row_state]
+        worth = np.empty((len(numbers), self.layout.num_rows))
+        kernels.score_rows(draws, self.values, self.layout.row_start, worth)
+        by_worth = np.argsort(worth, axis=0, kind="stable")
+        by_number = np.argsort(numbers, axis=0, kind="stable")
         places = np.empty_like(by_worth)
-        np.put_along_axis(places, by_worth, np.argsort(numbers, axis=0, kind="stable"), axis=0)
+        np.put_along_axis(places, by_worth, by_number[:, self.layout.row_state], axis=0)
         return places
 
     def __repr__(self) -> str:
         return f"CoupledRows({self.whole!r})"
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Draws ``(G, E)``, and classes ``(G, R or 1)`` within which their rows have one law."""
-
-    layout: RowLayout
-    draws: Floats
-    classes: Floats
-
-    def dealt(self, places: Ints) -> Floats:
-        """Return the models when row ``r`` of draw ``j`` goes to model ``places[j, r]``."""
-        out = np.empty_like(self.draws)
-        kernels.deal_rows(self.draws, places, self.layout.row_start, out)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class _LearnedGroup(_Group):
-    """Draws whose rows share laws of their action, shares of where the unseen leads, rare events.
-
-    Shares and rare events are numbers of a model that no other has: a row is drawn with the usual
-    shares and without rare events to see what it is worth, and again, from the same random numbers
-    (so that every draw has a stream of its own), with those of the model that gets it.
-    """
-
-    posterior: LearnedPosterior
-    rows: Ints
-    key: tuple[np.uint64, np.uint64]
-    first: int
-    laws: DrawnLaws
-
-    @classmethod
-    def draw(
-        cls, posterior: LearnedPosterior, layout: RowLayout, rows: Ints,
-        key: tuple[np.uint64, np.uint64], first: int, last: int,
-    ) -> _LearnedGroup:  # fmt: skip
-        """Draw the laws of some draws, and their rows with the usual shares."""
-        sizes, alphas, shares, rare = laws = posterior._drawn_laws(key, first, last)
-        usual = np.broadcast_to(posterior.destinations.shares, shares.shape)
-        usual = np.ascontiguousarray(usual / usual.sum(axis=1, keepdims=True))
-        none = np.zeros_like(rare)
-        draws = posterior.rows_given((sizes, alphas, usual, none), key, first, rows, block=1)
-        law = sizes * (int(alphas.max()) + 1) + alphas
-        return cls(
-            layout=layout, draws=draws, posterior=posterior, rows=rows, key=key, first=first,
-            classes=law[:, posterior.layout.row_action[rows]].astype(np.float64), laws=laws,
-        )  # fmt: skip
-
-    def dealt(self, places: Ints) -> Floats:
-        """Return the models; rows to which the shares matter are drawn again with theirs."""
-        out = super().dealt(places)
-        sharing = np.flatnonzero(self.posterior._has_new[self.rows])
-        models = np.ascontiguousarray(places[:, sharing].T)
-        self.posterior.deal_rows(
-            self.laws, self.key, self.first, self.rows[sharing], self.layout.row_start[sharing],
-            models, out, block=1,
-        )  # fmt: skip
-        return out
 
 
 def _regrouped(blocks: Iterator[Floats], size: int) -> Iterator[Floats]:

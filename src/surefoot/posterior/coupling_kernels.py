@@ -4,6 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
+from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
+from surefoot.posterior.learned_kernels import (
+    candidate,
+    candidate_of_rest,
+    draw_masses,
+    pick_law,
+    row_likelihood,
+    running_shares,
+    shown_places,
+)
+from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, open_stream, uniform
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,3 +39,176 @@ def deal_rows(draws: Floats, places: Ints, row_start: Ints, out: Floats) -> None
             given = places[j, r]
             for e in range(row_start[r], row_start[r + 1]):
                 out[given, e] = draws[j, e]
+
+
+@kernel(lean=True)
+def landed(
+    row: int, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
+    numbers: Floats,
+) -> int:  # fmt: skip
+    """Return the entry on which three numbers let an unseen successor land."""
+    found = candidate(row, usual, part_start, part_cumulative, numbers[0], numbers[1])
+    if found < 0:
+        found = candidate_of_rest(row, len(usual), part_start, part_cumulative, numbers[2])
+    return int(part_entry[found])
+
+
+@kernel(lean=True)
+def row_parts(
+    count: Floats, begin: int, end: int, row: int, action: int, distinct: int, log: Floats,
+    scaled: Floats, laws: Floats, alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints,
+    open_row: bool, key0: np.uint64, key1: np.uint64, first: int, words: Words, control: Words,
+    place: Ints, shape: Floats, d: Floats, c: Floats, filled: Ints, known: NDArray[np.bool_],
+    picked: Floats, used: Ints, landing: Floats, mass: Floats,
+) -> int:  # fmt: skip
+    """Draw one row but for where its unseen successors land; return how many it has shown.
+
+    Draw ``i`` has ``used[i]`` successors of probabilities ``mass[i]``: those that were shown, in
+    the order of ``place``, then unseen ones, of which ``landing[i]`` has three numbers each.
+    """
+    shown, most = shown_places(count, begin, end, place)
+    known[:] = False
+    filled[:] = 0
+    for i in range(len(size_law)):
+        if i % BLOCK_DRAWS == 0:
+            open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
+        a, size = pick_law(
+            size_law[i, action], alpha_law[i, action], log, scaled, laws, sizes, distinct, known,
+            picked, words, control,
+        )  # fmt: skip
+        used[i] = shown
+        if open_row and size > distinct:
+            used[i] += size - distinct
+        for k in range(used[i] - shown):
+            for number in range(3):
+                landing[i, k, number] = uniform(words, control)
+        if used[i] == 1:
+            mass[i, 0] = 1.0
+        else:
+            draw_masses(
+                count, place, shown, used[i], a, alpha, most, filled, shape, d, c, words, control,
+                i, mass,
+            )  # fmt: skip
+    return shown
+
+
+@kernel()
+def order_in_classes(score: Floats, classes: Floats, action: int) -> Ints:
+    """Return the order of draws by the class of an action, then by score, which lies in [0, 1).
+
+    Classes are whole numbers.
+    """
+    key = np.empty(len(score))
+    for i in range(len(score)):
+        key[i] = classes[i, action] + score[i]
+    return np.argsort(key, kind="mergesort")
+
+
+@kernel(lean=True)
+def scale_down(score: Floats) -> None:
+    """Move scores into [0, 1/2], in their order."""
+    low, high = np.inf, -np.inf
+    for i in range(len(score)):
+        low, high = min(low, score[i]), max(high, score[i])
+    width = 2.0 * (high - low) if high > low else 1.0
+    for i in range(len(score)):
+        score[i] = (score[i] - low) / width
+
+
+@kernel(lean=True)
+def deal_row(
+    row: int, begin: int, end: int, column: int, shown: int, used: int, place: Ints, mass: Floats,
+    numbers: Floats, usual: Floats, room: float, part_start: Ints, part_entry: Ints,
+    part_cumulative: Floats, rare: float, landing: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """Write one drawn row into a model with running shares ``usual``, ``room`` their sum.
+
+    A share of ``rare`` goes where the unseen lands. Where the model has no room for the unseen,
+    what was shown takes all; where nothing was, the row is as it is on average.
+    """
+    scale, seen = 1.0, 1.0
+    if used > shown and not room > 0.0:
+        seen = 0.0
+        for k in range(shown):
+            seen += mass[k]
+        used = shown
+    if seen > 0.0:
+        scale = (1.0 - rare) / seen
+    else:
+        rare = 1.0
+    for e in range(end - begin):
+        out[column + e] = rare * landing[begin + e]
+    for k in range(used):
+        entry = place[k]
+        if k >= shown:
+            entry = landed(row, usual, part_start, part_entry, part_cumulative, numbers[k - shown])
+        out[column + entry - begin] += scale * mass[k]
+
+
+@kernel()
+def couple_rows(
+    count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, fine: Ints,
+    group: Ints, distinct: Ints, shape: Floats, marginal: Floats, laws: Floats, alpha: Floats,
+    sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats, part_start: Ints,
+    part_entry: Ints, part_cumulative: Floats, key0: np.uint64, key1: np.uint64, first: int,
+    states: Ints, values: Floats, classes: Floats, numbers: Floats, usual_shares: Floats,
+    rare: Floats, landing: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """Write draws of several rows, those of one state lucky together; see `learned_rows`.
+
+    Every row is drawn once for every line of the laws. The k-th of its draws, by what they are
+    worth with the usual shares, goes to the model whose number of the row's state is the k-th, both
+    among models in which ``classes`` of the row's action are the same. O(K + log n) a row and draw.
+    """
+    words = np.empty(WORDS, np.uint64)
+    control = np.empty(CONTROL, np.uint64)
+    num_draws, num_sizes, num_alpha = len(size_law), sizes.shape[1], len(alpha)
+    longest = 0
+    for row in rows:
+        longest = max(longest, row_start[row + 1] - row_start[row])
+    width = longest + sizes.shape[3]
+    shapes, d, c = np.empty((3, num_alpha, width))
+    place, filled = np.empty(width, np.int64), np.empty(num_alpha, np.int64)
+    log, scaled = np.empty((2, num_sizes, num_alpha))
+    known = np.empty((num_sizes, len(laws)), np.bool_)
+    picked = np.empty((num_sizes, len(laws), num_alpha))
+    used, mass = np.empty(num_draws, np.int64), np.empty((num_draws, width))
+    bits, usual = np.empty((num_draws, sizes.shape[3], 3)), np.empty(shares.shape[1])
+    worth, number = np.empty(num_draws), np.empty(num_draws)
+    for j in range(len(rows)):
+        row, column = rows[j], columns[j]
+        begin, end, act = row_start[row], row_start[row + 1], action[row]
+        if end - begin == 1:
+            out[:, column] = 1.0
+            continue
+        for s in range(num_sizes):
+            row_likelihood(marginal[fine[row], s], shape[row], log[s], scaled[s])
+        room = running_shares(row, usual_shares, part_start, usual)
+        shown = row_parts(
+            count, begin, end, row, act, distinct[row], log, scaled, laws, alpha,
+            sizes[group[row]], size_law, alpha_law, room > 0.0, key0, key1, first, words, control,
+            place, shapes, d, c, filled, known, picked, used, bits, mass,
+        )  # fmt: skip
+        for i in range(num_draws):
+            worth[i], number[i] = 0.0, numbers[i, states[j]]
+            for k in range(used[i]):
+                entry = place[k]
+                if k >= shown:
+                    entry = landed(
+                        row, usual, part_start, part_entry, part_cumulative, bits[i, k - shown]
+                    )
+                worth[i] += mass[i, k] * values[column + entry - begin]
+        scale_down(worth)
+        by_worth = order_in_classes(worth, classes, act)
+        by_number = order_in_classes(number, classes, act)
+        new = 0.0
+        for e in range(begin, end):
+            new += landing[e]
+        for k in range(num_draws):
+            i, model = by_worth[k], by_number[k]
+            room = running_shares(row, shares[model], part_start, usual)
+            deal_row(
+                row, begin, end, column, shown, used[i], place, mass[i], bits[i], usual, room,
+                part_start, part_entry, part_cumulative, rare[model, act] if new > 0.0 else 0.0,
+                landing, out[model],
+            )  # fmt: skip

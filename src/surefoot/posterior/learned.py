@@ -11,10 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
 from surefoot.data.counts import Counts
-from surefoot.data.destinations import Destinations, learn_destinations, on_entries
+from surefoot.data.destinations import (
+    Destinations,
+    carried_over,
+    learn_destinations,
+    on_entries,
+)
 from surefoot.data.support import LEARNED
 from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
+from surefoot.posterior.coupling_kernels import couple_rows
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.mean_model import mean_model
 from surefoot.posterior.of_counts import Key, OfCounts
@@ -61,7 +67,11 @@ class LearnedPosterior(OfCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.counts.declared:
-            object.__setattr__(self, "counts", self.counts.on_support(LEARNED))
+            log = self.counts
+            object.__setattr__(self, "counts", log.on_support(LEARNED))
+            found = carried_over(log, self.counts)
+            if found is not None:
+                self.__dict__["destinations"] = on_entries(found, self.counts, self.open_rows)
 
     @property
     def independent_rows(self) -> bool:
@@ -70,8 +80,15 @@ class LearnedPosterior(OfCounts):
 
     @property
     def identity(self) -> Floats:
-        """The posterior mean."""
-        return self.mean()
+        """The counts, and those that the laws were learned from.
+
+        All else follows from them. The last digits of a mean differ from machine to machine.
+        """
+        return np.concatenate((self._count, self._learned_from))
+
+    @cached_property
+    def _learned_from(self) -> Floats:
+        return self._count
 
     @cached_property
     def open_rows(self) -> NDArray[np.bool_]:
@@ -116,8 +133,9 @@ class LearnedPosterior(OfCounts):
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
         other.__dict__.update(
-            destinations=places, laws=other._learned(like=self.laws), rare=self.rare
-        )
+            destinations=places, laws=other._learned(like=self.laws), rare=self.rare,
+            _learned_from=self._learned_from,
+        )  # fmt: skip
         return other
 
     def to_mdp(
@@ -161,50 +179,66 @@ class LearnedPosterior(OfCounts):
         begin = first - first % BLOCK_DRAWS
         drawn = self._drawn_laws(key, begin, last)
         chosen = self.layout.check_rows(rows)
-        return self.rows_given(drawn, key, begin, chosen, threads=threads)[first - begin :]
+        return self._rows_given(drawn, key, begin, chosen, threads)[first - begin :]
 
-    def rows_given(
-        self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, *,
-        block: int = BLOCK_DRAWS, threads: int | None = None,
-    ) -> Floats:  # fmt: skip
+    def _rows_given(
+        self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, threads: int | None
+    ) -> Floats:
         """Return some rows of draws ``begin, ...``, one for each line of the drawn laws.
 
         Given these, rows are independent, and a row depends on the laws of its own action only.
-        Streams are opened for the draws of one ``block``; ``begin`` starts one.
         """
-        width = int(np.diff(self.row_start)[chosen].sum())
-        out = np.empty((len(drawn[0]), width))
         ends = np.cumsum(np.diff(self.row_start)[chosen])
         columns = ends - np.diff(self.row_start)[chosen]
-        every = np.arange(len(out))[None]
-        self.deal_rows(drawn, key, begin, chosen, columns, every, out, block=block, threads=threads)
-        return out
-
-    def deal_rows(
-        self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, columns: Ints,
-        models: Ints, out: Floats, *, block: int, threads: int | None = None,
-    ) -> None:  # fmt: skip
-        """Write rows of draws from ``columns`` of ``out`` on, each into a model it is dealt to.
-
-        ``models[j, i]`` is the line of ``out`` to which draw ``i`` of row ``chosen[j]`` goes, and
-        of the shares and rare events that it has; one line of ``models`` may serve all rows.
-        """
-        laws, places = self.laws, self._places
-        ends = np.cumsum(np.diff(self.row_start)[chosen])
+        out = np.empty((len(drawn[0]), int(ends[-1]) if len(ends) else 0))
 
         def fill(part: NDArray[np.intp]) -> None:
             kernels.learned_rows(
-                self._count, self.row_start, chosen[part], columns[part], laws.action, laws.fine,
-                laws.group, laws.distinct, laws.shape, laws.marginal, LAWS, ALPHA, laws.sizes,
-                *drawn[:3], models if len(models) == 1 else models[part], *places, *key, begin,
-                block, out,
+                self._count, self.row_start, chosen[part], columns[part], *self._law_arrays,
+                *drawn[:3], *self._places, *key, begin, out,
             )  # fmt: skip
             add_rare(
-                drawn[3], self._landing, self.row_start, chosen[part], columns[part], laws.action,
-                out,
+                drawn[3], self._landing, self.row_start, chosen[part], columns[part],
+                self.laws.action, out,
             )  # fmt: skip
 
-        fill_rows(fill, ends, len(drawn[0]) * int(ends[-1]) if len(ends) else 0, threads)
+        fill_rows(fill, ends, out.size, threads)
+        return out
+
+    def coupled_rows(
+        self, key: Key, first: int, last: int, chosen: Ints, states: Ints, values: Floats,
+        numbers: Floats,
+    ) -> Floats:  # fmt: skip
+        """Return draws in which the rows of a state are lucky together (`coupled.CoupledRows`).
+
+        ``states`` are those of the rows ``chosen``; ``values`` say what their entries are worth.
+        ``numbers`` are ``(last - first, S)`` random ones: the order in which models get lucky rows.
+        """
+        sizes, alphas, shares, rare = self._drawn_laws(key, first, last)
+        ends = np.cumsum(np.diff(self.row_start)[chosen])
+        columns = ends - np.diff(self.row_start)[chosen]
+        out = np.empty((last - first, int(ends[-1])))
+        usual = self.destinations.shares / self.destinations.shares.sum()
+        laws = sizes * (int(alphas.max()) + 1.0) + alphas
+
+        def fill(part: NDArray[np.intp]) -> None:
+            couple_rows(
+                self._count, self.row_start, chosen[part], columns[part], *self._law_arrays, sizes,
+                alphas, shares, *self._places, *key, first, states[part], values, laws, numbers,
+                usual, rare, self._landing, out,
+            )  # fmt: skip
+
+        fill_rows(fill, ends, out.size, None)
+        return out
+
+    @cached_property
+    def _law_arrays(self) -> tuple[NDArray[Any], ...]:
+        """What kernels read of the laws."""
+        laws = self.laws
+        return (
+            laws.action, laws.fine, laws.group, laws.distinct, laws.shape, laws.marginal, LAWS,
+            ALPHA, laws.sizes,
+        )  # fmt: skip
 
     @cached_property
     def _count(self) -> Floats:

@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
-from surefoot.posterior.dirichlet_kernels import LOGARITHMIC_BELOW, dirichlet_draws, prepare
+from surefoot.posterior.dirichlet_kernels import (
+    BLOCK_DRAWS,
+    LOGARITHMIC_BELOW,
+    dirichlet_draws,
+    prepare,
+)
 from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, open_stream, uniform
 
 Floats = NDArray[np.float64]
@@ -252,20 +257,69 @@ def running_shares(row: int, shares: Floats, part_start: Ints, out: Floats) -> f
 
 
 @kernel(lean=True)
+def candidate(
+    row: int, usual: Floats, part_start: Ints, part_cumulative: Floats, first: float, second: float
+) -> int:
+    """Return the candidate that two numbers pick for an unseen successor; -1 for the rest.
+
+    ``usual`` are running shares of the parts: the first number picks one of them.
+    """
+    parts = len(usual)
+    part = first_above(usual, 0, parts, first * usual[parts - 1])
+    begin, end = part_start[row * parts + part], part_start[row * parts + part + 1]
+    found = first_above(part_cumulative, begin, end, second)
+    return found if found < end else -1
+
+
+@kernel(lean=True)
+def candidate_of_rest(
+    row: int, parts: int, part_start: Ints, part_cumulative: Floats, third: float
+) -> int:
+    """Return the candidate that a number picks in the last part, which takes what others leave."""
+    begin, end = part_start[row * parts + parts - 1], part_start[row * parts + parts]
+    return min(first_above(part_cumulative, begin, end, third), end - 1)
+
+
+@kernel(lean=True)
 def unseen_entry(
     row: int, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     words: Words, control: Words,
 ) -> int:  # fmt: skip
     """Draw the entry on which an unseen successor lands; the rest takes what a part leaves."""
-    parts = len(usual)
-    last = parts - 1
-    part = first_above(usual, 0, parts, uniform(words, control) * usual[last])
-    begin, end = part_start[row * parts + part], part_start[row * parts + part + 1]
-    found = first_above(part_cumulative, begin, end, uniform(words, control))
-    if found == end:
-        begin, end = part_start[row * parts + last], part_start[row * parts + last + 1]
-        found = min(first_above(part_cumulative, begin, end, uniform(words, control)), end - 1)
+    first = uniform(words, control)
+    second = uniform(words, control)
+    found = candidate(row, usual, part_start, part_cumulative, first, second)
+    if found < 0:
+        third = uniform(words, control)
+        found = candidate_of_rest(row, len(usual), part_start, part_cumulative, third)
     return int(part_entry[found])
+
+
+@kernel(lean=True)
+def shown_places(count: Floats, begin: int, end: int, place: Ints) -> tuple[int, float]:
+    """Write the entries that a row has shown; return how many, and the largest count."""
+    shown, most = 0, 0.0
+    for e in range(begin, end):
+        if count[e] > 0:
+            place[shown] = e
+            most = max(most, count[e])
+            shown += 1
+    return shown, most
+
+
+@kernel(lean=True)
+def pick_law(
+    s: int, h: int, log: Floats, scaled: Floats, laws: Floats, sizes: Floats, distinct: int,
+    known: NDArray[np.bool_], picked: Floats, words: Words, control: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Draw a row's concentration and its number of successors, given the laws of its action."""
+    if not known[s, h]:
+        alpha_weights(log[s], scaled[s], laws[h], picked[s, h])
+        known[s, h] = True
+    weights = picked[s, h]
+    last = len(weights) - 1
+    a = min(first_above(weights, 0, last, uniform(words, control) * weights[last]), last)
+    return a, first_above(sizes[s, a], distinct, sizes.shape[2], uniform(words, control))
 
 
 @kernel(lean=True)
@@ -283,75 +337,77 @@ def extend_shapes(
 
 
 @kernel(lean=True)
+def draw_masses(
+    count: Floats, place: Ints, shown: int, used: int, a: int, alpha: Floats, most: float,
+    filled: Ints, shape: Floats, d: Floats, c: Floats, words: Words, control: Words, line: int,
+    out: Floats,
+) -> None:  # fmt: skip
+    """Write the probabilities of the ``used`` successors of a row into ``out[line]``."""
+    if filled[a] < used:
+        extend_shapes(count, place, shown, alpha[a], filled[a], used, shape[a], d[a], c[a])
+        filled[a] = used
+    small = most + alpha[a] < LOGARITHMIC_BELOW
+    dirichlet_draws(shape[a], d[a], c[a], 0, used, small, words, control, line, line + 1, 0, out)
+
+
+@kernel(lean=True)
 def learned_row(
     count: Floats, row_start: Ints, row: int, column: int, action: int, distinct: int,
     log: Floats, scaled: Floats, laws: Floats, alpha: Floats, sizes: Floats, size_law: Ints,
-    alpha_law: Ints, shares: Floats, models: Ints, part_start: Ints, part_entry: Ints,
-    part_cumulative: Floats, key0: np.uint64, key1: np.uint64, first: int, block: int,
-    words: Words, control: Words, place: Ints, shape: Floats, d: Floats, c: Floats, filled: Ints,
-    known: NDArray[np.bool_], picked: Floats, usual: Floats, drawn: Floats, out: Floats,
+    alpha_law: Ints, shares: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
+    key0: np.uint64, key1: np.uint64, first: int, words: Words, control: Words, place: Ints,
+    shape: Floats, d: Floats, c: Floats, filled: Ints, known: NDArray[np.bool_], picked: Floats,
+    usual: Floats, drawn: Floats, out: Floats,
 ) -> None:  # fmt: skip
     """Write one row of all draws; see `learned_rows`.
 
     What depends on the row alone, or on the row and its concentration, is found once.
     """
     begin, end = row_start[row], row_start[row + 1]
-    shown, most = 0, 0.0
-    for e in range(begin, end):
-        if count[e] > 0:
-            place[shown] = e
-            most = max(most, count[e])
-            shown += 1
+    shown, most = shown_places(count, begin, end, place)
     known[:] = False
     filled[:] = 0
     for i in range(len(size_law)):
-        if i % block == 0:
-            open_stream(control, key0, key1, row, (first + i) // block)
-        s, h = size_law[i, action], alpha_law[i, action]
-        if not known[s, h]:
-            alpha_weights(log[s], scaled[s], laws[h], picked[s, h])
-            known[s, h] = True
-        weights = picked[s, h]
-        last = len(alpha) - 1
-        a = min(first_above(weights, 0, last, uniform(words, control) * weights[last]), last)
-        size = first_above(sizes[s, a], distinct, sizes.shape[2], uniform(words, control))
-        model, used = models[i], shown
-        if size > distinct and running_shares(row, shares[model], part_start, usual) > 0:
+        if i % BLOCK_DRAWS == 0:
+            open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
+        a, size = pick_law(
+            size_law[i, action], alpha_law[i, action], log, scaled, laws, sizes, distinct, known,
+            picked, words, control,
+        )  # fmt: skip
+        used = shown
+        if size > distinct and running_shares(row, shares[i], part_start, usual) > 0:
             for _ in range(size - distinct):
                 place[used] = unseen_entry(
                     row, usual, part_start, part_entry, part_cumulative, words, control
                 )
                 used += 1
         for e in range(end - begin):
-            out[model, column + e] = 0.0
+            out[i, column + e] = 0.0
         if used == 1:
-            out[model, column + place[0] - begin] = 1.0
+            out[i, column + place[0] - begin] = 1.0
             continue
-        if filled[a] < used:
-            extend_shapes(count, place, shown, alpha[a], filled[a], used, shape[a], d[a], c[a])
-            filled[a] = used
-        logarithmic = most + alpha[a] < LOGARITHMIC_BELOW
-        dirichlet_draws(shape[a], d[a], c[a], 0, used, logarithmic, words, control, 0, 1, 0, drawn)
+        draw_masses(
+            count, place, shown, used, a, alpha, most, filled, shape, d, c, words, control, 0, drawn
+        )
         for k in range(used):
-            out[model, column + place[k] - begin] += drawn[0, k]
+            out[i, column + place[k] - begin] += drawn[0, k]
 
 
 @kernel()
 def learned_rows(
     count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, fine: Ints,
     group: Ints, distinct: Ints, shape: Floats, marginal: Floats, laws: Floats,
-    alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats, models: Ints,
+    alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats,
     part_start: Ints, part_entry: Ints, part_cumulative: Floats,
-    key0: np.uint64, key1: np.uint64, first: int, block: int, out: Floats,
+    key0: np.uint64, key1: np.uint64, first: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write draws ``first, first + 1, ...`` of several rows, one for each line of the drawn laws.
 
     A row's concentration and number of successors are drawn given the laws of its action and its
     own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a); each unseen one lands on an
     entry of the part that ``shares`` picks among those the row has; the last part, the rest, takes
-    what the weights of another leave. Draw ``i`` of row ``rows[j]`` goes to the model
-    ``models[j, i]`` (one line of these may serve all rows), whose shares it has. Each row has a
-    stream for every ``block`` of draws, and ``first`` begins one. O(K) a row.
+    what the weights of another leave. Each row has a stream for every block of draws, and ``first``
+    begins one. O(K) a row.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)
@@ -375,7 +431,7 @@ def learned_rows(
             row_likelihood(marginal[fine[row], s], shape[row], log[s], scaled[s])
         learned_row(
             count, row_start, row, columns[j], action[row], distinct[row], log, scaled, laws,
-            alpha, sizes[group[row]], size_law, alpha_law, shares, models[min(j, len(models) - 1)],
-            part_start, part_entry, part_cumulative, key0, key1, first, block, words, control,
-            place, shapes, d, c, filled, known, picked, usual, drawn, out,
+            alpha, sizes[group[row]], size_law, alpha_law, shares, part_start, part_entry,
+            part_cumulative, key0, key1, first, words, control, place, shapes, d, c, filled, known,
+            picked, usual, drawn, out,
         )  # fmt: skip

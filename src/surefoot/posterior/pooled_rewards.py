@@ -15,6 +15,7 @@ level, rows and means: draws are independent, there is no chain.
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -131,7 +132,17 @@ class _Actions(NamedTuple):
     log_weight: Floats
 
 
+_pooled: WeakKeyDictionary[Counts, PooledRewards] = WeakKeyDictionary()
+
+
 def pool_rewards(counts: Counts) -> PooledRewards:
+    """Return what the uncertain entries say together, found once as long as the counts live."""
+    if counts not in _pooled:
+        _pooled[counts] = _pool(counts)
+    return _pooled[counts]
+
+
+def _pool(counts: Counts) -> PooledRewards:
     """Return what the uncertain entries say together. O(GRID entries + GRID^2 rows)."""
     which = np.flatnonzero(uncertain_rewards(counts))
     used, row = np.unique(counts.entry_row[which], return_inverse=True)
@@ -176,9 +187,7 @@ def _sum_out_entries(row: Ints, size: Floats, means: Floats, within: Floats) -> 
 
 def _sum_out_rows(action: Ints, rows: _RowSums, between: Floats) -> _Actions:
     def sums(values: Floats) -> Floats:
-        out = np.zeros(between.shape)
-        np.add.at(out, action, values)
-        return out
+        return np.stack([np.bincount(action, part, len(between)) for part in values.T], axis=1)
 
     share = 1.0 / (between[action] + 1.0 / rows.precision[:, None])
     precision = sums(share)

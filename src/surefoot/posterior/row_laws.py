@@ -10,12 +10,16 @@ draws are independent, as strict order statistics need.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from surefoot.posterior import learned_kernels as kernels
+from surefoot._compile import COMPILES
+from surefoot.posterior import learned_arrays, learned_kernels
+
+kernels: Any = learned_kernels if COMPILES else learned_arrays
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -31,7 +31,9 @@ from surefoot.data.transitions import read_transitions
 from surefoot.pipeline.deductions import for_first_state, lowered
 from surefoot.pipeline.future import Future
 from surefoot.pipeline.model import Model, build_model, column_roles
+from surefoot.pipeline.outlook import TRIES
 from surefoot.pipeline.parts import divide_log, log_of
+from surefoot.pipeline.plan_lines import Forecast
 from surefoot.pipeline.reward_ends import least_return
 from surefoot.pipeline.schemes import (
     HABITS,
@@ -61,7 +63,7 @@ WAYS = (PLAN, UNIFORM, SAME)
 DRAWS, ETA, SEARCH_STEPS = 400, 0.01, 16
 """Of each promise."""
 SIMULATED = 19
-"""Futures behind an interval: with 19, the lowest and the highest hold 90%."""
+"""Futures behind an interval of 90%: the fewest there can be."""
 SURE = 0.01
 """The plan is better where chance would make it look so with this probability or less."""
 HELD = 0.85
@@ -124,7 +126,8 @@ class PlanOutcome(NamedTuple):
     @property
     def held(self) -> bool:
         """Whether the promise lay in its interval."""
-        return min(self.forecast) <= self.plan <= max(self.forecast)
+        found = Forecast.of(TRIES, 0, self.forecast, 1.0)
+        return found.low <= self.plan <= found.high
 
 
 class _FirstRun(NamedTuple):
@@ -264,6 +267,7 @@ def _solve(case: PlanCase, world: World, columns: ColumnArrays, seed: int) -> _F
     made = optimize(
         model.choosing, model.mdp, delta=settings.delta, eta=ETA, draws=DRAWS,
         steps=SEARCH_STEPS, rng=np.random.default_rng([seed, 3]), holdout=model.posterior,
+        keep_usual=True,
     ).certificate  # fmt: skip
     curse = curse_of_choosing(log, np.asarray(made.policy, dtype=np.int64), seed=seed)
     made = for_first_state(model, lowered(made, curse, least_return(model)))

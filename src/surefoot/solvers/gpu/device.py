@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot._arguments import check_choice
+from surefoot._compile import cache_directory
 
 DEVICES = ("auto", "cpu", "gpu")
 """What users may ask for."""
@@ -16,6 +17,8 @@ DRIVER = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 """Where a machine with a GPU shows one, so that others need not import JAX to find none."""
 SHARE = 0.8
 """The share of the device's memory that is used."""
+WORTH_KEEPING = 0.2
+"""Seconds of compiling from which the outcome is kept on disk."""
 HOST_MEMORY = 2**30
 """What batches may take where JAX computes on the CPU (in tests)."""
 
@@ -70,7 +73,17 @@ def find_gpu() -> Device | None:
         handle = jax.devices("gpu")[0]
     except (ImportError, RuntimeError):
         return None
+    keep_compiled()
     return _described(handle)
+
+
+def keep_compiled() -> None:
+    """Let JAX keep what it compiles beside the kernels, unless it was told where."""
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
 
 
 def the_gpu() -> Device:

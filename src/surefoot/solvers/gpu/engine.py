@@ -1,12 +1,15 @@
 """Returns in drawn models on a GPU: an engine beside the cores, checked by them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.evaluation.draws import Draws
@@ -24,6 +27,8 @@ MOST_DRAWS, ROUND_DRAWS = 256, 16
 """Draws of a batch at most, and what their number is a multiple of."""
 CACHE = 2**25
 """Bytes of values that stay in the device's cache, where they are looked up."""
+ROOM = 2.0
+"""Policies lie alike if that takes at most so many times their own entries."""
 COPIES = 6
 """Arrays of the size of a batch that drawing takes at the same time."""
 CHECKED = 4
@@ -57,8 +62,9 @@ class DeviceEngine:
         entries = RowLayout.of(mdp).entries_of(rows)
         row_start = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))
         tiling = lay_out(
-            policy.start.astype(np.int64), row_start, mdp.successor[entries], policy.share
-        )
+            policy.start.astype(np.int64), row_start, mdp.successor[entries], policy.share,
+            _common_widths(mdp, rows, policy.start),
+        )  # fmt: skip
         return self._ends(draws, tiling, rows, entries, tolerance, best=False)
 
     def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:  # noqa: ARG002
@@ -67,6 +73,10 @@ class DeviceEngine:
         tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
         rows, entries = np.arange(mdp.num_rows), np.arange(mdp.num_entries)
         return self._ends(draws, tiling, rows, entries, tolerance, best=True)
+
+    def holds_twice(self, mdp: MDP) -> bool:
+        """Tell whether two of the largest batches of a model fit at the same time."""
+        return 2 * 8 * COPIES * mdp.num_entries * MOST_DRAWS <= self.device.memory
 
     def spreads(self, draws: Draws, value: Floats) -> tuple[Floats, Floats]:
         """Return how far drawn rows lie from the mean, and how much their values scatter.
@@ -125,16 +135,19 @@ class _Call:
         ends = np.empty((count, 2))
         start = np.zeros(len(self.initial))
         every = -(-count // checked) if checked else count + 1
-        for first, made, drawn in self._made(count, start, tolerance):
-            last = min(first + self.size, count)
-            largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
-            found = bracket(made, self.discount, self.tiling.longest, largest)
-            ends[first:last] = found[: last - first]
-            for which in range(-(-first // every) * every, last if checked else first, every):
-                values = np.asarray(made.values[:, which - first : which - first + 1])
-                check_draw(
-                    self.batches, self.links, which, values, found[which - first], best=self.best
-                )
+        check = partial(check_draw, self.batches, self.links, best=self.best)
+        with ThreadPoolExecutor(max(1, checked)) as pool:  # while the device goes on
+            checks = []
+            for first, made, drawn in self._made(count, start, tolerance):
+                last = min(first + self.size, count)
+                largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
+                found = bracket(made, self.discount, self.tiling.longest, largest)
+                ends[first:last] = found[: last - first]
+                for which in range(-(-first // every) * every, last if checked else first, every):
+                    values = np.asarray(made.values[:, which - first : which - first + 1])
+                    checks.append(pool.submit(check, which, values, found[which - first]))
+            for one in checks:
+                one.result()
         return ends
 
     def spreads(self, value: Floats) -> tuple[Floats, Floats]:
@@ -163,6 +176,17 @@ class _Call:
             made = swept_on_device(best=self.best)(drawn, *self.there, value, width, most)
             value = made.values.mean(axis=1)
             yield first, made, drawn
+
+
+def _common_widths(mdp: MDP, rows: Ints, start: NDArray[np.integer[Any]]) -> Ints | None:
+    """Return the widest row of every state, so that all policies lie alike and compile once.
+
+    None where that takes much more room than the rows that are played.
+    """
+    lengths = np.diff(mdp.row_start)
+    widest = np.maximum.reduceat(lengths, mdp.state_start[:-1])
+    roomy = (widest * np.diff(start)).sum() > ROOM * lengths[rows].sum()
+    return None if roomy else widest
 
 
 def _most_sweeps(discount: float) -> int:

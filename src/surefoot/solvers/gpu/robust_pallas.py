@@ -14,9 +14,10 @@ SHORT = 24
 """Longest row that one thread holds."""
 SHORT_ROWS, TILE = 32, 128
 """Rows of a block of short ones; entries of a block of long ones."""
-PER_WARP = 512
+PER_WARP = 1024
 """Entries of a block for each group of 32 threads. Rows of a block search until the last of them
-has found its place: small blocks wait less."""
+has found its place: small blocks wait less. Groups that share a row wait for each other in every
+step: even where a row of 1024 takes more registers than a thread has, one group is faster."""
 POINT, L1, BOX = 0, 1, 2
 """What nature may choose from."""
 

@@ -15,7 +15,8 @@ from surefoot.solvers.gpu.arrays import Array, Arrays
 MOST_STEPS = 60
 """Evaluations before rows are returned with the gaps that are left."""
 
-
+CROWDED = 1024
+"""Rows of this length take all registers of 32 threads: copies of the evaluation would not fit."""
 ROUNDING = 2.0**-49
 """Gaps below this share of a row's values, times its length, are rounding: nothing closes them."""
 NOTHING = 1e300
@@ -125,7 +126,9 @@ def worst_l1(
         best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
     )  # fmt: skip
     small = ROUNDING * fold.length(z) * (xp.abs(nominal) + xp.abs(fold.least(xp, z)))
-    return _closed_in(arrays, evaluate, start, guess, xp.maximum(accuracy, small))
+    accuracy = xp.maximum(accuracy, small)
+    once = fold.axis is None or fold.length(z) >= CROWDED
+    return _closed_in(arrays, evaluate, start, guess, accuracy, once=once)
 
 
 def box_dual(
@@ -163,7 +166,8 @@ def worst_box(
     )  # fmt: skip
     small = ROUNDING * fold.length(z) * (xp.abs(bottom) + xp.abs(top))
     inside = tuple(xp.clip(x, bottom, top) for x in guess)
-    return _closed_in(arrays, evaluate, start, inside, xp.maximum(accuracy, small), top)
+    accuracy = xp.maximum(accuracy, small)
+    return _closed_in(arrays, evaluate, start, inside, accuracy, top, once=fold.axis is None)
 
 
 def _meeting(xp: Any, now: Tangents) -> tuple[Array, Array]:
@@ -177,9 +181,13 @@ def _meeting(xp: Any, now: Tangents) -> tuple[Array, Array]:
 
 def _closed_in(
     arrays: Arrays, evaluate: Any, start: Tangents, guess: Any, accuracy: Array,
-    end: Array | None = None,
+    end: Array | None = None, *, once: bool,
 ) -> Worst:  # fmt: skip
-    """Maximise a concave function, up to an end where it has one."""
+    """Maximise a concave function, up to an end where it has one.
+
+    ``once``: one copy of the evaluation serves the guesses too. Lists then compile in a third of
+    the time.
+    """
     xp = arrays.xp
 
     def step(now: Tangents, x: Array) -> Tangents:
@@ -205,11 +213,14 @@ def _closed_in(
 
     def body(now: Tangents) -> Tangents:
         x = _meeting(xp, now)[0]
-        return step(now, x if end is None else xp.minimum(x, end))
+        x = x if end is None else xp.minimum(x, end)
+        if once:
+            x = xp.where(now.steps == 0, guess[0], xp.where(now.steps == 1, guess[1], x))
+        return step(now, x)
 
     def proceed(now: Tangents) -> Any:
-        return ((now.gap - accuracy).max() > 0.0) & (now.steps < MOST_STEPS)
+        open_still = ((now.gap - accuracy).max() > 0.0) & (now.steps < MOST_STEPS)
+        return open_still | (now.steps < 2)
 
-    first = step(step(start, guess[0]), guess[1])
-    found = arrays.loop(proceed, body, first)
+    found = arrays.loop(proceed, body, start if once else step(step(start, guess[0]), guess[1]))
     return Worst(found.best, found.gap, found.left, found.right)

@@ -87,8 +87,8 @@ def swept(
 
     def body(state: Any) -> Any:
         done, _, v, _, _ = state
-        v = arrays.repeat(BETWEEN, over, v)
-        image = over(v)
+        # One copy of the sweep serves all of them: code compiles slowly.
+        v, image = arrays.repeat(BETWEEN + 1, lambda pair: (pair[1], over(pair[1])), (v, v))
         change = image - v
         return done + BETWEEN + 1, v, image, change.min(axis=0), change.max(axis=0)
 

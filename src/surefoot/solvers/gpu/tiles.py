@@ -16,8 +16,9 @@ Ints = NDArray[np.int64]
 
 WIDTHS = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128])
 """Rows are filled up to one of these lengths, longer ones to a multiple of the last."""
-MOST_TILES = 8
-"""Every tile is compiled by itself: rare kinds are put together."""
+MOST_TILES, SPARE = 8, 0.25
+"""Every tile is compiled by itself: kinds are put together until there are few, and further while
+the filling stays below this share of the entries."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,11 +71,13 @@ class Tiling:
 
 
 def lay_out(
-    state_rows: Ints, row_start: Ints, successor: NDArray[Any], share: Floats | None
-) -> Tiling:
+    state_rows: Ints, row_start: Ints, successor: NDArray[Any], share: Floats | None,
+    widest: Ints | None = None,
+) -> Tiling:  # fmt: skip
     """Lay out rows: state ``s`` has ``state_rows[s]:state_rows[s+1]``.
 
-    Without shares every row is offered to a policy that plays one of them.
+    Without shares every row is offered to a policy that plays one of them. ``widest``: room for the
+    rows of each state, where that is more than they need.
 
     Examples
     --------
@@ -86,7 +89,8 @@ def lay_out(
     """
     lengths = np.diff(row_start)
     rows = np.diff(state_rows)
-    widest = np.maximum.reduceat(lengths, state_rows[:-1])
+    if widest is None:
+        widest = np.maximum.reduceat(lengths, state_rows[:-1])
     kinds = _few_kinds(np.column_stack((rows, _width(widest))))
     found, kind = np.unique(kinds, axis=0, return_inverse=True)
     kind = kind.ravel()
@@ -111,20 +115,25 @@ def _width(lengths: Ints) -> Ints:
 
 
 def _few_kinds(kinds: Ints) -> Ints:
-    """Put kinds together until there are few: always the pair whose union wastes least."""
+    """Put kinds together while it pays: always the pair whose union wastes least."""
     found, kind, size = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)
-    kind = kind.ravel()
-    while len(np.unique(found, axis=0)) > MOST_TILES:
+    spare = SPARE * float((found.prod(axis=1) * size).sum())
+    while True:
         live, which = np.unique(found, axis=0, return_inverse=True)
+        if len(live) == 1:
+            break
         weight = np.bincount(which.ravel(), size)
         area = live.prod(axis=1)
         union = np.maximum(live[:, None], live[None]).prod(axis=2)
         waste = (union - area[:, None]) * weight[:, None] + (union - area) * weight
         waste = waste + np.where(np.eye(len(live), dtype=bool), np.inf, 0.0)
         i, j = np.unravel_index(np.argmin(waste), waste.shape)
+        spare -= waste[i, j]
+        if len(live) <= MOST_TILES and spare < 0:
+            break
         both = (which.ravel() == i) | (which.ravel() == j)
         found[both] = np.maximum(live[i], live[j])
-    return np.asarray(found[kind])
+    return np.asarray(found[kind.ravel()])
 
 
 def _tile(

@@ -1,0 +1,330 @@
+"""The kernels of `surefoot.data.destination_kernels` on whole arrays, where there is no numba.
+
+Weights of pools are whole numbers, so their sums are exact in any order; all else is done in the
+order of the kernels. A test holds the two to the same bits.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+MOST_EXPANDED = 2**22
+"""Pools of so many rows are written out at a time as have about this many members together."""
+
+
+class Pools(NamedTuple):
+    """Members of sorted pools: ``what[begin[r]:end[r]]`` is that of row ``r``.
+
+    ``running`` are running totals of the rows that show each. ``key`` increases, and member ``m``
+    of the pool of row ``r`` has ``key == base[r] + m``.
+    """
+
+    what: Ints
+    running: Floats
+    key: Ints
+    begin: Ints
+    end: Ints
+    base: Ints
+
+    def find(self, row: Ints, wanted: Ints, known: Bools) -> Ints:
+        """Return where members lie in the pools of their rows; -1 for those outside."""
+        key = np.where(known, self.base[row] + wanted, -1)
+        at = np.searchsorted(self.key, key)
+        there = known & (at < len(self.key))
+        there[there] = self.key[at[there]] == key[there]
+        return np.where(there, at, -1)
+
+    def weigh(self, at: Ints) -> Floats:
+        """Return how many rows show each member."""
+        return np.asarray(self.running[at + 1] - self.running[at])
+
+    def written_out(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return the places of all members of some rows, and which of the rows each belongs to."""
+        return _ranges(self.begin[rows], self.end[rows])
+
+
+class _Chunk(NamedTuple):
+    """Rows of a block, counted from 0, and the successors they have shown."""
+
+    state: Ints
+    action: Ints
+    origin: Ints
+    most: Ints
+    row: Ints
+    successor: Ints
+    once: Bools
+
+
+def row_candidates(
+    row_start: Ints, row_state: Ints, row_action: Ints, successor: Ints, once: Bools,
+    number: Ints, state_of: Ints, whole: bool, step_start: Ints, step: Ints, step_running: Floats,
+    state_start: Ints, by_state: Ints, state_running: Floats,
+    action_start: Ints, by_action: Ints, action_running: Floats,
+    most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
+) -> int:  # fmt: skip
+    """Do what the kernel of this name does, block by block."""
+    span, size, left_out = len(number) + 1, 0, 0
+    first_step, last_step = _reach(step_start, step, row_action, number[row_state], len(state_of))
+    for first, last in _blocks(last_step - first_step, whole=whole):
+        begin, end = row_start[first], row_start[last]
+        s, a = row_state[first:last], row_action[first:last]
+        rows = _Chunk(
+            state=s, action=a, origin=number[s], most=most[first:last],
+            row=np.repeat(np.arange(last - first), np.diff(row_start[first : last + 1])),
+            successor=successor[begin:end], once=once[begin:end],
+        )  # fmt: skip
+        moved = _steps(step_start, step, step_running, a, first_step[first:last],
+                       last_step[first:last], len(state_of))  # fmt: skip
+        pools = (
+            _group(state_start, by_state, state_running, s, span),
+            moved if whole else _leading(moved, rows.origin, state_of),
+            _group(action_start, by_action, action_running, a, span),
+        )
+        slots = start[3 * first : 3 * last + 1]
+        slots[0] = size
+        single = np.count_nonzero(rows.once)
+        told = named[left_out : left_out + single]
+        size = _block(rows, pools, (step_start, step), number, state_of, fewest, others, slots,
+                      state, weight, told)  # fmt: skip
+        left_out += single
+    start[3 * len(row_state)] = size
+    return left_out
+
+
+def _block(
+    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], number: Ints, state_of: Ints,
+    fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
+) -> int:  # fmt: skip
+    """Write the candidates of some rows from ``start[0]`` on; return where they end."""
+    step = number[rows.successor] - rows.origin[rows.row]
+    numbered = (rows.origin[rows.row] >= 0) & (number[rows.successor] >= 0)
+    every = np.ones(len(rows.row), dtype=np.bool_)
+    wanted = ((rows.successor, every), (step, numbered), (rows.successor, every))
+
+    def of_part(part: int) -> tuple[Ints, tuple[Ints, Ints, Floats]]:
+        pool = pools[part]
+        at = pool.find(rows.row, *wanted[part])
+        own = np.flatnonzero(at >= 0)
+        own = own[np.lexsort((at[own], rows.row[own]))]
+        free = pool.running[pool.end] - pool.running[pool.begin]
+        free -= np.bincount(rows.row[own], pool.weigh(at[own]), len(free))
+        begin = start_of_steps(rows.state, rows.action, part)
+        of_row, there = rows.row[rows.once], at[rows.once]
+        shown = np.zeros(len(there))
+        shown[there >= 0] = pool.weigh(there[there >= 0]) - 1.0
+        named[:, part] = np.divide(
+            shown, free[of_row] + shown, out=np.zeros(len(shown)), where=shown >= fewest[part]
+        )
+        return at, _listed(pool, rows.row[own], at[own], free, rows.most, begin)
+
+    with ThreadPoolExecutor(3) as threads:
+        places, lists = zip(*threads.map(of_part, range(3)), strict=True)
+    _write_lists(lists, rows, state_of, start, state, weight)
+    named[:, 3] = _of_the_rest(
+        rows, pools, steps, np.stack(places), number, state_of, others, named
+    )
+    return int(start[-1])
+
+
+def _listed(
+    pool: Pools, own_row: Ints, own: Ints, total: Floats, most: Ints, begin: Floats
+) -> tuple[Ints, Ints, Floats]:
+    """Return (row, member, share) of the candidates: all of them, or a systematic sample."""
+    known = np.bincount(own_row, minlength=len(most))
+    own_start = np.cumsum(known) - known
+    all_listed = pool.end - pool.begin - known <= most
+    rows = np.flatnonzero(all_listed)
+    at, which = pool.written_out(rows)
+    offset = np.zeros(len(most), dtype=np.int64)
+    offset[rows] = np.cumsum(pool.end[rows] - pool.begin[rows]) - pool.end[rows]
+    mine = all_listed[own_row]
+    new = np.ones(len(at), dtype=np.bool_)
+    new[offset[own_row[mine]] + own[mine]] = False
+    at, row = at[new], rows[which[new]]
+    share = pool.weigh(at) / total[row]
+    rows = np.flatnonzero(~all_listed)
+    step, which = _ranges(np.zeros(len(rows), dtype=np.int64), most[rows])
+    owner = rows[which]
+    goal = pool.running[pool.begin[owner]] + (begin[owner] + step) / most[owner] * total[owner]
+    left, turn = np.flatnonzero(known[owner] > 0), 0
+    while len(left):  # step over what the row has shown
+        place = own[own_start[owner[left]] + turn]
+        passed = pool.running[place] < goal[left]
+        goal[left[passed]] += pool.weigh(place[passed])
+        turn += 1
+        left = left[known[owner[left]] > turn]
+    found = _first_at_least(pool.running, pool.begin[owner], pool.end[owner] + 1, goal)
+    found = np.minimum(found, pool.end[owner]) - 1
+    fresh = np.ones(len(found), dtype=np.bool_)
+    fresh[1:] = (found[1:] != found[:-1]) | (owner[1:] != owner[:-1])
+    sampled = np.bincount(np.cumsum(fresh) - 1, 1.0 / most[owner])
+    row = np.concatenate((row, owner[fresh]))
+    order = np.argsort(row, kind="stable")
+    member = np.concatenate((pool.what[at], pool.what[found[fresh]]))
+    return row[order], member[order], np.concatenate((share, sampled))[order]
+
+
+def _write_lists(
+    lists: tuple[tuple[Ints, Ints, Floats], ...], rows: _Chunk, state_of: Ints, start: Ints,
+    state: Ints, weight: Floats,
+) -> None:  # fmt: skip
+    """Write the candidates row by row, part by part; steps become the states they lead to."""
+    sizes = np.stack([np.bincount(row, minlength=len(rows.state)) for row, _, _ in lists], axis=1)
+    start[1:] = start[0] + np.cumsum(sizes.ravel())
+    for part, (row, member, share) in enumerate(lists):
+        rank = np.arange(len(row)) - (np.cumsum(sizes[:, part]) - sizes[:, part])[row]
+        at = start[3 * row + part] + rank
+        state[at] = state_of[rows.origin[row] + member] if part == 1 else member
+        weight[at] = share
+
+
+def _of_the_rest(
+    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], places: Ints, number: Ints,
+    state_of: Ints, others: int, named: Floats,
+) -> Floats:  # fmt: skip
+    """Return the chance of each singleton that no pattern names: one of all other states."""
+    near, moved, entered = pools
+    lost = named[:, 0] + named[:, 1] + named[:, 2] == 0.0
+    of_row = rows.row[rows.once]
+    asked = np.unique(of_row[lost])
+    pointed = np.zeros(len(rows.state), dtype=np.int64)
+    pointed[asked] = entered.end[asked] - entered.begin[asked] - 1
+    alone = (places < 0).all(axis=0)
+    pointed += np.bincount(rows.row[alone], minlength=len(pointed))
+    at, which = near.written_out(asked)
+    target, row = near.what[at], asked[which]
+    step, numbered = number[target] - rows.origin[row], number[target] >= 0
+    fresh = moved.find(row, step, numbered & (rows.origin[row] >= 0)) < 0
+    fresh &= entered.find(row, target, np.ones(len(row), dtype=np.bool_)) < 0
+    pointed += np.bincount(row[fresh], minlength=len(pointed))
+    for action in np.unique(rows.action[asked]):
+        mine = asked[rows.action[asked] == action]
+        new = np.ones(len(number), dtype=np.bool_)
+        new[entered.what[entered.begin[mine[0]] : entered.end[mine[0]]]] = False
+        step = steps[1][steps[0][action] : steps[0][action + 1]]
+        pointed[mine] += _led_to(new, step, rows.origin[mine], state_of)
+    return np.where(lost, 1.0 / np.maximum(1, others - pointed[of_row]), 0.0)
+
+
+def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
+    """Return how many new states the steps of an action lead to, from every origin.
+
+    A sum over steps for each of them, by Fourier transforms: the sums are whole numbers, far larger
+    than what these get wrong.
+    """
+    numbers = len(state_of)
+    wanted, taken = np.zeros((2, 2 * numbers))
+    wanted[:numbers] = (state_of >= 0) & new[state_of]
+    taken[step] = 1.0
+    sums = np.fft.irfft(np.fft.rfft(wanted) * np.fft.rfft(taken).conj(), 2 * numbers)
+    return np.where(origin < 0, 0, np.rint(sums[origin]).astype(np.int64))
+
+
+def start_of_steps(state: Ints, action: Ints, part: int) -> Floats:
+    """Return numbers in (0, 1] that depend on nothing but a state, an action and a part."""
+    x = state.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + action.astype(np.uint64)
+    x = x * np.uint64(0xD2E7470EE14C6C93) + np.uint64(part) + np.uint64(1)
+    for _ in range(2):  # the finish of SplitMix64
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return ((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53
+
+
+def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
+    """Do what the kernel of this name does; sums over singletons are taken one after another."""
+    learned, share = prior.copy(), np.zeros(len(prior))
+    terms = np.empty((len(named) + 1, len(prior)))
+    terms[0] = prior
+    for _ in range(rounds):
+        whole = np.cumsum(learned)[-1]
+        change = np.abs(learned / whole - share).max()
+        share = learned / whole
+        np.multiply(named, share, out=terms[1:])
+        total = np.cumsum(terms[1:], axis=1)[:, -1:]
+        np.divide(terms[1:], total, out=terms[1:])
+        learned = np.cumsum(terms, axis=0)[-1]
+        if change < tolerance:
+            break
+    return learned
+
+
+def _group(start: Ints, what: Ints, running: Floats, group: Ints, span: int) -> Pools:
+    """Return the pools of groups, one for each row."""
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return Pools(what, running, owner * span + what, start[group], start[group + 1], group * span)
+
+
+def _reach(start: Ints, step: Ints, action: Ints, origin: Ints, numbers: int) -> tuple[Ints, Ints]:
+    """Return where the steps that stay among the numbers begin and end; none without an origin."""
+    pool = _steps(start, step, np.zeros(0), action, start[action], start[action + 1], numbers)
+    first = np.searchsorted(pool.key, pool.base - origin)
+    last = np.searchsorted(pool.key, pool.base + numbers - origin)
+    return np.where(origin < 0, pool.begin, first), np.where(origin < 0, pool.begin, last)
+
+
+def _steps(
+    start: Ints, step: Ints, running: Floats, action: Ints, begin: Ints, end: Ints, numbers: int
+) -> Pools:
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    span = 2 * numbers + 1  # steps lie between -numbers and numbers
+    return Pools(step, running, owner * span + step + numbers, begin, end, action * span + numbers)
+
+
+def _leading(pool: Pools, origin: Ints, state_of: Ints) -> Pools:
+    """Return pools of those steps alone that lead to a state, running totals from 0 in each."""
+    at, row = pool.written_out(np.arange(len(origin)))
+    kept = state_of[origin[row] + pool.what[at]] >= 0
+    at, row = at[kept], row[kept]
+    size = np.bincount(row, minlength=len(origin))
+    # A pool has one more running total than members: each takes one place more than it has.
+    begin = np.cumsum(size + 1) - size - 1
+    place = begin[row] + np.arange(len(row)) - (np.cumsum(size) - size)[row]
+    span = 2 * len(state_of) + 2
+    what = np.zeros(len(row) + len(origin), dtype=np.int64)
+    weight = np.zeros(len(what) + 1)
+    key = np.repeat(np.arange(len(origin)) * span + span - 1, size + 1)
+    what[place], weight[place + 1] = pool.what[at], pool.weigh(at)
+    key[place] = row * span + pool.what[at] + len(state_of)
+    running = np.cumsum(weight)
+    running[:-1] -= np.repeat(running[begin], size + 1)
+    base = np.arange(len(origin)) * span + len(state_of)
+    return Pools(what, running, key, begin, begin + size, base)
+
+
+def _blocks(sizes: Ints, *, whole: bool) -> list[tuple[int, int]]:
+    """Cut rows so that the pools of a block have not too many members together."""
+    if whole or len(sizes) == 0:
+        return [(0, len(sizes))]
+    block = np.cumsum(sizes) // MOST_EXPANDED
+    cuts = np.flatnonzero(np.diff(block)) + 1
+    edges = [0, *cuts.tolist(), len(sizes)]
+    return list(pairwise(edges))
+
+
+def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return all numbers of ranges one after another, and the range of each."""
+    size = end - begin
+    which = np.repeat(np.arange(len(size)), size)
+    return np.arange(len(which)) + (begin - (np.cumsum(size) - size))[which], which
+
+
+def _first_at_least(
+    values: NDArray[np.generic], begin: Ints, end: Ints, goal: Ints | Floats
+) -> Ints:
+    """Return the first places in increasing runs of an array whose values reach goals."""
+    low, high = begin.copy(), end.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        inside = low < high
+        below = inside & (values[np.where(inside, middle, 0)] < goal)
+        low = np.where(below, middle + 1, low)
+        high = np.where(inside & ~below, middle, high)
+    return low

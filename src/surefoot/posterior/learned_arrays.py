@@ -1,0 +1,175 @@
+"""What the kernels of the learned prior compute of all rows, on whole arrays, without numba.
+
+The functions are those of `surefoot.posterior.learned_kernels` that have the same names, and a test
+holds them to the same numbers. Draws of rows are not here: where there is no numba, a device makes
+them (`surefoot.solvers.gpu.learned_rows`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from surefoot._cores import available_cores, on_threads
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TINY = 1e-250
+"""As in the kernels: smaller sums of scaled terms are taken again in logarithms."""
+BLOCK = 2**17
+"""Numbers that are worked on at a time: they stay in a core's cache."""
+
+
+def size_likelihood(visits: Floats, distinct: Ints, alpha: Floats, most: int) -> Floats:
+    """Return ``[g, a, K]``: how well K = 0..most successors explain what each group shows."""
+    size = np.arange(most + 1)
+    n, k = visits[:, None, None], distinct[:, None, None]
+    possible = size >= np.maximum(k, 1)
+    some = np.maximum(size, 1) * alpha[:, None]
+    terms = (
+        gammaln(size + 1.0)
+        - gammaln(np.maximum(size - k, 0) + 1.0)
+        + gammaln(some)
+        - gammaln(some + n)
+    )
+    return np.where(possible, terms, -np.inf)
+
+
+def log_sum_weighted(log: Floats) -> Floats:
+    """Return ``log sum exp`` over the last axis, whatever underflows."""
+    largest = log.max(axis=-1, keepdims=True)
+    shift = np.where(np.isneginf(largest), 0.0, largest)
+    with np.errstate(divide="ignore"):
+        return np.asarray(
+            (largest + np.log(np.exp(log - shift).sum(axis=-1, keepdims=True)))[..., 0]
+        )
+
+
+def size_marginals(
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, out: Floats
+) -> None:
+    """Write ``out[g, l, a]``: the log likelihood of a group of rows, K summed out."""
+    for part in _blocks(len(visits), log_prior[0].size * len(alpha)):
+        out[part] = log_sum_weighted(_weighed(visits, distinct, kind, log_prior, alpha, part))
+
+
+def size_posteriors(
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, out: Floats
+) -> None:
+    """Write ``out[g, l, a, K]``: the cumulative posterior of K in a group of rows."""
+    for part in _blocks(len(visits), log_prior[0].size * len(alpha)):
+        log = _weighed(visits, distinct, kind, log_prior, alpha, part)
+        running = np.cumsum(np.exp(log - log_sum_weighted(log)[..., None]), axis=-1)
+        out[part] = running / running[..., -1:]
+
+
+def _weighed(
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, part: slice
+) -> Floats:
+    """Return ``[g, l, a, K]``: log likelihood and log prior together."""
+    terms = size_likelihood(visits[part], distinct[part], alpha, log_prior.shape[2] - 1)
+    return np.asarray(terms[:, None] + log_prior[kind[part]][:, :, None])
+
+
+def missing_mass(
+    visits: Floats, distinct: Ints, group: Ints, alpha: Floats, sizes: Floats, out: Floats
+) -> None:
+    """Write ``out[f, l, a]``: the mean probability of all successors that a row has not shown."""
+    size = np.arange(1, sizes.shape[3])
+    for part in _blocks(len(visits), sizes[0].size):
+        n, k = visits[part, None, None], distinct[part, None, None]
+        unseen = np.where(size >= k, size - k, 0) * alpha[:, None] / (n + size * alpha[:, None])
+        share = np.diff(sizes[group[part]], axis=-1)
+        out[part] = (share * unseen[:, None]).sum(axis=-1)
+
+
+def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats) -> None:
+    """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``; a count is looked up."""
+    known, which = np.unique(count, return_inverse=True)
+
+    def fill(a: int) -> None:
+        table = np.where(known > 0, gammaln(alpha[a] + known) - gammaln(alpha[a]), 0.0)
+        out[:, a] = np.add.reduceat(table[which], row_start[:-1])
+
+    on_threads(fill, range(len(alpha)), available_cores())
+
+
+def row_evidence(
+    fine: Ints, action: Ints, marginal: Floats, shape: Floats, laws: Floats, out: Floats
+) -> None:
+    """Add to ``out[action, size law, alpha law]`` the log evidence of every row."""
+    order = np.argsort(action, kind="stable")
+    parts = list(_blocks(len(order), marginal.shape[1] * len(laws)))
+    told: list[Any] = [None] * len(parts)
+
+    def tell(number: int) -> None:
+        rows = order[parts[number]]
+        log, scaled, largest = _row_likelihood(fine[rows], marginal, shape[rows])
+        total = _mixed(scaled, laws)
+        small = ~(total > TINY)
+        found = largest + np.log(np.where(small, 1.0, total))
+        if small.any():
+            found[small] = _far_laws(log, laws, small)
+        first = np.flatnonzero(np.diff(action[rows], prepend=-1))
+        told[number] = action[rows[first]], np.add.reduceat(found, first, axis=0)
+
+    on_threads(tell, range(len(parts)), available_cores())
+    for which, sums in told:  # in the same order, whoever took them
+        out[which] += sums
+
+
+def row_alphas(
+    fine: Ints, action: Ints, marginal: Floats, shape: Floats, missing: Floats, laws: Floats,
+    posterior: Floats, weight: Floats, seen: Floats,
+) -> None:  # fmt: skip
+    """Add to ``weight[r, a]`` the probability of each concentration, given all rows.
+
+    ``law[a] exp(log[a] - whole)`` is ``law[a] scaled[a]`` over its sum, which takes no exponential.
+    """
+
+    def weigh(part: slice) -> None:
+        log, scaled, _ = _row_likelihood(fine[part], marginal, shape[part])
+        total = _mixed(scaled, laws)
+        small = ~(total > TINY)
+        share = np.where(small, 0.0, posterior[action[part]] / np.where(small, 1.0, total))
+        given = scaled * sum(share[..., h, None] * law for h, law in enumerate(laws))
+        if small.any():
+            at = np.nonzero(small)
+            own = np.where(laws[at[2]] > 0, log[at[:2]], -np.inf)
+            own = laws[at[2]] * np.exp(own - _far_laws(log, laws, small)[:, None])
+            np.add.at(given, at[:2], posterior[action[part]][small][:, None] * own)
+        weight[part] += given.sum(axis=1)
+        seen[part] += (given * (1.0 - missing[fine[part]])).sum(axis=1)
+
+    on_threads(weigh, _blocks(len(fine), marginal.shape[1] * len(laws)), available_cores())
+
+
+def _row_likelihood(fine: Ints, marginal: Floats, shape: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return log likelihoods ``[r, size law, alpha]``, these scaled, and the largest of each."""
+    log = marginal[fine] + shape[:, None]
+    largest = log.max(axis=-1, keepdims=True)
+    return log, np.exp(log - largest), largest
+
+
+def _mixed(scaled: Floats, laws: Floats) -> Floats:
+    """Return ``[r, size law, alpha law]``: sums over concentrations, one after another."""
+    total = scaled[..., :1] * laws[:, 0]
+    for a in range(1, laws.shape[1]):
+        total += scaled[..., a : a + 1] * laws[:, a]
+    return np.asarray(total)
+
+
+def _far_laws(log: Floats, laws: Floats, small: NDArray[np.bool_]) -> Floats:
+    """Return the log evidence of laws far from what their rows show: all terms underflowed."""
+    r, s, h = np.nonzero(small)
+    with np.errstate(divide="ignore"):
+        return log_sum_weighted(log[r, s] + np.log(laws[h]))
+
+
+def _blocks(size: int, each: int) -> Iterator[slice]:
+    """Cut rows so that a block has about as many numbers as the cache holds."""
+    step = max(1, BLOCK // max(1, each))
+    return (slice(first, min(first + step, size)) for first in range(0, size, step))
