@@ -19,7 +19,7 @@ MOST_EXPANDED = 2**22
 """Pools of so many rows are written out at a time as have about this many members together."""
 
 
-class Pool(NamedTuple):
+class Pools(NamedTuple):
     """Members of sorted pools: ``what[begin[r]:end[r]]`` is that of row ``r``.
 
     ``running`` are running totals of the rows that show each. ``key`` increases, and member ``m``
@@ -50,7 +50,7 @@ class Pool(NamedTuple):
         return _ranges(self.begin[rows], self.end[rows])
 
 
-class _Rows(NamedTuple):
+class _Chunk(NamedTuple):
     """Rows of a block, counted from 0, and the successors they have shown."""
 
     state: Ints
@@ -75,7 +75,7 @@ def row_candidates(
     for first, last in _blocks(last_step - first_step, whole=whole):
         begin, end = row_start[first], row_start[last]
         s, a = row_state[first:last], row_action[first:last]
-        rows = _Rows(
+        rows = _Chunk(
             state=s, action=a, origin=number[s], most=most[first:last],
             row=np.repeat(np.arange(last - first), np.diff(row_start[first : last + 1])),
             successor=successor[begin:end], once=once[begin:end],
@@ -99,7 +99,7 @@ def row_candidates(
 
 
 def _block(
-    rows: _Rows, pools: tuple[Pool, ...], steps: tuple[Ints, Ints], number: Ints, state_of: Ints,
+    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], number: Ints, state_of: Ints,
     fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Write the candidates of some rows from ``start[0]`` on; return where they end."""
@@ -134,7 +134,7 @@ def _block(
 
 
 def _listed(
-    pool: Pool, own_row: Ints, own: Ints, total: Floats, most: Ints, begin: Floats
+    pool: Pools, own_row: Ints, own: Ints, total: Floats, most: Ints, begin: Floats
 ) -> tuple[Ints, Ints, Floats]:
     """Return (row, member, share) of the candidates: all of them, or a systematic sample."""
     known = np.bincount(own_row, minlength=len(most))
@@ -172,7 +172,7 @@ def _listed(
 
 
 def _write_lists(
-    lists: tuple[tuple[Ints, Ints, Floats], ...], rows: _Rows, state_of: Ints, start: Ints,
+    lists: tuple[tuple[Ints, Ints, Floats], ...], rows: _Chunk, state_of: Ints, start: Ints,
     state: Ints, weight: Floats,
 ) -> None:  # fmt: skip
     """Write the candidates row by row, part by part; steps become the states they lead to."""
@@ -186,7 +186,7 @@ def _write_lists(
 
 
 def _of_the_rest(
-    rows: _Rows, pools: tuple[Pool, ...], steps: tuple[Ints, Ints], places: Ints, number: Ints,
+    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], places: Ints, number: Ints,
     state_of: Ints, others: int, named: Floats,
 ) -> Floats:  # fmt: skip
     """Return the chance of each singleton that no pattern names: one of all other states."""
@@ -256,10 +256,10 @@ def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float)
     return learned
 
 
-def _group(start: Ints, what: Ints, running: Floats, group: Ints, span: int) -> Pool:
+def _group(start: Ints, what: Ints, running: Floats, group: Ints, span: int) -> Pools:
     """Return the pools of groups, one for each row."""
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return Pool(what, running, owner * span + what, start[group], start[group + 1], group * span)
+    return Pools(what, running, owner * span + what, start[group], start[group + 1], group * span)
 
 
 def _reach(start: Ints, step: Ints, action: Ints, origin: Ints, numbers: int) -> tuple[Ints, Ints]:
@@ -272,13 +272,13 @@ def _reach(start: Ints, step: Ints, action: Ints, origin: Ints, numbers: int) ->
 
 def _steps(
     start: Ints, step: Ints, running: Floats, action: Ints, begin: Ints, end: Ints, numbers: int
-) -> Pool:
+) -> Pools:
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     span = 2 * numbers + 1  # steps lie between -numbers and numbers
-    return Pool(step, running, owner * span + step + numbers, begin, end, action * span + numbers)
+    return Pools(step, running, owner * span + step + numbers, begin, end, action * span + numbers)
 
 
-def _leading(pool: Pool, origin: Ints, state_of: Ints) -> Pool:
+def _leading(pool: Pools, origin: Ints, state_of: Ints) -> Pools:
     """Return pools of those steps alone that lead to a state, running totals from 0 in each."""
     at, row = pool.written_out(np.arange(len(origin)))
     kept = state_of[origin[row] + pool.what[at]] >= 0
@@ -296,7 +296,7 @@ def _leading(pool: Pool, origin: Ints, state_of: Ints) -> Pool:
     running = np.cumsum(weight)
     running[:-1] -= np.repeat(running[begin], size + 1)
     base = np.arange(len(origin)) * span + len(state_of)
-    return Pool(what, running, key, begin, begin + size, base)
+    return Pools(what, running, key, begin, begin + size, base)
 
 
 def _blocks(sizes: Ints, *, whole: bool) -> list[tuple[int, int]]:

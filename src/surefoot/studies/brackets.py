@@ -154,7 +154,7 @@ def _random_rows(mdp: MDP, rng: np.random.Generator) -> list[Ints]:
 def command(
     domain: Domains = None, delta: Delta = 0.05, samples: Samples = 20, seed: Seed = 0
 ) -> None:
-    """Brackets on declared successors: promise, limit, and what their distance is owed to."""
+    """Show promise and limit on declared successors, and what their distance is due to."""
     for line in markdown_table(HEAD, [], words=1):
         typer.echo(line)
     for name in domain or (*DOMAINS, *GARNETS):
