@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from surefoot import Counts, DirichletPosterior, LearnedPosterior, read_transitions
+from surefoot import DirichletPosterior, LearnedPosterior, read_transitions
 from surefoot.domains.garnet import garnet
 from surefoot.domains.machine import machine_replacement
 from surefoot.posterior import coupling_kernels as kernels
@@ -146,13 +146,25 @@ def test_kernels_do_what_they_say():
     assert np.array_equal(dealt[[2, 0, 1], 2:], draws[:, 2:])
 
 
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 32, 100])
+def test_draws_are_ordered_by_class_then_score_and_equal_ones_stay_in_order(size):
+    rng = np.random.default_rng(size)
+    score, classes = rng.integers(0, 4, size) / 8, rng.integers(0, 3, (size, 2)).astype(float)
+    key, order, room = np.empty(size), np.empty(size, int), np.empty(size, int)
+    kernels.order_in_classes.py_func(score, classes, 1, key, order, room)
+    assert np.array_equal(order, np.lexsort((score, classes[:, 1])))
+
+
 def test_rows_that_have_shown_all_are_those_of_the_posterior_in_another_order():
-    counts = Counts.from_arrays(np.random.default_rng(0).integers(1, 9, (4, 3, 4)))
-    posterior = LearnedPosterior(counts)
-    values = np.random.default_rng(1).normal(size=posterior.num_entries)
-    plain = posterior.sample(1024, np.random.default_rng(2))
-    alike = CoupledRows(posterior, posterior.layout, values).sample(1024, np.random.default_rng(2))
+    domain = garnet(4, 3, 3, discount=0.9, rng=np.random.default_rng(0))
+    posterior = LearnedPosterior(domain.simulate(200, np.random.default_rng(1)))
+    layout, values = posterior.layout, np.random.default_rng(2).normal(size=posterior.num_entries)
+    full = np.flatnonzero(np.minimum.reduceat(posterior.counts.count, layout.row_start[:-1]))
+    assert len(full) > 8
+    plain = posterior.sample(1024, np.random.default_rng(3))
+    alike = CoupledRows(posterior, layout, values).sample(1024, np.random.default_rng(3))
     assert not np.array_equal(plain, alike)
-    for begin in posterior.row_start[:-1]:
-        ours, theirs = (draws[:, begin : begin + 4] for draws in (alike, plain))
+    for row in full:
+        entries = layout.entries_of(np.array([row]))
+        ours, theirs = alike[:, entries], plain[:, entries]
         assert np.array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)])

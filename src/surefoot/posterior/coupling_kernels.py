@@ -19,6 +19,9 @@ from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, open_stream
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+RUN = 8
+"""Draws that are sorted by insertion before runs are merged."""
+
 
 @kernel(lean=True)
 def score_rows(draws: Floats, values: Floats, row_start: Ints, out: Floats) -> None:
@@ -92,16 +95,45 @@ def row_parts(
     return shown
 
 
-@kernel()
-def order_in_classes(score: Floats, classes: Floats, action: int) -> Ints:
-    """Return the order of draws by the class of an action, then by score, which lies in [0, 1).
+@kernel(lean=True)
+def merge_sorted(key: Floats, order: Ints, begin: int, middle: int, end: int, out: Ints) -> None:
+    """Merge two runs of an order, ``begin:middle`` and ``middle:end``, into ``out``."""
+    a, b = begin, middle
+    for k in range(begin, end):
+        if b >= end or (a < middle and key[order[a]] <= key[order[b]]):
+            out[k] = order[a]
+            a += 1
+        else:
+            out[k] = order[b]
+            b += 1
 
-    Classes are whole numbers.
+
+@kernel(lean=True)
+def order_in_classes(
+    score: Floats, classes: Floats, action: int, key: Floats, order: Ints, room: Ints
+) -> None:
+    """Write the order of draws by the class of an action, then by score, which lies in [0, 1).
+
+    Classes are whole numbers. Runs are sorted by insertion, then merged: stable, O(n log n).
     """
-    key = np.empty(len(score))
-    for i in range(len(score)):
+    size = len(score)
+    for i in range(size):
         key[i] = classes[i, action] + score[i]
-    return np.argsort(key, kind="mergesort")
+    for begin in range(0, size, RUN):
+        for i in range(begin, min(begin + RUN, size)):
+            k = i
+            while k > begin and key[order[k - 1]] > key[i]:
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = i
+    width = RUN
+    while width < size:
+        for begin in range(0, size, 2 * width):
+            middle, end = min(begin + width, size), min(begin + 2 * width, size)
+            merge_sorted(key, order, begin, middle, end, room)
+        for k in range(size):
+            order[k] = room[k]
+        width *= 2
 
 
 @kernel(lean=True)
@@ -145,6 +177,46 @@ def deal_row(
         out[column + entry - begin] += scale * mass[k]
 
 
+@kernel(lean=True)
+def row_worths(
+    row: int, begin: int, column: int, shown: int, used: Ints, place: Ints, mass: Floats,
+    bits: Floats, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
+    values: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """Write what each draw of a row is worth with running shares ``usual``."""
+    for i in range(len(out)):
+        total = 0.0
+        for k in range(used[i]):
+            entry = place[k]
+            if k >= shown:
+                entry = landed(
+                    row, usual, part_start, part_entry, part_cumulative, bits[i, k - shown]
+                )
+            total += mass[i, k] * values[column + entry - begin]
+        out[i] = total
+
+
+@kernel(lean=True)
+def deal_draws(
+    row: int, begin: int, end: int, column: int, action: int, shown: int, used: Ints, place: Ints,
+    mass: Floats, bits: Floats, by_worth: Ints, by_number: Ints, shares: Floats, usual: Floats,
+    part_start: Ints, part_entry: Ints, part_cumulative: Floats, rare: Floats, landing: Floats,
+    out: Floats,
+) -> None:  # fmt: skip
+    """Write the k-th draw of a row by worth into the k-th model by number."""
+    new = 0.0
+    for e in range(begin, end):
+        new += landing[e]
+    for k in range(len(by_worth)):
+        i, model = by_worth[k], by_number[k]
+        room = running_shares(row, shares[model], part_start, usual)
+        deal_row(
+            row, begin, end, column, shown, used[i], place, mass[i], bits[i], usual, room,
+            part_start, part_entry, part_cumulative, rare[model, action] if new > 0.0 else 0.0,
+            landing, out[model],
+        )  # fmt: skip
+
+
 @kernel()
 def couple_rows(
     count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, fine: Ints,
@@ -174,7 +246,8 @@ def couple_rows(
     picked = np.empty((num_sizes, len(laws), num_alpha))
     used, mass = np.empty(num_draws, np.int64), np.empty((num_draws, width))
     bits, usual = np.empty((num_draws, sizes.shape[3], 3)), np.empty(shares.shape[1])
-    worth, number = np.empty(num_draws), np.empty(num_draws)
+    worth, number, key = np.empty((3, num_draws))
+    by_worth, by_number, merged = np.empty((3, num_draws), np.int64)
     for j in range(len(rows)):
         row, column = rows[j], columns[j]
         begin, end, act = row_start[row], row_start[row + 1], action[row]
@@ -190,25 +263,15 @@ def couple_rows(
             place, shapes, d, c, filled, known, picked, used, bits, mass,
         )  # fmt: skip
         for i in range(num_draws):
-            worth[i], number[i] = 0.0, numbers[i, states[j]]
-            for k in range(used[i]):
-                entry = place[k]
-                if k >= shown:
-                    entry = landed(
-                        row, usual, part_start, part_entry, part_cumulative, bits[i, k - shown]
-                    )
-                worth[i] += mass[i, k] * values[column + entry - begin]
+            number[i] = numbers[i, states[j]]
+        row_worths(
+            row, begin, column, shown, used, place, mass, bits, usual, part_start, part_entry,
+            part_cumulative, values, worth,
+        )  # fmt: skip
         scale_down(worth)
-        by_worth = order_in_classes(worth, classes, act)
-        by_number = order_in_classes(number, classes, act)
-        new = 0.0
-        for e in range(begin, end):
-            new += landing[e]
-        for k in range(num_draws):
-            i, model = by_worth[k], by_number[k]
-            room = running_shares(row, shares[model], part_start, usual)
-            deal_row(
-                row, begin, end, column, shown, used[i], place, mass[i], bits[i], usual, room,
-                part_start, part_entry, part_cumulative, rare[model, act] if new > 0.0 else 0.0,
-                landing, out[model],
-            )  # fmt: skip
+        order_in_classes(worth, classes, act, key, by_worth, merged)
+        order_in_classes(number, classes, act, key, by_number, merged)
+        deal_draws(
+            row, begin, end, column, act, shown, used, place, mass, bits, by_worth, by_number,
+            shares, usual, part_start, part_entry, part_cumulative, rare, landing, out,
+        )  # fmt: skip
