@@ -184,11 +184,11 @@ def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
     ones = np.ones(len(rows), dtype=np.int8)
     whole = csr_array((ones, (rows, states)), shape=(nodes + 1, nodes + 1))
     _, before = breadth_first_order(whole, nodes, directed=False)
-    before = before[:-1].astype(np.int64)
-    before[first] = first
+    previous: Ints = np.array(before[:-1], dtype=np.int64)
+    previous[first] = first
     root = np.full(parts, -1)
     root[which[first]] = first
-    return np.where(before < 0, -1, root[which]), before
+    return np.where(previous < 0, -1, root[which]).astype(np.int64), previous
 
 
 def _along(

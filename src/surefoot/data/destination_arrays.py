@@ -6,7 +6,7 @@ order of the kernels. A test holds the two to the same bits.
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def row_candidates(
         told = named[left_out : left_out + single]
         size = _block(rows, pools, (step_start, step), number, state_of, fewest, others, slots,
                       state, weight, told)  # fmt: skip
-        left_out += single
+        left_out += int(single)
     start[3 * len(row_state)] = size
     return left_out
 
@@ -165,10 +165,11 @@ def _listed(
     fresh = np.ones(len(found), dtype=np.bool_)
     fresh[1:] = (found[1:] != found[:-1]) | (owner[1:] != owner[:-1])
     sampled = np.bincount(np.cumsum(fresh) - 1, 1.0 / most[owner])
-    row = np.concatenate((row, owner[fresh]))
+    row = np.concatenate((row, owner[fresh])).astype(np.int64)
     order = np.argsort(row, kind="stable")
     member = np.concatenate((pool.what[at], pool.what[found[fresh]]))
-    return row[order], member[order], np.concatenate((share, sampled))[order]
+    shares: Floats = np.concatenate((share, sampled))[order].astype(np.float64)
+    return row[order], member[order], shares
 
 
 def _write_lists(
@@ -235,7 +236,7 @@ def start_of_steps(state: Ints, action: Ints, part: int) -> Floats:
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         x ^= x >> np.uint64(31)
-    return ((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53
+    return np.asarray(((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53)
 
 
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
@@ -316,9 +317,7 @@ def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     return np.arange(len(which)) + (begin - (np.cumsum(size) - size))[which], which
 
 
-def _first_at_least(
-    values: NDArray[np.generic], begin: Ints, end: Ints, goal: Ints | Floats
-) -> Ints:
+def _first_at_least(values: NDArray[Any], begin: Ints, end: Ints, goal: Ints | Floats) -> Ints:
     """Return the first places in increasing runs of an array whose values reach goals."""
     low, high = begin.copy(), end.copy()
     while (low < high).any():

@@ -81,9 +81,10 @@ def keep_compiled() -> None:
     """Let JAX keep what it compiles beside the kernels, unless it was told where."""
     import jax
 
-    if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None:
+        config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
+        config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
 
 
 def the_gpu() -> Device:
