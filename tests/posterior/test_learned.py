@@ -259,10 +259,10 @@ def test_laws_of_many_draws_are_quick():
     posterior._drawn_laws(KEY, 0, 16)
     taken = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         posterior._drawn_laws(KEY, 0, 2000)
-        taken.append(time.perf_counter() - start)
-    assert min(taken) < 0.05
+        taken.append(time.process_time() - start)
+    assert min(taken) < 0.25  # of the processor's time: a loop over draws would take seconds
 
 
 def test_a_draw_costs_at_most_a_few_dirichlet_draws():
@@ -275,9 +275,9 @@ def test_a_draw_costs_at_most_a_few_dirichlet_draws():
     for _ in range(3):
         for posterior in (learned, DirichletPosterior(learned.counts)):
             posterior.draws(KEY, 0, 16, threads=1)
-            start = time.perf_counter()
+            start = time.process_time()
             posterior.draws(KEY, 0, 160, threads=1)
-            spent = time.perf_counter() - start
+            spent = time.process_time() - start
             taken[type(posterior)] = min(spent, taken.get(type(posterior), np.inf))
     assert taken[LearnedPosterior] < 4 * taken[DirichletPosterior]
 
