@@ -92,7 +92,7 @@ def row_parts(
                 count, place, shown, used[i], a, alpha, most, filled, shape, d, c, words, control,
                 i, mass,
             )  # fmt: skip
-    return shown
+    return int(shown)
 
 
 @kernel(lean=True)

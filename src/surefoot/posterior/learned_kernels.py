@@ -277,7 +277,7 @@ def candidate_of_rest(
 ) -> int:
     """Return the candidate that a number picks in the last part, which takes what others leave."""
     begin, end = part_start[row * parts + parts - 1], part_start[row * parts + parts]
-    return min(first_above(part_cumulative, begin, end, third), end - 1)
+    return int(min(first_above(part_cumulative, begin, end, third), end - 1))
 
 
 @kernel(lean=True)
