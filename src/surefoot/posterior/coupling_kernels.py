@@ -6,15 +6,17 @@ from numpy.typing import NDArray
 from surefoot._compile import kernel
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.learned_kernels import (
-    candidate,
-    candidate_of_rest,
     draw_masses,
     pick_law,
     row_likelihood,
-    running_shares,
     shown_places,
 )
 from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, open_stream, uniform
+from surefoot.posterior.unseen_kernels import (
+    candidate,
+    candidate_of_rest,
+    running_shares,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
