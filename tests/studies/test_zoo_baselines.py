@@ -77,3 +77,14 @@ def test_smallest_ball_has_a_point_below_every_limit():
     # points with means 0.5 and 1.5 lie apart by at least 1 in L1: half of it from the middle
     assert budget == pytest.approx(0.5, abs=1e-4)
     assert center.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["importance", "weighted-importance"])
+def test_a_half_that_shows_no_reward_is_promised_the_least(name):
+    world = make_world("frozen-lake-4x4")
+    log = trajectories(world, greedy_shares(world, 0.3), 40, np.random.default_rng(0))
+    judged = np.unique(log.columns["episode"], return_inverse=True)[1] % 2 == 1
+    columns = {**log.columns, "reward": np.where(judged, 0.0, log.columns["reward"])}
+    assert columns["reward"].max() > 0
+    claims = find_method(name)(columns, facts_of(world, log), [0.2], np.random.default_rng(1))
+    assert all(claim.value in (None, 0.0) for claim in claims)

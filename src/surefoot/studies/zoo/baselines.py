@@ -154,6 +154,8 @@ def _weights(judging: EpisodeSteps, seen: EpisodeSteps, choice: Choice) -> Float
 
 def _plain_bound(judging: EpisodeSteps, weight: Floats, delta: float) -> float:
     above = weight * (judging.earned - judging.least)
+    if judging.most <= judging.least:  # the log has shown one return only: nothing to bet on
+        return judging.least
     return judging.least + mean_above(above, delta=delta, scale=judging.most - judging.least)
 
 
