@@ -226,3 +226,14 @@ def test_a_log_with_few_exceptions_charges_their_share_and_one_with_many_the_low
         assert paid.min() >= -10.0
         between = (paid > -10.0) & (paid < 0.0)  # a state that pays nothing, less a share
         assert between.any() == (name == "few")
+
+
+def test_declared_successors_keep_the_lowest_reward_of_the_action():
+    """Sets without a prior may put all their weight on the one exception."""
+    few = read_transitions(nearly_steady(np.random.default_rng(0), exceptions=0.01))
+    state, following = np.divmod(np.arange(400), 20)
+    listed = {"state": state, "action": np.zeros(400, int), "next_state": following}
+    counts = few.on_support(listed)
+    unseen = counts.count == 0
+    assert unseen.sum() > 100
+    np.testing.assert_array_equal(counts.reward_mean[unseen], -10.0)

@@ -238,7 +238,8 @@ def _assemble(
     at, found = _positions(counts, listed, num_states, rowless)
     count = np.zeros(len(order), dtype=counts.count.dtype)
     count[at] = counts.count[found]
-    fields, filled, floor = _rewards(counts, listed, rowless, terminal, at, found)
+    learned = support == LEARNED
+    fields, filled, floor = _rewards(counts, listed, rowless, terminal, at, found, learned)
     labels = counts.state_labels
     if has_unseen and labels is not None:
         labels = (*labels, free_label(UNSEEN_LABEL, labels))
@@ -288,9 +289,13 @@ def _positions(
 
 def _rewards(
     counts: "Counts", listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
-    at: Ints, found: NDArray[np.bool_],
+    at: Ints, found: NDArray[np.bool_], learned: bool,
 ) -> tuple[dict[str, Any], int, float | None]:  # fmt: skip
-    """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all."""
+    """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all.
+
+    ``learned``: how likely each entry is will be learned too, so that some may be exceptions. In
+    sets that hold without a prior nature may lead to the exception alone: there none is believed.
+    """
     floor = counts.lowest_reward
     if (
         counts.reward_mean is None
@@ -317,7 +322,8 @@ def _rewards(
         lowest = np.full_like(lowest, min(counts.reward_range[0], floor))
     tries = np.zeros(len(mean), dtype=np.int64)
     tries[at] = counts.count[found]
-    _fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, lowest)
+    worst = lowest if learned else None
+    _fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, worst)
     empty = np.isnan(mean) & ~loop
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
@@ -326,7 +332,7 @@ def _rewards(
 
 def _fill_by_pattern(
     counts: "Counts", listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_],
-    tries: Ints, lowest: NDArray[np.float64],
+    tries: Ints, lowest: NDArray[np.float64] | None,
 ) -> None:  # fmt: skip
     """Give unseen entries the rewards that the log's own pattern names, where it has one.
 
@@ -345,7 +351,7 @@ def _fill_by_pattern(
     else:
         every = EntryKinds(row, listed.successor, _kinds(counts, listed))
         steady = fit_steady(every.where(seen), mean[seen], tries[seen], len(rows))
-        if steady is None:
+        if steady is None or lowest is None:
             return
         value = steady.predict(every.where(unknown), lowest[listed.action[unknown]])
     known = ~np.isnan(value)
