@@ -66,11 +66,12 @@ def _best_path(
     value, most = np.array(final), float(final.max())
     own = np.flatnonzero(known)
     state, successor = counts.entry_state[own], counts.successor[own]
+    known_reward = reward[own]
+    left, first = np.unique(state, return_index=True)  # entries are sorted by state
     change = scale
     for _ in range(_path_sweeps(mdp)):
-        reached = np.full(counts.num_states, -np.inf)
-        np.maximum.at(reached, state, reward[own] + discount * value[successor])
-        reached = np.where(np.isinf(reached), discount * value, reached)
+        reached = discount * value
+        reached[left] = np.maximum.reduceat(known_reward + discount * value[successor], first)
         change = float(np.abs(reached - value).max())
         value = reached
         most = max(most, float(value.max()))
