@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from surefoot._work import SWEPT, count
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates.local_search import climb
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
@@ -91,6 +92,7 @@ def mean_distances(batch: Models) -> Floats:
     for begin in range(0, batch.size, 64):
         part = batch.draws[begin : begin + 64]
         total += np.abs(part - batch.mdp.probability).sum(axis=0)
+    count(SWEPT * batch.draws.size)
     distances: Floats = np.add.reduceat(total, batch.mdp.row_start[:-1]) / batch.size
     return distances
 

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
+from surefoot._work import SWEPT, count
 from surefoot.certificates import search_kernels as kernels
 from surefoot.certificates.models import (
     Floats,
@@ -60,6 +61,7 @@ def estimated_flip_table(batch: Models, values: Floats, visits: Floats, returns:
         )  # fmt: skip
 
     shared(batch.size, work, operations=batch.draws.size, least=1)
+    count(SWEPT * batch.draws.size)
     return table
 
 
@@ -260,4 +262,5 @@ def _gains(batch: Models, choice: Ints, values: Floats) -> Floats:
             begin, end, out,
         )  # fmt: skip
 
+    count(SWEPT * batch.draws.size)
     return summed_scores(batch, add, operations=batch.draws.size)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot._order_statistics import draws_needed
+from surefoot._work import begin
 from surefoot.certificates import draw_plan
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
@@ -101,6 +102,7 @@ def practice(
     All in the rewards of the model: the caller turns costs around. ``limits`` are those of a path
     through the whole log, where the model is that of a part of it.
     """
+    begin("practice")
     delta_policy, delta_behaviour = share_delta(model.settings.delta)
     lowest, highest = return_limits(model) if limits is None else limits
     signed = _signed(parts, model)

@@ -14,7 +14,9 @@ from surefoot._atomic import move_safely, replacing
 from surefoot._cores import plain_blas
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
+from surefoot._forecast import Forecast
 from surefoot._rounding import column_texts
+from surefoot._work import heard_by
 from surefoot._workers import OnPart, working_on
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
@@ -23,7 +25,7 @@ from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.certificates.search import Candidate
 from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
-from surefoot.pipeline import promises, run_files
+from surefoot.pipeline import forecast, promises, run_files
 from surefoot.pipeline.added_log import count_log
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.decision import Advice, Decision
@@ -273,6 +275,8 @@ def _stages(
     journal.note(log_words(model.placed, costs=settings.costs))
     journal.note("")
     hurried = budget.applied(model)
+    if expected := forecast.expected_work(hurried):
+        journal.forecast = Forecast(expected)
     found = _found(hurried, counts, parts, work, journal)
     _record(settings, found.search_steps, work)
     if settings.time_budget is not None and found.stopped_early:
@@ -280,7 +284,7 @@ def _stages(
     else:
         shown = _completed(hurried, found.certificate, journal)
     run_files.write_certificate(work / "certificate.json", shown)
-    with journal.stage("Writing the report"):
+    with journal.stage("Writing the report", ("report",)), heard_by(journal):
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
@@ -346,8 +350,8 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
                 search_steps=int(steps.read_text(encoding="utf-8")),
             )
         journal.note("The posterior has changed: the search for a policy starts again.")
-    with journal.stage(FINDING, promises.STEPS) as stage:
-        found = promises.find(model, parts, stage.update, counts)
+    with journal.stage(FINDING, forecast.FOUND) as stage, heard_by(journal):
+        found = promises.find(model, parts, lambda _, remark: stage.say(remark), counts)
     run_files.write_candidates(candidates, found.candidates)
     run_files.write_certificate(certificate, found.certificate)
     with replacing(steps, "w", encoding="utf-8") as file:
@@ -358,7 +362,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
 
 def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
     """Return the certificate with the worst case of a credible set beside the promise."""
-    with journal.stage("Worst case of a credible set"):
+    with journal.stage("Worst case of a credible set", ("set",)), heard_by(journal):
         return with_robust(model, certificate, promises.streams(model.settings.seed)[1])
 
 
