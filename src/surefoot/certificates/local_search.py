@@ -106,7 +106,7 @@ def local_search(
         return _climbed(batch, choice, rank, stopped, seen, known)
     middle = batch.size // 2
     climbing, testing = batch.part(slice(middle)), batch.part(slice(middle, None))
-    test = _Test(testing, testing.rank(delta), known[0][middle:], known[1][middle:])
+    test = _Jury(testing, testing.rank(delta), known[0][middle:], known[1][middle:])
     start = known[0][:middle], known[1][:middle]
     found, _ = _climbed(climbing, choice, climbing.rank(delta), stopped, Seen(), start, test)
     reached = percentile(policy_values(batch, found, known[0])[1], rank)
@@ -115,7 +115,7 @@ def local_search(
     return (found, reached) if reached > best else (choice, best)
 
 
-class _Test:
+class _Jury:
     """Draws that have no part in ranking changes, and must agree with those that are made."""
 
     def __init__(self, batch: Models, rank: int, values: Floats, returns: Floats) -> None:
@@ -134,7 +134,7 @@ class _Test:
 
 def _climbed(
     batch: Models, choice: Ints, rank: int, stopped: Stopped, seen: Seen,
-    known: tuple[Floats, Floats], test: _Test | None = None,
+    known: tuple[Floats, Floats], test: _Jury | None = None,
 ) -> tuple[Ints, float]:  # fmt: skip
     """Climb on a batch; ``known`` are values and returns of the first policy."""
     exact = batch.small

@@ -1,14 +1,15 @@
 """What a run says while it goes on: stages with their times, notes, and the same in log.txt."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from surefoot._display import printable
-from surefoot._forecast import Forecast
+from surefoot._work import heard_by
+from surefoot.pipeline.time_left import TimeLeft
 
 WHOLE = 100
 """Steps of a stage that is counted by its work."""
@@ -94,10 +95,10 @@ class Journal:
     """Stages whose results were left behind by an interrupted run."""
     shown: Watched | None = None
     """The stage that is going on."""
-    forecast: Forecast | None = None
+    time_left: TimeLeft | None = None
     """What the run is made of, where that is known."""
     counted: tuple[str, ...] = ()
-    """Parts of the forecast that the stage is made of."""
+    """Parts of the run that the stage is made of."""
     told: float = 0.0
     """When it was told last what is left."""
 
@@ -117,10 +118,11 @@ class Journal:
 
     @contextmanager
     def stage(self, title: str, parts: tuple[str, ...] = ()) -> Iterator[Watched]:
-        """Time a stage; its progress is that of some parts of the forecast, where there is one."""
+        """Time a stage; its progress is that of some parts of the run, where there is one."""
         began = time.perf_counter()
-        counted = parts if self.forecast is not None else ()
-        with self.teller.stage(title, WHOLE if counted else None) as shown:
+        counted = parts if self.time_left is not None else ()
+        total = WHOLE if counted else None
+        with self.teller.stage(title, total) as shown, heard_by(self if counted else None):
             self.shown, self.counted = Watched(shown), counted
             for part in counted[:1]:
                 self.begin(part)
@@ -135,30 +137,34 @@ class Journal:
         if self.shown is not None:
             self.shown.parts(done, total)
 
+    def foresee(self, parts: Mapping[str, float]) -> None:
+        """Hear what the rest of the run is made of; nothing where that is not known."""
+        self.time_left = TimeLeft(parts) if parts else None
+
     def begin(self, part: str) -> None:
         """Hear which part of the work begins."""
-        if self.forecast is not None:
-            self.forecast.begin(part)
+        if self.time_left is not None:
+            self.time_left.begin(part)
             self._tell()
 
     def expect(self, part: str, work: float) -> None:
         """Hear how much work a part will take."""
-        if self.forecast is not None:
-            self.forecast.expect(part, work)
+        if self.time_left is not None:
+            self.time_left.expect(part, work)
 
     def add(self, work: float) -> None:
         """Hear of work that was done, and tell now and then what is left."""
-        if self.forecast is not None:
-            self.forecast.add(work)
+        if self.time_left is not None:
+            self.time_left.add(work)
             if time.monotonic() - self.told >= EVERY:
                 self._tell()
 
     def _tell(self) -> None:
-        if self.forecast is None or self.shown is None or not self.counted:
+        if self.time_left is None or self.shown is None or not self.counted:
             return
         self.told = time.monotonic()
-        done = int(WHOLE * self.forecast.share(self.counted))
-        self.shown.update(done, self.shown.remark, self.forecast.left)
+        done = int(WHOLE * self.time_left.share(self.counted))
+        self.shown.update(done, self.shown.remark, self.time_left.left)
 
     def shares(self) -> list[tuple[str, float, float]]:
         """Return each stage with its seconds and its share of all of them."""

@@ -14,9 +14,7 @@ from surefoot._atomic import move_safely, replacing
 from surefoot._cores import plain_blas
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
-from surefoot._forecast import Forecast
 from surefoot._rounding import column_texts
-from surefoot._work import heard_by
 from surefoot._workers import OnPart, working_on
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
@@ -25,7 +23,7 @@ from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.certificates.search import Candidate
 from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
-from surefoot.pipeline import forecast, promises, run_files
+from surefoot.pipeline import promises, run_files, run_work
 from surefoot.pipeline.added_log import count_log
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.decision import Advice, Decision
@@ -41,15 +39,10 @@ from surefoot.pipeline.folder import (
 )
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Journal, Nobody, Teller
+from surefoot.pipeline.machine import machine_memory, memory_words
 from surefoot.pipeline.manifest import (
-    CONFIG,
-    COUNTS,
-    EPISODES,
-    PARTS,
-    check_as_written,
-    read_manifest,
-    take_stock,
-)
+    CONFIG, COUNTS, EPISODES, PARTS, check_as_written, read_manifest, take_stock,
+)  # fmt: skip
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.page_content import write_report
@@ -273,10 +266,9 @@ def _stages(
             read_manifest(work).with_posterior(mark).write(work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
-    journal.note("")
+    journal.note(memory_words(model.mdp.num_entries, *machine_memory()))
     hurried = budget.applied(model)
-    if expected := forecast.expected_work(hurried):
-        journal.forecast = Forecast(expected)
+    journal.foresee(run_work.expected_work(hurried))
     found = _found(hurried, counts, parts, work, journal)
     _record(settings, found.search_steps, work)
     if settings.time_budget is not None and found.stopped_early:
@@ -284,7 +276,7 @@ def _stages(
     else:
         shown = _completed(hurried, found.certificate, journal)
     run_files.write_certificate(work / "certificate.json", shown)
-    with journal.stage("Writing the report", ("report",)), heard_by(journal):
+    with journal.stage("Writing the report", ("report",)):
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
@@ -350,7 +342,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
                 search_steps=int(steps.read_text(encoding="utf-8")),
             )
         journal.note("The posterior has changed: the search for a policy starts again.")
-    with journal.stage(FINDING, forecast.FOUND) as stage, heard_by(journal):
+    with journal.stage(FINDING, run_work.FOUND) as stage:
         found = promises.find(model, parts, lambda _, remark: stage.say(remark), counts)
     run_files.write_candidates(candidates, found.candidates)
     run_files.write_certificate(certificate, found.certificate)
@@ -362,7 +354,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
 
 def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
     """Return the certificate with the worst case of a credible set beside the promise."""
-    with journal.stage("Worst case of a credible set", ("set",)), heard_by(journal):
+    with journal.stage("Worst case of a credible set", ("set",)):
         return with_robust(model, certificate, promises.streams(model.settings.seed)[1])
 
 

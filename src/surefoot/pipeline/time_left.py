@@ -18,22 +18,22 @@ SHARED = 0.7
 Clock = Callable[[], float]
 
 
-class Forecast:
+class TimeLeft:
     """What is left of a run, in seconds.
 
     Examples
     --------
     >>> now = 0.0
-    >>> forecast = Forecast({"draw": 10.0, "write": 5.0}, clock=lambda: now, cores=1)
-    >>> forecast.begin("draw")
-    >>> forecast.left
+    >>> time_left = TimeLeft({"draw": 10.0, "write": 5.0}, clock=lambda: now, cores=1)
+    >>> time_left.begin("draw")
+    >>> time_left.left
     15.0
     >>> now = 9.0  # three times slower than usual
-    >>> forecast.add(3.0)
-    >>> forecast.left
+    >>> time_left.add(3.0)
+    >>> time_left.left
     30.0
-    >>> forecast.begin("write")
-    >>> forecast.share(("draw", "write"))
+    >>> time_left.begin("write")
+    >>> time_left.share(("draw", "write"))
     0.66...
     """
 
