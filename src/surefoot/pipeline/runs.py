@@ -41,8 +41,14 @@ from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Journal, Nobody, Teller
 from surefoot.pipeline.machine import machine_memory, memory_words
 from surefoot.pipeline.manifest import (
-    CONFIG, COUNTS, EPISODES, PARTS, check_as_written, read_manifest, take_stock,
-)  # fmt: skip
+    CONFIG,
+    COUNTS,
+    EPISODES,
+    PARTS,
+    check_as_written,
+    read_manifest,
+    take_stock,
+)
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.page_content import write_report
@@ -56,7 +62,6 @@ from surefoot.report.tables import PolicyLine, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
 """Stages whose results an interrupted run leaves behind."""
-BEHAVIOUR = "a policy that takes each action as often as the log did"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
