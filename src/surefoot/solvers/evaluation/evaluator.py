@@ -33,9 +33,10 @@ SPARSE_COST = 3.0
 """What a multiplication costs that has to look up its places, in plain ones."""
 
 
-REMEMBERED = 16
-"""Choices that are remembered for a model: a run asks about the same policy a dozen times, and an
-order of thousands of states takes a tenth of a second to look for."""
+REMEMBERED_STATES, REMEMBERED = 500, 16
+"""Choices are remembered for models with so many states, and this many of them: a run asks about
+the same policy a dozen times, and an order of thousands of states takes a tenth of a second to look
+for."""
 
 
 class Links(NamedTuple):
@@ -122,6 +123,8 @@ def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
     >>> choose_evaluator(garnet(300, 3, 8, discount=0.9, rng=rng).mdp).kind
     'products'
     """
+    if mdp.num_states < REMEMBERED_STATES:
+        return _chosen(mdp, rows)
     known = _CHOSEN.setdefault(mdp, {})
     key = b"" if rows is None else np.asarray(rows).tobytes()
     if key not in known:
