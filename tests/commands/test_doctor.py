@@ -72,7 +72,7 @@ def test_the_limit_of_a_container_counts(monkeypatch):
 
 
 def test_a_run_says_what_memory_it_needs_and_is_refused_where_there_is_too_little():
-    large, gb = 10**6, 2**30
+    large, gb = 2 * 10**6, 2**30
     need = machine.run_memory(large)
     assert machine.memory_words(1000, 4 * gb, 2 * gb) == ""
     assert "3.0 GB are free" in machine.memory_words(large, 8 * gb, 3 * gb)

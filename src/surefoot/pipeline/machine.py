@@ -14,9 +14,9 @@ from surefoot._cores import available_cores
 
 SOLVE_BYTES = 35
 """Memory of a robust solve for each entry, building the model included (docs/benchmarks.md)."""
-RUN_BASE, RUN_BYTES = 2**30, 2000
+RUN_BASE, RUN_BYTES = 3 * 2**28, 1000
 """Memory of a whole run: for any log (draws are held in batches), and for each entry."""
-STATED = 2 * 2**30
+STATED = 3 * 2**29
 """Memory from which on a run says beforehand what it needs."""
 LESS = (
     "A machine with more memory will do it; so will fewer states: wider bins, or state columns "
@@ -91,7 +91,7 @@ def run_memory(entries: int) -> int:
     Examples
     --------
     >>> size_text(run_memory(1_000_000))
-    '2.9 GB'
+    '1.7 GB'
     """
     return RUN_BASE + RUN_BYTES * entries
 
@@ -106,7 +106,7 @@ def memory_words(entries: int, memory: int | None, free: int | None) -> str:
     >>> memory_words(10_000, 8 * 2**30, 4 * 2**30)
     ''
     >>> memory_words(1_000_000, 8 * 2**30, 4 * 2**30)
-    'This run will need about 2.9 GB of memory; 4.0 GB are free.'
+    'This run will need about 1.7 GB of memory; 4.0 GB are free.'
     """
     need = run_memory(entries)
     if memory is not None and need > memory:

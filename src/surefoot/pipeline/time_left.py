@@ -31,10 +31,10 @@ class TimeLeft:
     >>> now = 9.0  # three times slower than usual
     >>> time_left.add(3.0)
     >>> time_left.left
-    30.0
+    36.0
     >>> time_left.begin("write")
-    >>> time_left.share(("draw", "write"))
-    0.66...
+    >>> round(time_left.share(("draw", "write")), 2)
+    0.67
     """
 
     def __init__(
