@@ -109,9 +109,11 @@ def local_search(
     test = _Jury(testing, testing.rank(delta), known[0][middle:], known[1][middle:])
     start = known[0][:middle], known[1][:middle]
     found, _ = _climbed(climbing, choice, climbing.rank(delta), stopped, Seen(), start, test)
+    best = percentile(known[1], rank)
+    if np.array_equal(found, choice):
+        return choice, best
     reached = percentile(policy_values(batch, found, known[0])[1], rank)
     seen.reached[found.tobytes()] = reached
-    best = percentile(known[1], rank)
     return (found, reached) if reached > best else (choice, best)
 
 
