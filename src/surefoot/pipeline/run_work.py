@@ -69,9 +69,7 @@ def expected_work(model: Model) -> dict[str, float]:
     return {
         "search": _search(model, every),
         "promise": (draw_plan.pilot_draws(work) + draws(least)) * one,
-        "limit": 0.0
-        if rows == mdp.num_states
-        else draws(fewest) * (draw_plan.best_time(mdp) + one),
+        "limit": draws(fewest) * (draw_plan.best_time(mdp) + one) if rows > mdp.num_states else 0.0,
         "luck": 2 * halves * HALF * entries,
         "backtest": 3 * HALF * entries + (tested + stepped) * DRAWN * entries,
         "practice": PATHS * entries + by_model * (DRAWN * entries + OPERATION * every),
