@@ -1,8 +1,16 @@
 """How long a job still takes, by a clock of our own."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from surefoot import _work
+from surefoot.demo import demo_settings
+from surefoot.pipeline.added_log import count_log
+from surefoot.pipeline.honest import model_for
+from surefoot.pipeline.run_work import FOUND, expected_work
+from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.time_left import TimeLeft
 
 
@@ -87,3 +95,25 @@ def test_work_is_heard_inside_only() -> None:
     _work.count(7.0)
     assert left.done == {"draw": 0.5}
     assert left.expected == {"draw": 2.0}
+
+
+def test_the_work_of_a_run_is_foreseen_part_by_part() -> None:
+    settings = demo_settings().in_full()
+    model = model_for(settings, count_log(settings, None), None, None)
+    work = expected_work(model)
+    assert tuple(work) == (*FOUND, "set", "report")
+    assert all(each > 0 for each in work.values())
+    more = expected_work(replace(model, settings=replace(model.settings, draws=50_000)))
+    assert more["promise"] > 2 * work["promise"]
+    plain = replace(model, settings=replace(model.settings, basis="frequentist"))
+    assert expected_work(plain) == {}
+
+
+def test_no_search_and_no_limit_are_foreseen_without_a_choice(tmp_path: Path) -> None:
+    steps = "".join(f"{t % 3},go,{t % 2},{(t + 1) % 3}\n" for t in range(30))
+    log = tmp_path / "log.csv"
+    log.write_text(f"state,action,reward,next_state\n{steps}", encoding="utf-8")
+    settings = Settings(log=(str(log),), discount=0.9).in_full()
+    work = expected_work(model_for(settings, count_log(settings, None), None, None))
+    assert work["search"] == work["limit"] == 0.0
+    assert work["promise"] > 0.0

@@ -25,9 +25,8 @@ PATHS = 2.5e-6
 FIGURES = 4
 """Figures of a report."""
 
-SEARCHED, WEIGHED = ("search", "promise", "limit"), ("luck", "backtest", "practice", "doubt")
-FOUND, REPORTED = (*SEARCHED, *WEIGHED), ("set", "report")
-"""Parts of a run, in their order."""
+FOUND = ("search", "promise", "limit", "luck", "backtest", "practice", "doubt")
+"""Parts of finding and certifying a policy, in their order; the set and the report come after."""
 
 
 def expected_work(model: Model) -> dict[str, float]:
