@@ -54,6 +54,7 @@ HALL = {
     "_rounding",
     "_rows",
     "_version",
+    "_work",
     "_workers",
 }
 """Single files that every room may use, and that use no room."""

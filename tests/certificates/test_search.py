@@ -195,6 +195,22 @@ def test_search_without_inverses_comes_close(kind, monkeypatch):
     assert rough > before + 0.9 * (exact - before)
 
 
+def test_changes_of_large_models_must_help_draws_that_did_not_suggest_them(monkeypatch):
+    monkeypatch.setattr("surefoot.certificates.models.EXACT_WORK", 0.0)
+    batch = batch_of(random_domain(60, 4, 5), 4, 60)
+    assert not batch.small
+    start = batch.mdp.state_start[:-1]
+    middle = batch.size // 2
+    rest = batch.part(slice(middle, None))
+    before = percentile(policy_values(rest, start)[1], rest.rank(0.1))
+    choice, reached = local_search(batch, start, 0.1)
+    assert percentile(policy_values(rest, choice)[1], rest.rank(0.1)) > before
+    whole = percentile(policy_values(batch, choice)[1], batch.rank(0.1))
+    assert reached == pytest.approx(whole, rel=1e-7)
+    monkeypatch.setattr("surefoot.certificates.local_search._Jury.agrees", lambda *_: False)
+    assert np.array_equal(local_search(batch, start, 0.1)[0], start)
+
+
 def test_climbing_never_loses_and_knows_the_mean():
     batch = batch_of(random_domain(20, 4, 5), 3, 300)
     start = batch.mdp.state_start[:-1]

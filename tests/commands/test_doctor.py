@@ -68,4 +68,20 @@ def test_the_limit_of_a_container_counts(monkeypatch):
     numbers = {"memory.max": 4 * 2**30, "memory.current": 2**30}
     monkeypatch.setattr(machine, "_number", lambda path: numbers[path.name])
     monkeypatch.setattr(machine, "_system_memory", lambda: (16 * 2**30, 8 * 2**30))
-    assert machine._memory() == (4 * 2**30, 3 * 2**30)
+    assert machine.machine_memory() == (4 * 2**30, 3 * 2**30)
+
+
+def test_a_run_says_what_memory_it_needs_and_is_refused_where_there_is_too_little():
+    large, gb = 2 * 10**6, 2**30
+    need = machine.run_memory(large)
+    assert machine.memory_words(1000, 4 * gb, 2 * gb) == ""
+    assert "3.0 GB are free" in machine.memory_words(large, 8 * gb, 3 * gb)
+    assert "only 1.0 GB are free" in machine.memory_words(large, 8 * gb, gb)
+    assert machine.memory_words(large, None, None).endswith("of memory.")
+    with pytest.raises(ValueError, match=r"this machine has 2.0 GB.*fewer states"):
+        machine.memory_words(large, 2 * gb, gb)
+    offered = machine.Machine(
+        cores=1, all_cores=1, memory=need, free_memory=need, gpus=(), extras={}, kernels=0,
+        cache=machine.Path(), cache_bytes=0,
+    )  # fmt: skip
+    assert offered.run_entries == large

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot._findings import Finding
 from surefoot._order_statistics import lower_rank, marginal_rank
+from surefoot._work import begin, expect
 from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
@@ -117,11 +118,16 @@ def certify(
     part = _part(posterior, mdp, rewards, rows, allowed)
     engine, on_device = choose_engine(device, mdp, posterior)
     near = None
+    begin("promise")
     if draws is not None:
         n = m = draw_plan.check_draws(posterior, draws, delta, eta)
     else:
         levels = delta, eta, limit_effort
         n, m, near = _planned(posterior, mdp, rows, rewards, levels, pilot_rng, part, engine)
+    each = draw_plan.policy_time(mdp, rows)
+    expect("promise", n * each)
+    sought = upper and part.mdp.num_rows > mdp.num_states
+    expect("limit", m * (each + draw_plan.best_time(part.mdp)) if sought else 0.0)
     seen_again = deepcopy(lower_rng)
     returns = policy_returns(
         posterior, mdp, rows, n, lower_rng, rewards=rewards, tolerance=near, engine=engine
@@ -129,6 +135,7 @@ def certify(
     ordered = np.sort(returns.lower)
     bound = float(ordered[lower_rank(n, delta, eta) - 1])
     marginal = marginal_rank(n, delta)
+    begin("limit")
     other = UpperBound(value=np.inf, scope="no policy", draws=0, policies=0)
     if upper and part.mdp.num_rows == mdp.num_states:
         other = bound_of_one(returns, delta=delta, eta=eta)

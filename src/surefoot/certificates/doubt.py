@@ -33,7 +33,7 @@ from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import endless_states, until_the_end
 
-LEAST, MOST = 200, 2000
+LEAST, MOST = 100, 2000
 """Draws behind the split."""
 WORK = 1e9
 """Fewer draws where all versions together would take more operations (about a second)."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from surefoot._order_statistics import draws_needed
+from surefoot._work import COUPLED, DRAWN, OPERATION
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy
 from surefoot.posterior.protocol import Posterior
@@ -115,6 +116,18 @@ def best_work(mdp: MDP, rewards: Rewards) -> float:
     """Return about how many operations the best return of one draw costs."""
     rounds = 2 * choose_evaluator(mdp).work + 4.0 * mdp.num_entries
     return rounds + _sampling_work(rewards, np.arange(mdp.num_entries))
+
+
+def policy_time(mdp: MDP, rows: RowPolicy) -> float:
+    """Return what one draw of a policy costs, in the work that `surefoot._work` counts."""
+    played = rows.rows.astype(np.int64)
+    entries = int(np.diff(mdp.row_start)[played].sum())
+    return DRAWN * entries + OPERATION * choose_evaluator(mdp, played).work
+
+
+def best_time(mdp: MDP) -> float:
+    """Return what the best return of one draw costs, in the same."""
+    return COUPLED * mdp.num_entries + OPERATION * 2 * choose_evaluator(mdp).work
 
 
 def _sampling_work(rewards: Rewards, entries: Ints) -> float:

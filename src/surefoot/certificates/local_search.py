@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
+from surefoot._work import SWEPT, count
 from surefoot.certificates import search_kernels as kernels
 from surefoot.certificates.models import (
     Floats,
@@ -60,6 +61,7 @@ def estimated_flip_table(batch: Models, values: Floats, visits: Floats, returns:
         )  # fmt: skip
 
     shared(batch.size, work, operations=batch.draws.size, least=1)
+    count(SWEPT * batch.draws.size)
     return table
 
 
@@ -93,12 +95,53 @@ def local_search(
     models begin with all of them, and are content once fewer changes bring less.
     Where no single change helps, pairs of the best ones are tried. O(n (S^3 + E)) a round for
     small models, O(n E) and some sweeps for large ones.
+
+    Large models have many changes and few draws: the best of them on some draws are mostly luck.
+    There half of the draws climb, and every round must raise the percentile of the others too.
     """
-    exact = batch.small
     rank = batch.rank(delta)
+    known = policy_values(batch, choice)
     seen = seen or Seen()
+    if batch.small or batch.size < 2:
+        return _climbed(batch, choice, rank, stopped, seen, known)
+    middle = batch.size // 2
+    climbing, testing = batch.part(slice(middle)), batch.part(slice(middle, None))
+    test = _Jury(testing, testing.rank(delta), known[0][middle:], known[1][middle:])
+    start = known[0][:middle], known[1][:middle]
+    found, _ = _climbed(climbing, choice, climbing.rank(delta), stopped, Seen(), start, test)
+    best = percentile(known[1], rank)
+    if np.array_equal(found, choice):
+        return choice, best
+    reached = percentile(policy_values(batch, found, known[0])[1], rank)
+    seen.reached[found.tobytes()] = reached
+    return (found, reached) if reached > best else (choice, best)
+
+
+class _Jury:
+    """Draws that have no part in ranking changes, and must agree with those that are made."""
+
+    def __init__(self, batch: Models, rank: int, values: Floats, returns: Floats) -> None:
+        self.batch, self.rank = batch, rank
+        self.values, self.best = values, percentile(returns, rank)
+
+    def agrees(self, choice: Ints) -> bool:
+        """Tell whether a policy is better than the last one here too; it is then the last one."""
+        values, returns = policy_values(self.batch, choice, self.values)
+        reached = percentile(returns, self.rank)
+        if not reached > self.best:
+            return False
+        self.values, self.best = values, reached
+        return True
+
+
+def _climbed(
+    batch: Models, choice: Ints, rank: int, stopped: Stopped, seen: Seen,
+    known: tuple[Floats, Floats], test: _Jury | None = None,
+) -> tuple[Ints, float]:  # fmt: skip
+    """Climb on a batch; ``known`` are values and returns of the first policy."""
+    exact = batch.small
     choice = choice.copy()
-    values, returns = policy_values(batch, choice)
+    values, returns = known
     visits = None
     best = percentile(returns, rank)
     for _ in range(MAX_ROUNDS):
@@ -129,7 +172,7 @@ def local_search(
                 found = trial, new_values, new_returns, reached
             elif found is not None and not exact:
                 break
-        if found is None:
+        if found is None or not (test is None or test.agrees(found[0])):
             break
         choice, values, returns, best = found
     return choice, best
@@ -221,4 +264,5 @@ def _gains(batch: Models, choice: Ints, values: Floats) -> Floats:
             begin, end, out,
         )  # fmt: skip
 
+    count(SWEPT * batch.draws.size)
     return summed_scores(batch, add, operations=batch.draws.size)

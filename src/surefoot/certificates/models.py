@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._order_statistics import marginal_rank
+from surefoot._work import OPERATION, count
 from surefoot.certificates import search_kernels as kernels
 from surefoot.certificates.pieces import by_workers, worth_sharing
 from surefoot.model.mdp import MDP
@@ -373,6 +374,7 @@ def _shared(batch: Models, solve: Work, sweep: Work) -> None:
         shared(batch.size, solve, operations=batch.evaluation_work)
     else:
         shared(batch.size, sweep, operations=batch.evaluation_work, least=1)
+    count(OPERATION * batch.evaluation_work)
 
 
 def _entries(batch: Models, choice: Ints) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
+from surefoot._work import begin
 from surefoot._workers import on_cluster
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
@@ -245,6 +246,7 @@ def optimize(
     rewards = rewards_of(mdp, posterior, objective=objective)
     clock = SearchClock(time_budget, steps)
     split_rng, search_rng, certify_rng = children(rng, 3)
+    begin("search")
     if holdout is not None:
         check_objective(holdout, objective)
         holdout.check_matches(mdp)
@@ -261,7 +263,7 @@ def optimize(
     choosing, certifying = posterior, holdout
     if certifying is None:
         choosing, certifying = split_draws(posterior, mdp, split_rng)
-    n, found = _selection_draws(choosing, mdp, rows, draws)
+    n, found = selection_draws(choosing, mdp, rows, draws)
     if choosing is not posterior:
         parts = {"choosing": choosing.num_draws, "certifying": certifying.num_draws}
         found.append(Finding.of("draws_split", draws=posterior.num_draws, **parts))
@@ -351,7 +353,7 @@ def _only_policy(
     )
 
 
-def _selection_draws(
+def selection_draws(
     posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[Finding]]:
     """Return how many draws to choose on, and a finding where they are fewer than asked for."""

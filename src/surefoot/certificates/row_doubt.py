@@ -173,8 +173,10 @@ def row_doubt(
     n = at_most(posterior, wanted)
     worth = _Worth(mdp=mdp, rows=rows, ahead=plays.ahead)
     whole = worth.of(posterior, rewards, n, rng)
-    certain = replace(rewards, uncertain=np.zeros_like(rewards.uncertain))
-    without_rewards = worth.of(posterior, certain, n, rng)
+    without_rewards = whole
+    if rewards.uncertain.any():
+        certain = replace(rewards, uncertain=np.zeros_like(rewards.uncertain))
+        without_rewards = worth.of(posterior, certain, n, rng)
     counts = posterior.counts
     closed = whole
     if counts is not None:

@@ -6,6 +6,7 @@ from math import ceil, log, log1p
 import numpy as np
 
 from surefoot._order_statistics import lower_rank
+from surefoot._work import SWEPT, count
 from surefoot.certificates import var_kernels as kernels
 from surefoot.certificates.models import Floats, Ints, Models, Stopped
 from surefoot.posterior.rows import RowLayout
@@ -169,6 +170,7 @@ def _sweep(
             )  # fmt: skip
 
     shared(states, work, operations=4 * batch.draws.size, least=at_once)
+    count(SWEPT * batch.draws.size)
     return image, choice, attained
 
 

@@ -29,6 +29,8 @@ PolicyPath = Annotated[
     ),
 ]
 
+BEHAVIOUR = "a policy that takes each action as often as the log did"
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
@@ -100,7 +102,7 @@ def compare(
 
     from surefoot.pipeline import promises
     from surefoot.pipeline.journal import Watched
-    from surefoot.pipeline.runs import BEHAVIOUR, computing
+    from surefoot.pipeline.runs import computing
 
     model = _model(output, log, config, given)
     first = _policy(policy, model)

@@ -165,7 +165,20 @@ class Pace:
         usual = sorted(self.paces)[len(self.paces) // 2]
         seconds = usual * (self.total - done)
         known = done >= self.LEAST_SHARE * self.total
-        return f"about {seconds:.0f} s left" if known and seconds >= 1 else ""
+        return left_text(seconds) if known else ""
+
+
+def left_text(seconds: float) -> str:
+    """Return how long something will take, "" where it is all but over.
+
+    Examples
+    --------
+    >>> left_text(0.4), left_text(17.2), left_text(200)
+    ('', 'about 17 s left', 'about 3.3 min left')
+    """
+    if seconds < 1:
+        return ""
+    return f"about {seconds:.0f} s left" if seconds < 120 else f"about {seconds / 60:.2g} min left"
 
 
 class PlainStage(Stage):
@@ -179,14 +192,14 @@ class PlainStage(Stage):
         self.pace = Pace(total)
         self.last = time.monotonic()
 
-    def update(self, done: int, remark: str = "") -> None:
+    def update(self, done: int, remark: str = "", left: float | None = None) -> None:
         """Print a line if the last one is old enough."""
         now = time.monotonic()
-        left = self.pace.left(done, now)
+        told = self.pace.left(done, now) if left is None else left_text(left)
         if now - self.last >= self.EVERY:
             self.last = now
             share = f"{100 * done // self.total}%" if self.total else ""
-            texts = (share, printable(remark, lines=True), f"({left})" if left else "")
+            texts = (share, printable(remark, lines=True), f"({told})" if told else "")
             print(" ", *(text for text in texts if text), file=sys.stderr)  # noqa: T201
 
 
@@ -207,10 +220,10 @@ def _live(title: str, total: int | None) -> Iterator[Stage]:
         pace = Pace(total)
 
         class Live(Stage):
-            def update(self, done: int, remark: str = "") -> None:
-                left = pace.left(done, time.monotonic())
+            def update(self, done: int, remark: str = "", left: float | None = None) -> None:
+                told = pace.left(done, time.monotonic()) if left is None else left_text(left)
                 progress.update(
-                    task, completed=done, remark=printable(remark, lines=True), left=left
+                    task, completed=done, remark=printable(remark, lines=True), left=told
                 )
 
         yield Live()

@@ -103,6 +103,6 @@ def _entries(number: int | None) -> str:
 
 
 def _bytes(size: int | None) -> str:
-    if size is None:
-        return "unknown"
-    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
+    from surefoot.pipeline.machine import size_text
+
+    return "unknown" if size is None else size_text(size)

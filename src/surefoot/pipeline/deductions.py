@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from surefoot._findings import Finding
+from surefoot._work import begin
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
@@ -90,7 +91,9 @@ def _tested(
     if log is None or buckets is None:
         return None
     seed = model.settings.seed
+    begin("luck")
     luck = curse_of_choosing(log, policy, seed=seed)
+    begin("backtest")
     return log, luck, backtest(log, model.counts, buckets, luck, rng, seed=seed)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from surefoot._findings import Finding
+from surefoot._work import begin
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.doubt import RESAMPLED, doubt_of
 from surefoot.certificates.evidence import Doubt
@@ -20,6 +21,7 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 
 def explained(model: Model, certificate: Certificate, rng: np.random.Generator) -> Certificate:
     """Add where the doubt of a Bayesian promise about rewards comes from."""
+    begin("doubt")
     again = deepcopy(rng)
     doubt = doubt_of(certificate, model.posterior, model.mdp, rng)
     if doubt is None:

@@ -1,14 +1,20 @@
 """What a run says while it goes on: stages with their times, notes, and the same in log.txt."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from surefoot._display import printable
+from surefoot._work import heard_by
+from surefoot.pipeline.time_left import TimeLeft
 
+WHOLE = 100
+"""Steps of a stage that is counted by its work."""
+EVERY = 0.25
+"""Seconds after which it is told again what is left."""
 OnStep = Callable[[int, str], None]
 """Is told how many steps of a long job are done, with a remark: `Stage.update` is one."""
 
@@ -16,8 +22,8 @@ OnStep = Callable[[int, str], None]
 class Stage:
     """One stage of a job that takes a while; this one shows nothing."""
 
-    def update(self, done: int, remark: str = "") -> None:
-        """Tell how far it is."""
+    def update(self, done: int, remark: str = "", left: float | None = None) -> None:
+        """Tell how far it is, and how many seconds are left where that is known."""
 
 
 class Watched(Stage):
@@ -26,15 +32,21 @@ class Watched(Stage):
     def __init__(self, shown: Stage) -> None:
         self.shown = shown
         self.done = 0
+        self.remark = ""
+        self.left: float | None = None
 
-    def update(self, done: int, remark: str = "") -> None:
+    def update(self, done: int, remark: str = "", left: float | None = None) -> None:
         """Tell how far it is."""
-        self.done = done
-        self.shown.update(done, remark)
+        self.done, self.remark, self.left = done, remark, left
+        self.shown.update(done, remark, left)
+
+    def say(self, remark: str) -> None:
+        """Tell something about what is being done now."""
+        self.update(self.done, remark, self.left)
 
     def parts(self, done: int, total: int) -> None:
         """Tell how far the workers of a cluster are with what is being done now."""
-        self.shown.update(self.done, f"cluster: {done:,} of {total:,} parts")
+        self.shown.update(self.done, f"cluster: {done:,} of {total:,} parts", self.left)
 
 
 class Teller(Protocol):
@@ -83,6 +95,12 @@ class Journal:
     """Stages whose results were left behind by an interrupted run."""
     shown: Watched | None = None
     """The stage that is going on."""
+    time_left: TimeLeft | None = None
+    """What the run is made of, where that is known."""
+    counted: tuple[str, ...] = ()
+    """Parts of the run that the stage is made of."""
+    told: float = 0.0
+    """When it was told last what is left."""
 
     def note(self, text: str) -> None:
         """Tell the user, and keep it."""
@@ -99,13 +117,17 @@ class Journal:
                 file.write("\n".join(added) + "\n")
 
     @contextmanager
-    def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
-        """Time a stage."""
+    def stage(self, title: str, parts: tuple[str, ...] = ()) -> Iterator[Watched]:
+        """Time a stage; its progress is that of some parts of the run, where there is one."""
         began = time.perf_counter()
-        with self.teller.stage(title, total) as shown:
-            self.shown = Watched(shown)
+        counted = parts if self.time_left is not None else ()
+        total = WHOLE if counted else None
+        with self.teller.stage(title, total) as shown, heard_by(self if counted else None):
+            self.shown, self.counted = Watched(shown), counted
+            for part in counted[:1]:
+                self.begin(part)
             yield self.shown
-        self.shown = None
+        self.shown, self.counted = None, ()
         seconds = time.perf_counter() - began
         self.times.append((title, seconds))
         self.keep(f"{title}: {seconds:.2f} s")
@@ -114,6 +136,35 @@ class Journal:
         """Tell how far the workers of a cluster are with what is being done now."""
         if self.shown is not None:
             self.shown.parts(done, total)
+
+    def foresee(self, parts: Mapping[str, float]) -> None:
+        """Hear what the rest of the run is made of; nothing where that is not known."""
+        self.time_left = TimeLeft(parts) if parts else None
+
+    def begin(self, part: str) -> None:
+        """Hear which part of the work begins."""
+        if self.time_left is not None:
+            self.time_left.begin(part)
+            self._tell()
+
+    def expect(self, part: str, work: float) -> None:
+        """Hear how much work a part will take."""
+        if self.time_left is not None:
+            self.time_left.expect(part, work)
+
+    def add(self, work: float) -> None:
+        """Hear of work that was done, and tell now and then what is left."""
+        if self.time_left is not None:
+            self.time_left.add(work)
+            if time.monotonic() - self.told >= EVERY:
+                self._tell()
+
+    def _tell(self) -> None:
+        if self.time_left is None or self.shown is None or not self.counted:
+            return
+        self.told = time.monotonic()
+        done = int(WHOLE * self.time_left.share(self.counted))
+        self.shown.update(done, self.shown.remark, self.time_left.left)
 
     def shares(self) -> list[tuple[str, float, float]]:
         """Return each stage with its seconds and its share of all of them."""

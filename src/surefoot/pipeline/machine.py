@@ -14,8 +14,14 @@ from surefoot._cores import available_cores
 
 SOLVE_BYTES = 35
 """Memory of a robust solve for each entry, building the model included (docs/benchmarks.md)."""
-RUN_BASE, RUN_BYTES = 2**30, 2000
+RUN_BASE, RUN_BYTES = 3 * 2**28, 1000
 """Memory of a whole run: for any log (draws are held in batches), and for each entry."""
+STATED = 3 * 2**29
+"""Memory from which on a run says beforehand what it needs."""
+LESS = (
+    "A machine with more memory will do it; so will fewer states: wider bins, or state columns "
+    "left out."
+)
 GPU_SECONDS = 10
 """How long the driver may take to answer."""
 
@@ -52,7 +58,7 @@ class Machine:
     @classmethod
     def here(cls) -> "Machine":
         """Look at this machine."""
-        memory, free = _memory()
+        memory, free = machine_memory()
         compiled = list(cache_directory().rglob("*.nbc"))  # what Numba calls compiled code
         return cls(
             cores=available_cores(),
@@ -69,21 +75,62 @@ class Machine:
     @property
     def solve_entries(self) -> int | None:
         """How many entries (state, action, successor) a robust solve can have in free memory."""
-        return None if self.free_memory is None else _entries(self.free_memory, SOLVE_BYTES, 0)
+        return None if self.free_memory is None else self.free_memory // SOLVE_BYTES
 
     @property
     def run_entries(self) -> int | None:
         """How many entries a whole run from a log can have in free memory."""
         if self.free_memory is None:
             return None
-        return _entries(self.free_memory, RUN_BYTES, RUN_BASE)
+        return max(0, (self.free_memory - RUN_BASE) // RUN_BYTES)
 
 
-def _entries(memory: int, each: int, base: int) -> int:
-    return max(0, (memory - base) // each)
+def run_memory(entries: int) -> int:
+    """Return about how many bytes a whole run holds at most.
+
+    Examples
+    --------
+    >>> size_text(run_memory(1_000_000))
+    '1.7 GB'
+    """
+    return RUN_BASE + RUN_BYTES * entries
 
 
-def _memory() -> tuple[int | None, int | None]:
+def memory_words(entries: int, memory: int | None, free: int | None) -> str:
+    """Return what a large run will need, "" for others; refuse one that cannot fit.
+
+    ``memory`` is what this process could ever have, ``free`` what there is now.
+
+    Examples
+    --------
+    >>> memory_words(10_000, 8 * 2**30, 4 * 2**30)
+    ''
+    >>> memory_words(1_000_000, 8 * 2**30, 4 * 2**30)
+    'This run will need about 1.7 GB of memory; 4.0 GB are free.'
+    """
+    need = run_memory(entries)
+    if memory is not None and need > memory:
+        raise ValueError(
+            f"a run with {entries:,} entries needs about {size_text(need)} of memory, and this "
+            f"machine has {size_text(memory)}. {LESS}"
+        )
+    if free is not None and need > free:
+        return (
+            f"This run will need about {size_text(need)} of memory, and only {size_text(free)} are "
+            f"free: it may be stopped by the system. End other programs. {LESS}"
+        )
+    if need < STATED:
+        return ""
+    told = "" if free is None else f"; {size_text(free)} are free"
+    return f"This run will need about {size_text(need)} of memory{told}."
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes in words."""
+    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
+
+
+def machine_memory() -> tuple[int | None, int | None]:
     """Return all memory and what is free, within the limits of a container."""
     total, free = _system_memory()
     limit = _number(Path("/sys/fs/cgroup/memory.max"))

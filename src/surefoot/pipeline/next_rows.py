@@ -9,11 +9,12 @@ from surefoot.certificates.row_doubt import RowDoubt, row_doubt
 from surefoot.data.side_files import label_text
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.plan_lines import PlanLine, plan_lines
-from surefoot.pipeline.roughly import MOST_ENTRIES
 from surefoot.report.page import DoubtRow
 
 SAMPLES, SHOWN = 100, 6
 """Samples that are shared out, and lines that are shown."""
+MOST_ENTRIES = 200_000
+"""In larger models no row has a share worth listing."""
 LEAST_SHARE = 0.01
 """Rows with less of the doubt are not listed."""
 

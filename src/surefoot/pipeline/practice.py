@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot._order_statistics import draws_needed
+from surefoot._work import begin
 from surefoot.certificates import draw_plan
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
@@ -66,11 +67,12 @@ def _best_path(
     value, most = np.array(final), float(final.max())
     own = np.flatnonzero(known)
     state, successor = counts.entry_state[own], counts.successor[own]
+    known_reward = reward[own]
+    left, first = np.unique(state, return_index=True)  # entries are sorted by state
     change = scale
     for _ in range(_path_sweeps(mdp)):
-        reached = np.full(counts.num_states, -np.inf)
-        np.maximum.at(reached, state, reward[own] + discount * value[successor])
-        reached = np.where(np.isinf(reached), discount * value, reached)
+        reached = discount * value
+        reached[left] = np.maximum.reduceat(known_reward + discount * value[successor], first)
         change = float(np.abs(reached - value).max())
         value = reached
         most = max(most, float(value.max()))
@@ -100,6 +102,7 @@ def practice(
     All in the rewards of the model: the caller turns costs around. ``limits`` are those of a path
     through the whole log, where the model is that of a part of it.
     """
+    begin("practice")
     delta_policy, delta_behaviour = share_delta(model.settings.delta)
     lowest, highest = return_limits(model) if limits is None else limits
     signed = _signed(parts, model)

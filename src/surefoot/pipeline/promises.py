@@ -10,7 +10,6 @@ from surefoot._findings import Finding
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import draw_plan
 from surefoot.certificates.by_step import endless, usual_rule
-from surefoot.certificates.candidates import CLIMB_SHARES, ROBUST_SCALES, VAR_LEVELS
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certification import certify
 from surefoot.certificates.comparison import Comparison, compare, compare_frequentist
@@ -19,7 +18,7 @@ from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.optimize import Result, optimize
-from surefoot.certificates.search import STARTS, Candidate
+from surefoot.certificates.search import Candidate
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
 from surefoot.data.counts import Counts
@@ -39,14 +38,6 @@ from surefoot.solvers.solver import evaluate, solve
 from surefoot.solvers.steps import counted_steps
 from surefoot.solvers.unseen import lead_to_best
 
-WEIGHTS = {"coordinate ascent": 3, "local search": 4}
-"""Roughly how long these searches take, counted in robust solves."""
-SEARCH_STEPS = (
-    1 + len(ROBUST_SCALES) + VAR_LEVELS + WEIGHTS["coordinate ascent"] * (2 + len(CLIMB_SHARES))
-    + WEIGHTS["local search"] * STARTS
-)  # fmt: skip
-STEPS = SEARCH_STEPS + 6
-"""Steps of a search and its certificate, for the progress bar."""
 NO_PARTS = LogParts(buckets=None)
 """A log that is not divided."""
 COMPARED = 20_000
@@ -114,9 +105,9 @@ def _progress(settings: Settings, told: OnStep) -> Callable[[str, float], None]:
 
     def progress(name: str, best: float) -> None:
         nonlocal done
-        done += next((steps for kind, steps in WEIGHTS.items() if name.startswith(kind)), 1)
+        done += 1
         sign = -1.0 if settings.costs else 1.0
-        told(min(done, SEARCH_STEPS), f"best so far {sign * best:.6g} ({name})")
+        told(done, f"best so far {sign * best:.6g} ({name})")
 
     return progress
 

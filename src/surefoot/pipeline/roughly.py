@@ -26,8 +26,9 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 
 MOST_DRAWS, WORK = 1000, 1e9
 """Draws behind an estimate, and operations that they may cost (about a second)."""
-MOST_ENTRIES = 200_000
-"""Larger models are not built again for the sake of a second number."""
+MOST_ENTRIES = 100_000
+"""Larger models are not built again for the sake of a second number: it would take a tenth of a
+run."""
 
 
 def about_whole(

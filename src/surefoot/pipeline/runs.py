@@ -23,7 +23,7 @@ from surefoot.certificates.provenance import posterior_fingerprint
 from surefoot.certificates.search import Candidate
 from surefoot.data.bins import write_bins
 from surefoot.data.counts import Counts
-from surefoot.pipeline import promises, run_files
+from surefoot.pipeline import promises, run_files, run_work
 from surefoot.pipeline.added_log import count_log
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.decision import Advice, Decision
@@ -39,6 +39,7 @@ from surefoot.pipeline.folder import (
 )
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.journal import Journal, Nobody, Teller
+from surefoot.pipeline.machine import machine_memory, memory_words
 from surefoot.pipeline.manifest import (
     CONFIG,
     COUNTS,
@@ -61,7 +62,6 @@ from surefoot.report.tables import PolicyLine, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
 """Stages whose results an interrupted run leaves behind."""
-BEHAVIOUR = "a policy that takes each action as often as the log did"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -271,8 +271,9 @@ def _stages(
             read_manifest(work).with_posterior(mark).write(work)
     journal.note("")
     journal.note(log_words(model.placed, costs=settings.costs))
-    journal.note("")
+    journal.note(memory_words(model.mdp.num_entries, *machine_memory()))
     hurried = budget.applied(model)
+    journal.foresee(run_work.expected_work(hurried))
     found = _found(hurried, counts, parts, work, journal)
     _record(settings, found.search_steps, work)
     if settings.time_budget is not None and found.stopped_early:
@@ -280,7 +281,7 @@ def _stages(
     else:
         shown = _completed(hurried, found.certificate, journal)
     run_files.write_certificate(work / "certificate.json", shown)
-    with journal.stage("Writing the report"):
+    with journal.stage("Writing the report", ("report",)):
         write_tables(model, work, shown)
         write_report(model, work, shown, found.candidates)
     journal.note(journal.time_line())
@@ -346,8 +347,8 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
                 search_steps=int(steps.read_text(encoding="utf-8")),
             )
         journal.note("The posterior has changed: the search for a policy starts again.")
-    with journal.stage(FINDING, promises.STEPS) as stage:
-        found = promises.find(model, parts, stage.update, counts)
+    with journal.stage(FINDING, run_work.FOUND) as stage:
+        found = promises.find(model, parts, lambda _, remark: stage.say(remark), counts)
     run_files.write_candidates(candidates, found.candidates)
     run_files.write_certificate(certificate, found.certificate)
     with replacing(steps, "w", encoding="utf-8") as file:
@@ -358,7 +359,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
 
 def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
     """Return the certificate with the worst case of a credible set beside the promise."""
-    with journal.stage("Worst case of a credible set"):
+    with journal.stage("Worst case of a credible set", ("set",)):
         return with_robust(model, certificate, promises.streams(model.settings.seed)[1])
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._work import COUPLED, count
 from surefoot.posterior import coupling_kernels as kernels
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.learned import LearnedPosterior
@@ -164,9 +165,11 @@ class CoupledRows(OfWhole):
         key = stream_key(source)
         for begin in begins:
             numbers = ranks.random((begins.step, self.layout.num_states))
-            yield learned.coupled_rows(
+            made = learned.coupled_rows(
                 key, begin, begin + begins.step, rows, self.layout.row_state, self.values, numbers
             )
+            count(COUPLED * made.size)
+            yield made
 
     def _places(self, draws: Floats, numbers: Floats) -> Ints:
         """Return ``(G, R)``: which model gets the row of each draw.

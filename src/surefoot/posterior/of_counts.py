@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot._work import DRAWN, count
 from surefoot.data.counts import Counts
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
@@ -110,7 +111,7 @@ class OfCounts(OnRows):
         width = max(1, int(np.diff(self.row_start)[chosen].sum()))
         whole = max(1, BLOCK_VALUES // width // BLOCK_DRAWS) * BLOCK_DRAWS
         return (
-            self.draws(key, begin, min(begin + whole, last), chosen, threads=threads)
+            _counted(self.draws(key, begin, min(begin + whole, last), chosen, threads=threads))
             for begin in range(first, last, whole)
         )
 
@@ -122,3 +123,9 @@ class OfCounts(OnRows):
             f"{type(self).__name__}({self.layout.num_rows:,} rows, {self.num_entries:,} entries, "
             f"{int(self.counts.count.sum()):,} transitions)"
         )
+
+
+def _counted(block: Floats) -> Floats:
+    """Return drawn probabilities, and tell that they were drawn."""
+    count(DRAWN * block.size)
+    return block

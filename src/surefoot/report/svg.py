@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from surefoot._work import FIGURE, count
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -90,6 +92,7 @@ def drawing(name: str, alt: str, width: float = 4.7, height: float = 2.9) -> Ite
         drawn.axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
         yield drawn
         drawn.svg = svg_text(drawn.axes.figure, name, alt)
+    count(FIGURE)
 
 
 def own_axes(axes: "Axes | None") -> "Axes":

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._cores import available_cores
+from surefoot._work import OPERATION, count
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import Changes, RowPolicy
 from surefoot.solvers.evaluation import horizon_kernels as steps
@@ -244,5 +245,6 @@ def _collect(
         # Every draw is evaluated by itself: the cut may depend on the machine.
         least = min(DRAWS_PER_CUT, -(-size // (CUTS_PER_CORE * available_cores())))
         shared(size, part, operations=operations * size, least=least, cuts=size)
+        count(OPERATION * operations * size)
         done += size
     return ends

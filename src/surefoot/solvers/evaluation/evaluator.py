@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,12 @@ NARROW = 4.0
 """A band whose elimination costs no more than this, in the rest of an evaluation, will do."""
 SPARSE_COST = 3.0
 """What a multiplication costs that has to look up its places, in plain ones."""
+
+
+REMEMBERED_STATES, REMEMBERED = 500, 16
+"""Choices are remembered for models with so many states, and this many of them: a run asks about
+the same policy a dozen times, and an order of thousands of states takes a tenth of a second to look
+for."""
 
 
 class Links(NamedTuple):
@@ -98,6 +105,10 @@ class Evaluator:
         )  # fmt: skip
 
 
+_CHOSEN: WeakKeyDictionary[MDP, dict[bytes, Evaluator]] = WeakKeyDictionary()
+"""How the policies of a model are evaluated, by the rows that they use."""
+
+
 def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
     """Return the cheapest way to evaluate the policies that use some rows; None: any.
 
@@ -112,6 +123,18 @@ def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
     >>> choose_evaluator(garnet(300, 3, 8, discount=0.9, rng=rng).mdp).kind
     'products'
     """
+    if mdp.num_states < REMEMBERED_STATES:
+        return _chosen(mdp, rows)
+    known = _CHOSEN.setdefault(mdp, {})
+    key = b"" if rows is None else np.asarray(rows).tobytes()
+    if key not in known:
+        if len(known) == REMEMBERED:
+            known.pop(next(iter(known)))
+        known[key] = _chosen(mdp, rows)
+    return known[key]
+
+
+def _chosen(mdp: MDP, rows: Ints | None) -> Evaluator:
     links = _links(mdp, rows)
     if mdp.horizon is not None:
         return by_steps(links, mdp.horizon)
