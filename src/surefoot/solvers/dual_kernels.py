@@ -72,7 +72,8 @@ def _l1_donors(z, p, at, w, wat, k, mu, lowest):
     weighted = 0
     for i in range(k):
         over = z[i] - mu * w[wat + i]  # compared as it is: reordered sums must not move the line
-        moved = p[at + i] if over > lowest else 0
+        here = p[at + i]  # read whatever is compared: a branch would keep vector units idle
+        moved = here if over > lowest else 0
         taken += moved * (over - lowest)
         mass += moved
         weighted += moved * w[wat + i]
@@ -115,17 +116,19 @@ def _box_dual(z, lower, at, upper, uat, k, level):
     left and right of ``t``.
     """
     value = level
-    held = 0
-    here_lower = 0
-    here_upper = 0
+    before = 0
+    upto = 0
     for i in range(k):
+        # Both bounds are read whatever the level: reading one of them only is a branch, which not
+        # all processors have vector units for.
+        low = lower[at + i]
+        high = upper[uat + i]
         distance = z[i] - level
-        bound = lower[at + i] if distance > 0 else upper[uat + i]
+        bound = high if distance < 0 else low
         value += bound * distance
-        held += bound if distance != 0 else 0
-        here_lower += lower[at + i] if distance == 0 else 0
-        here_upper += upper[uat + i] if distance == 0 else 0
-    return value, 1 - held - here_lower, 1 - held - here_upper
+        before += bound
+        upto += high if distance <= 0 else low
+    return value, 1 - before, 1 - upto
 
 
 _box_dual_short = kernel(lean=True, forceinline=True)(_box_dual)
