@@ -4,19 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from surefoot.certificates.curse import (
     WHOLE,
+    _return_on,
     balanced_halves,
     curse_of_choosing,
     curse_of_preferring,
     summarize,
 )
 from surefoot.certificates.evidence import Curse
-from surefoot.certificates.halves import LogBuckets
-from surefoot.data.buckets import deal
+from surefoot.certificates.halves import LogBuckets, as_seen
+from surefoot.data.buckets import NUM_BUCKETS, deal
 from surefoot.data.counts import Counts
 from surefoot.posterior.dirichlet import DirichletPosterior
+from surefoot.solvers.solver import evaluate
 
 ARMS, TRIES = 30, 100
 
@@ -111,3 +114,32 @@ def test_what_cannot_be_valued_is_not_taken_for_no_luck() -> None:
     """A difference that is no number counts against the promise, as much as there is."""
     for odd in (np.nan, np.inf, -np.inf):
         assert summarize(np.array([0.1, odd, 0.2, 0.1])).mean == np.inf
+
+
+def test_frequencies_of_few_tries_are_valued_without_their_bias() -> None:
+    """A coin is tossed until it fails: frequencies of a few tosses promise longer runs than it has.
+
+    Averaged over all that a log may show, plain frequencies mistake the return by a share that goes
+    with one over the tries; the value that halves are held against has hardly any of it.
+    """
+    tries, won, discount = 24, 0.5, 0.6
+    plain = mended = 0.0
+    for wins in range(tries + 1):
+        counts = Counts.from_arrays(
+            np.array([[[wins, tries - wins]], [[0, 1]]]),
+            support=np.array([[[True, True]], [[False, True]]]),
+            rewards=np.array([[[1.0, 0.0]], [[0.0, 0.0]]]),
+        )
+        mdp = counts.to_mdp(discount=discount, prior=1.0, initial=[1.0, 0.0])
+        posterior, stay = DirichletPosterior(counts), np.zeros(2, dtype=np.int64)
+        chance = binom.pmf(wins, tries, won) / 10
+        for seed in range(10):
+            dealt = deal(counts, seed)
+            log = LogBuckets.of(posterior, mdp, counts, dealt, costs=False, delta=0.05)
+            half = log.half(np.arange(NUM_BUCKETS))
+            seen = as_seen(half, half)
+            plain += chance * evaluate(seen, stay).return_lower
+            mended += chance * _return_on(log, stay, half, seen, np.zeros(mdp.num_rows))
+    truth = won / (1.0 - discount * won)
+    assert plain - truth > 0.015
+    assert abs(mended - truth) < 0.2 * (plain - truth)

@@ -4,15 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import betaincinv
 from scipy.stats import beta
 
 from surefoot import read_transitions
 from surefoot.data.additive import (
     FEWEST_TESTS,
-    EntryKinds,
+    SURE,
     SteadyRewards,
+    Transitions,
     fit_additive,
     fit_steady,
+    predict_by_less,
 )
 
 
@@ -171,7 +174,7 @@ def test_steady_rewards_are_those_of_the_definition(seed):
         float
     )
     count = np.where(rng.random(len(row)) < 0.3, 1, 100 + np.arange(len(row)))  # no equals
-    found = fit_steady(EntryKinds(row, successor, kind), reward, count, 40)
+    found = fit_steady(Transitions(row, 0 * row, successor, kind), reward, count, 40)
     states, kinds, tests, failed, pays = steady_by_definition(
         row, successor, kind, reward, count, 40
     )
@@ -183,7 +186,7 @@ def test_steady_rewards_are_those_of_the_definition(seed):
 
 def test_exceptions_cost_their_share_of_the_way_down_and_known_ones_all_of_it():
     found = SteadyRewards(np.array([4.0, np.nan]), np.array([7]), np.array([3]), 0.25)
-    asked = EntryKinds(np.array([0, 0, 0, 1]), np.array([1, 7, 1, 1]), np.array([-1, -1, 3, -1]))
+    asked = Transitions(*np.array([[0, 0, 0, 1], [0, 0, 0, 0], [1, 7, 1, 1], [-1, -1, 3, -1]]))
     paid = found.predict(asked, np.array([-8.0, -8.0, -8.0, -8.0]))
     np.testing.assert_array_equal(paid, [1.0, np.nan, np.nan, np.nan])
     low = found.predict(asked, np.full(4, 9.0))
@@ -194,7 +197,7 @@ def test_too_few_singletons_say_nothing_about_exceptions():
     once = np.ones(FEWEST_TESTS - 1, dtype=int)
     rows = np.repeat(np.arange(FEWEST_TESTS - 1), 2)
     count = np.stack([3 * once, once], axis=1).ravel()
-    shown = EntryKinds(rows, np.tile([0, 1], FEWEST_TESTS - 1), np.full(len(rows), -1))
+    shown = Transitions(rows, 0 * rows, np.tile([0, 1], FEWEST_TESTS - 1), np.full(len(rows), -1))
     assert fit_steady(shown, np.ones(len(rows)), count, FEWEST_TESTS - 1) is None
 
 
@@ -237,3 +240,43 @@ def test_declared_successors_keep_the_lowest_reward_of_the_action():
     unseen = counts.count == 0
     assert unseen.sum() > 100
     np.testing.assert_array_equal(counts.reward_mean[unseen], -10.0)
+
+
+def test_rewards_that_depend_on_less_are_known_across_parts() -> None:
+    """Two actions lead to states of their own, which pay: no transition connects the two.
+
+    A row that never entered the other's states has no additive prediction for them. All rows agree
+    that the next state alone pays, so it is expected to, less what exceptions may have been missed.
+    """
+    rng = np.random.default_rng(0)
+    row = np.repeat(np.arange(40), 3)
+    action = row % 2
+    successor = np.concatenate([2 * rng.permutation(5)[:3] + r % 2 for r in range(40)])
+    pays = np.arange(10.0)
+    shown = Transitions(row, action, successor, np.full(len(row), -1))
+    asked = Transitions(*np.array([[0, 1, 0], [0, 1, 0], [1, 2, 8], [-1, -1, -1]]))
+    sizes = (40, 10)
+    reward = pays[successor]
+    fit = fit_additive(row, successor, reward, *sizes)
+    assert fit is not None
+    assert np.isnan(fit.predict(asked.row, asked.successor)[:2]).all()
+    least = np.full(3, -2.0)
+    found = predict_by_less(shown, reward, asked, least, sizes)
+    missed = betaincinv(1.0, len(row) - 10, SURE)
+    assert found == pytest.approx((1 - missed) * pays[[1, 2, 8]] + missed * least)
+    # One transition that pays something else, and the next state says nothing any more.
+    odd = reward.copy()
+    odd[0] -= 0.5
+    assert np.isnan(predict_by_less(shown, odd, asked, least, sizes)).all()
+
+
+def test_of_patterns_that_all_agree_the_least_counts() -> None:
+    """Some rows pay 5 and lead to one set of states, others 1 and lead to another."""
+    row = np.repeat(np.arange(20), 2)
+    successor = np.tile([0, 1], 20) + 2 * (row >= 10)
+    reward = np.where(row < 10, 5.0, 1.0)
+    shown = Transitions(row, 0 * row, successor, np.full(40, -1))
+    asked = Transitions(*np.array([[0, 10], [0, 0], [2, 0], [-1, -1]]))
+    found = predict_by_less(shown, reward, asked, np.zeros(2), (20, 4))
+    assert (found < 1.0).all()  # 5 by the row and 1 by the next state; or the other way round
+    assert (found > 0.8).all()

@@ -5,6 +5,11 @@ what the choice owes to luck, and to a prior that flatters it. ``c = mean of v_X
 over random halves (X, Y) of the log, each used both ways, and not below 0: ``v_X`` is the value by
 the posterior of X, ``w_Y`` that by the plain frequencies of Y.
 
+The return bends with the frequencies, so that those of few tries mistake it by a share that goes
+with one over their number: with ten tries a pair they take an epidemic for milder than it is. What
+half of Y mistakes it by, more than Y, is therefore what Y mistakes it by (the jackknife of
+Quenouille): it is taken off ``w_Y``.
+
 Rows that Y never tried are as lucky as those it tried, in deviations of their estimate. The same
 goes for rows of the final policy that the whole log tried once or twice: no half can test them.
 
@@ -23,6 +28,7 @@ from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, LogBuckets, as_seen
 from surefoot.certificates.plays import plays_of, row_values, standard_error
 from surefoot.data.buckets import NUM_BUCKETS
+from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.solvers.solver import evaluate
 
@@ -109,19 +115,34 @@ def _both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...]
     found = []
     for turn, (own, other) in enumerate((sides, sides[::-1])):
         if (chosen, turn) not in log.losses:
-            log.losses[chosen, turn] = _shortfall(log.choose(own), own, other)
+            log.losses[chosen, turn] = _shortfall(log, log.choose(own), own, other)
         less, luck = log.losses[chosen, turn]
-        found.append((less if given is None else less - _missed(given, own, other), luck))
+        found.append((less if given is None else less - _missed(log, given, own, other), luck))
     return found
 
 
-def _missed(policy: AnyPolicy, own: Half, other: Half) -> float:
+def _missed(log: LogBuckets, policy: AnyPolicy, own: Half, other: Half) -> float:
     """Return how much less a policy that nobody chose brings on the other half."""
-    thought, seen = (evaluate(mdp, policy).return_lower for mdp in (own.mdp, as_seen(other, own)))
-    return thought - seen
+    nothing = np.zeros(own.mdp.num_rows)
+    thought = evaluate(own.mdp, policy).return_lower
+    return thought - _return_on(log, policy, other, as_seen(other, own), nothing)
 
 
-def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
+def _return_on(log: LogBuckets, policy: AnyPolicy, other: Half, seen: MDP, less: Floats) -> float:
+    """Return what a policy earns by the frequencies of a half, less what its rows are charged.
+
+    Without the bias of order one over the tries.
+    """
+
+    def earned(mdp: MDP) -> float:
+        reward = mdp.entry_reward - less[mdp.entry_row]
+        return evaluate(replace(mdp, reward=reward, reward_per_entry=True), policy).return_lower
+
+    parts = [earned(log.quarter_seen(buckets, seen)) for buckets in other.quarters]
+    return 2.0 * earned(seen) - float(np.mean(parts))
+
+
+def _shortfall(log: LogBuckets, policy: Policy, own: Half, other: Half) -> Loss:
     """Return what a half's policy loses on the other, and how lucky its rows were.
 
     Luck is a sum over rows that both have tried, of what they lost and of what a deviation of each
@@ -140,8 +161,7 @@ def _shortfall(policy: Policy, own: Half, other: Half) -> Loss:
     possible = float(weight[tested] @ error[tested])
     usual = max(0.0, lost / possible) if possible > 0 else 0.0
     less = np.where((weight > 0) & ~tested, usual * error, 0.0)
-    charged = replace(seen, reward=seen.entry_reward - less[mdp.entry_row], reward_per_entry=True)
-    checked = evaluate(charged, policy).return_lower
+    checked = _return_on(log, policy, other, seen, less)
     return plays.return_lower - checked, (lost, possible)
 
 

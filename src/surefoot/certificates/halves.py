@@ -57,11 +57,14 @@ class Half:
         ``(E,)``: its transitions.
     visits
         ``(R,)``: its tries of each row.
+    quarters
+        Its buckets, in two parts.
     """
 
     mdp: MDP
     count: Ints
     visits: Ints
+    quarters: tuple[Ints, Ints]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,20 +163,39 @@ class LogBuckets:
 
     def half(self, buckets: Ints) -> Half:
         """Return what some buckets say, the laws of rows as learned from all."""
+        count, reward = self._counted(buckets, self.mdp)
+        mdp = replace(self.mdp, probability=_mean_given(self.posterior, count))
+        if reward is not None:
+            mdp = replace(mdp, reward=reward, reward_per_entry=True)
+        visits = np.add.reduceat(count, self.mdp.row_start[:-1])
+        return Half(mdp=mdp, count=count, visits=visits, quarters=(buckets[::2], buckets[1::2]))
+
+    def quarter_seen(self, buckets: Ints, seen: MDP) -> MDP:
+        """Return what some buckets of a half saw; rows they never tried are as the half saw them.
+
+        Any split of a half's buckets will do: they were filled at random.
+        """
+        count, reward = self._counted(buckets, seen)
+        visits = np.add.reduceat(count, seen.row_start[:-1])
+        paid = seen.entry_reward if reward is None else reward
+        return _frequencies(count, visits, paid, belief=seen.probability, untried=seen)
+
+    def _counted(self, buckets: Ints, rest: MDP) -> tuple[Ints, Floats | None]:
+        """Return transitions of some buckets and, where rewards vary, their mean rewards.
+
+        Entries they do not have are paid as in another model.
+        """
         wanted = np.zeros(NUM_BUCKETS, dtype=np.bool_)
         wanted[buckets] = True
         here = wanted[self.parts.bucket]
         entry, number = self.entry[here], self.parts.count[here]
         size = self.mdp.num_entries
         count = np.bincount(entry, number, size).astype(np.int64)
-        mdp = replace(self.mdp, probability=_mean_given(self.posterior, count))
-        if self.posterior.counts.rewards_vary:
-            statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
-            mean = self.sign * pool(entry, number, statistics, size).mean
-            reward = np.where(np.isnan(mean), self.mdp.entry_reward, mean)
-            mdp = replace(mdp, reward=reward, reward_per_entry=True)
-        visits = np.add.reduceat(count, self.mdp.row_start[:-1])
-        return Half(mdp=mdp, count=count, visits=visits)
+        if not self.posterior.counts.rewards_vary:
+            return count, None
+        statistics = RewardStatistics(self.parts.reward_mean[here], self.parts.reward_var[here])
+        mean = self.sign * pool(entry, number, statistics, size).mean
+        return count, np.where(np.isnan(mean), rest.entry_reward, mean)
 
     def choose(self, half: Half) -> Policy:
         """Return a cautious policy by a half: its mean, less a deviation of each row's value.
@@ -255,14 +277,25 @@ def as_seen(other: Half, own: Half) -> MDP:
     So it can contradict the prior as well as the luck of the other half. Of rows it has never tried
     it can say nothing: they are taken from the other.
     """
-    mdp = own.mdp
-    tried = (other.visits > 0)[mdp.entry_row]
-    share = other.count / np.maximum(other.visits, 1)[mdp.entry_row]
-    if until_the_end(mdp):  # what was never left must still end: one try by the half's own belief
-        share = (other.count + other.mdp.probability) / (other.visits + 1.0)[mdp.entry_row]
+    return _frequencies(
+        other.count,
+        other.visits,
+        other.mdp.entry_reward,
+        belief=other.mdp.probability,
+        untried=own.mdp,
+    )
+
+
+def _frequencies(count: Ints, visits: Ints, reward: Floats, *, belief: Floats, untried: MDP) -> MDP:
+    """Return rows as often as they went somewhere, those never tried as in another model."""
+    at = untried.entry_row
+    tried = (visits > 0)[at]
+    share = count / np.maximum(visits, 1)[at]
+    if until_the_end(untried):  # what was never left must still end: one try as believed
+        share = (count + belief) / (visits + 1.0)[at]
     return replace(
-        mdp,
-        probability=np.where(tried, share, mdp.probability),
-        reward=np.where(tried, other.mdp.entry_reward, mdp.entry_reward),
+        untried,
+        probability=np.where(tried, share, untried.probability),
+        reward=np.where(tried, reward, untried.entry_reward),
         reward_per_entry=True,
     )

@@ -2,7 +2,11 @@
 
 Many rewards are a part for the state and action plus a part for the next state:
 ``r(s, a, s') = f(s, a) + h(s')``. If every redundant transition of a log agrees with that, exactly,
-it is believed for transitions that were not seen too.
+it is believed for transitions that were not seen too. Rows and next states that no transitions
+connect say nothing of each other that way; but where rewards depend on less (the next state alone,
+the row alone, or the action and the next state), and all of the log agrees, all rows speak
+together.
+What these patterns say is charged for exceptions that as many tests may have missed.
 
 Where some do not, most rows may still pay the same wherever they lead. How often a successor that a
 row showed once pays something else than the rest of its row says how often one it never showed
@@ -77,16 +81,54 @@ def fit_additive(
     )
 
 
-class EntryKinds(NamedTuple):
-    """Transitions: their rows, next states, and kinds (an action and how far it led; -1: none)."""
+class Transitions(NamedTuple):
+    """Transitions: their rows, the actions of these, and the next states.
+
+    ``kind`` is a number for the action and how far it led; -1: none.
+    """
 
     row: Ints
+    action: Ints
     successor: Ints
     kind: Ints
 
-    def where(self, chosen: NDArray[np.bool_] | Ints) -> "EntryKinds":
+    def where(self, chosen: NDArray[np.bool_] | Ints) -> "Transitions":
         """Return some of them."""
-        return EntryKinds(self.row[chosen], self.successor[chosen], self.kind[chosen])
+        return Transitions(*(column[chosen] for column in self))
+
+    def patterns(self) -> list[tuple[Ints, Ints]]:
+        """Return what rewards may depend on, alone: next state; row; action and next state."""
+        nothing = np.zeros_like(self.row)
+        return [(nothing, self.successor), (self.row, nothing), (self.action, self.successor)]
+
+
+def predict_by_less(
+    shown: Transitions, reward: Floats, asked: Transitions, lowest: Floats, sizes: tuple[int, int]
+) -> Floats:
+    """Return what patterns with fewer terms say of transitions never seen, NaN where none does.
+
+    The least of those that agree with all transitions shown, less a share of the way to the
+    ``lowest``: a bound on how many exceptions so many tests may have missed.
+
+    Examples
+    --------
+    >>> every = np.arange(30)
+    >>> shown = Transitions(every, every % 2, every % 3, -every)  # state 0 pays 1, from anywhere
+    >>> asked = Transitions(*np.array([[0, 1], [0, 1], [2, 0], [-1, -1]]))
+    >>> paid = np.where(every % 3 == 0, 1.0, 0.0)
+    >>> predict_by_less(shown, paid, asked, np.full(2, -1.0), (30, 3)).round(2).tolist()
+    [-0.11, 0.78]
+    """
+    found = np.full(len(asked.row), np.nan)
+    for (row, state), (asked_row, asked_state) in zip(
+        shown.patterns(), asked.patterns(), strict=True
+    ):
+        fit = fit_additive(row, state, reward, *sizes)
+        if fit is not None:
+            value = fit.predict(asked_row, asked_state)
+            missed = float(betaincinv(1.0, fit.tests, SURE))
+            found = np.fmin(found, value - missed * np.maximum(value - lowest, 0.0))
+    return found
 
 
 class SteadyRewards(NamedTuple):
@@ -107,7 +149,7 @@ class SteadyRewards(NamedTuple):
     kinds: Ints
     share: float
 
-    def predict(self, shown: EntryKinds, lowest: Floats) -> Floats:
+    def predict(self, shown: Transitions, lowest: Floats) -> Floats:
         """Return the expected reward, NaN where nothing is known; ``lowest``: if an exception."""
         off = np.isin(shown.successor, self.states) | np.isin(shown.kind, self.kinds)
         paid = np.where(off, np.nan, self.row[shown.row])
@@ -115,7 +157,7 @@ class SteadyRewards(NamedTuple):
 
 
 def fit_steady(
-    shown: EntryKinds, reward: Floats, count: Ints, num_rows: int
+    shown: Transitions, reward: Floats, count: Ints, num_rows: int
 ) -> SteadyRewards | None:
     """Return what rows pay where few pay several rewards; None where too few can tell.
 
@@ -126,7 +168,7 @@ def fit_steady(
     --------
     >>> rows = np.repeat(np.arange(20), 3)  # each pays 5 to all of three states, one 0 to the last
     >>> paid = np.append(np.full(59, 5.0), 0.0)
-    >>> shown = EntryKinds(rows, np.tile([0, 1, 2], 20), np.full(60, -1))
+    >>> shown = Transitions(rows, 0 * rows, np.tile([0, 1, 2], 20), np.full(60, -1))
     >>> found = fit_steady(shown, paid, np.tile([4, 4, 1], 20), 20)
     >>> found.states.tolist(), round(found.share, 2), found.row[[0, 19]].tolist()
     ([2], 0.22, [5.0, nan])

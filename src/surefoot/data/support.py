@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from surefoot._rows import Ints, pack
 from surefoot.data import rewards
-from surefoot.data.additive import EntryKinds, fit_additive, fit_steady
-from surefoot.data.destinations import PARTS, learn_destinations, state_numbers
+from surefoot.data.destinations import PARTS, learn_destinations
+from surefoot.data.unseen_rewards import fill_by_pattern
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
@@ -323,53 +323,11 @@ def _rewards(
     tries = np.zeros(len(mean), dtype=np.int64)
     tries[at] = counts.count[found]
     worst = lowest if learned else None
-    _fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, worst)
+    fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, worst)
     empty = np.isnan(mean) & ~loop
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
     return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
-
-
-def _fill_by_pattern(
-    counts: "Counts", listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_],
-    tries: Ints, lowest: NDArray[np.float64] | None,
-) -> None:  # fmt: skip
-    """Give unseen entries the rewards that the log's own pattern names, where it has one.
-
-    Only rewards that never varied within a transition can follow a pattern exactly, and only where
-    no range is declared that makes them uncertain.
-    """
-    seen = ~np.isnan(mean) & possible
-    if rewards.range_declared(counts) or not np.all(np.nan_to_num(variance[seen]) == 0.0):
-        return
-    key = listed.state * counts.num_actions + listed.action
-    rows, row = np.unique(key, return_inverse=True)
-    unknown = np.flatnonzero(np.isnan(mean) & possible)
-    fit = fit_additive(row[seen], listed.successor[seen], mean[seen], len(rows), counts.num_states)
-    if fit is not None:
-        value = fit.predict(row[unknown], listed.successor[unknown])
-    else:
-        every = EntryKinds(row, listed.successor, _kinds(counts, listed))
-        steady = fit_steady(every.where(seen), mean[seen], tries[seen], len(rows))
-        if steady is None or lowest is None:
-            return
-        value = steady.predict(every.where(unknown), lowest[listed.action[unknown]])
-    known = ~np.isnan(value)
-    mean[unknown[known]], variance[unknown[known]] = value[known], 0.0
-
-
-def _kinds(counts: "Counts", listed: Entries) -> Ints:
-    """Return a number for each action and distance that an entry leads; -1 without an order."""
-    number = state_numbers(counts.state_labels, counts.num_states)
-    if number is None:
-        return np.full(len(listed.state), -1)
-    number = np.append(number, np.full(int(listed.successor.max(initial=0)) + 1, np.nan))
-    step = number[listed.successor] - number[listed.state]
-    known = ~np.isnan(step)
-    distances, place = np.unique(step[known], return_inverse=True)
-    kind = np.full(len(step), -1)
-    kind[known] = listed.action[known] * len(distances) + place
-    return kind
 
 
 def free_label(wanted: str, labels: tuple[Any, ...]) -> str:

@@ -14,6 +14,7 @@ from surefoot.studies import (
     scale_mismatch,
     set_coverage,
     support,
+    tightness,
 )
 
 STUDIES: dict[str, Callable[..., Any]] = {
@@ -25,6 +26,7 @@ STUDIES: dict[str, Callable[..., Any]] = {
     "promises": promises.command,
     "set-coverage": set_coverage.command,
     "support": support.command,
+    "tightness": tightness.command,
 }
 """By name; the docstring of each is its help. A study that finds a claim refuted exits with 1."""
 

@@ -1,0 +1,67 @@
+"""What transitions that were never seen pay, by the log's own patterns."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot._rows import Ints
+from surefoot.data import rewards
+from surefoot.data.additive import (
+    Transitions,
+    fit_additive,
+    fit_steady,
+    predict_by_less,
+)
+from surefoot.data.destinations import state_numbers
+
+if TYPE_CHECKING:
+    from surefoot.data.counts import Counts
+    from surefoot.data.support import Entries
+
+
+def fill_by_pattern(
+    counts: "Counts", listed: "Entries", mean: Any, variance: Any, possible: NDArray[np.bool_],
+    tries: Ints, lowest: NDArray[np.float64] | None,
+) -> None:  # fmt: skip
+    """Give unseen entries the rewards that the log's own pattern names, where it has one.
+
+    Only rewards that never varied within a transition can follow a pattern exactly, and only where
+    no range is declared that makes them uncertain.
+    """
+    seen = ~np.isnan(mean) & possible
+    if rewards.range_declared(counts) or not np.all(np.nan_to_num(variance[seen]) == 0.0):
+        return
+    rows, row = np.unique(listed.state * counts.num_actions + listed.action, return_inverse=True)
+    every = Transitions(row, listed.action, listed.successor, _kinds(counts, listed))
+    unknown = np.flatnonzero(np.isnan(mean) & possible)
+    shown, asked = every.where(seen), every.where(unknown)
+    sizes = (max(len(rows), counts.num_actions), counts.num_states)
+    fit = fit_additive(shown.row, shown.successor, mean[seen], *sizes)
+    if fit is not None:
+        value = fit.predict(asked.row, asked.successor)
+        if lowest is not None:
+            rest = np.isnan(value)
+            least = lowest[asked.action[rest]]
+            value[rest] = predict_by_less(shown, mean[seen], asked.where(rest), least, sizes)
+    else:
+        steady = fit_steady(shown, mean[seen], tries[seen], len(rows))
+        if steady is None or lowest is None:
+            return
+        value = steady.predict(asked, lowest[asked.action])
+    known = ~np.isnan(value)
+    mean[unknown[known]], variance[unknown[known]] = value[known], 0.0
+
+
+def _kinds(counts: "Counts", listed: "Entries") -> Ints:
+    """Return a number for each action and distance that an entry leads; -1 without an order."""
+    number = state_numbers(counts.state_labels, counts.num_states)
+    if number is None:
+        return np.full(len(listed.state), -1)
+    number = np.append(number, np.full(int(listed.successor.max(initial=0)) + 1, np.nan))
+    step = number[listed.successor] - number[listed.state]
+    known = ~np.isnan(step)
+    distances, place = np.unique(step[known], return_inverse=True)
+    kind = np.full(len(step), -1)
+    kind[known] = listed.action[known] * len(distances) + place
+    return kind
