@@ -106,7 +106,7 @@ def group_query(
     range is wanted. With ``split`` the table also says how many lines are among the first ``split``
     rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
     logs. ``decimals`` is a guess: if no reward has more, the sums are exact as floating-point
-    numbers, in units of the last decimal (`are_exact_query` tells, `at_scale_query` converts).
+    numbers, in units of the last decimal (`are_exact_query` tells).
     """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
