@@ -215,7 +215,7 @@ def test_returns_of_cut_episodes_are_not_said_to_be_those_of_whole_ones():
     assert cut.startswith("The episodes of the log, as far as it shows them, earned 50")
     assert "whole ones earned 60 to 90" in cut
     whole = Finding.of("practice_seen", log=70.0, low=60.0, high=90.0, **values).text
-    assert whole.startswith("What was done in the log earned 70 an episode")
+    assert whole.startswith("What was done in the log earned 70 per episode")
 
 
 def test_amounts_of_daily_life_have_no_exponent():

@@ -1,6 +1,7 @@
 """Checks of arguments that many rooms make, in the same words."""
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Collection, Iterable
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
@@ -31,3 +32,31 @@ def check_inside(name: str, value: float) -> None:
     """
     if not 0 < value < 1:
         raise ValueError(f"{name}={value!r}; it must lie between 0 and 1.")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint at the nearest known name, or "".
+
+    Examples
+    --------
+    >>> nearest("discuont", ["discount", "delta"])
+    " Did you mean 'discount'?"
+    """
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def check_listed(what: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is not in a catalogue.
+
+    Examples
+    --------
+    >>> check_listed("domain", "machin", ("machine", "riverswim"))
+    Traceback (most recent call last):
+    ValueError: there is no domain 'machin' (did you mean 'machine'?). Choose one of ...
+    """
+    if name not in known:
+        near = difflib.get_close_matches(name, list(known), n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        listed = ", ".join(known)
+        raise ValueError(f"there is no {what} {name!r}{hint}. Choose one of {listed}.")

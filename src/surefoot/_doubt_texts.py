@@ -5,12 +5,12 @@ from surefoot._rounding import lower_text, upper_text
 from surefoot._rounding import rough_text as rough
 
 CAUSES = {
-    "transitions": "how often the successors seen really follow",
+    "transitions": "uncertain transition probabilities",
     "unseen": "what was never observed",
     "rewards": "what single steps bring on average",
-    "first_state": "the first state",
+    "first_state": "where episodes start",
     "choosing": "luck in choosing",
-    "monte_carlo": "finitely many draws",
+    "monte_carlo": "the limited number of draws",
 }
 """Causes of doubt, in words."""
 _WITHOUT = tuple(f"{name}_without" for name in CAUSES)
@@ -54,28 +54,28 @@ def _doubt_by_cause(
     verb = "earn" if objective == "max" else "cost"
     side = "below" if promise < as_seen else "above"
     return (
-        f"By the averages of the log alone the policy would {verb} {rough(as_seen, 5)}. The "
+        f"If the averages of the log were exact, the policy would {verb} {rough(as_seen, 5)}. The "
         f"promise of {_safe(promise, objective)} is {rough(between)} {side} that: "
-        f"{', '.join(said) or 'nothing'}. In brackets: what could be promised without this one "
-        f"doubt. The split is estimated from {draws:,} draws (standard errors up to "
-        f"{rough(error, 2)})."
+        f"{', '.join(said) or 'nothing'}. The figures in parentheses are what could be promised "
+        f"without that one doubt. The breakdown is estimated from {draws:,} draws (standard errors "
+        f"up to {rough(error, 2)})."
     )
 
 
 @says("note", amounts=("promise",))
 def _split_would_promise(promise: float, objective: str = "max") -> str:
     return (
-        "A true split (honest=True), in which one part of the log chooses and the other certifies, "
-        f"would promise a {_about(promise, objective)}; luck in choosing cannot inflate that "
-        "number."
+        "A true split (honest=True), where one part of the log chooses the policy and the other "
+        f"certifies it, would promise a {_about(promise, objective)}; luck in choosing cannot "
+        "inflate that number."
     )
 
 
 @says("note", amounts=("promise",))
 def _whole_would_promise(promise: float, objective: str = "max") -> str:
     return (
-        "Without a split (the whole log chooses and certifies, and the measured luck is taken off) "
-        f"the promise would be a {_about(promise, objective)}."
+        "Without a split (the whole log chooses and certifies, and the measured luck is "
+        f"subtracted) the promise would be a {_about(promise, objective)}."
     )
 
 

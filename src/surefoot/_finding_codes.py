@@ -29,11 +29,13 @@ class Text:
 TEXTS: dict[str, Text] = {}
 """All codes."""
 
-Words = Callable[..., str]
+Wording = Callable[..., str]
 
 
-def says(level: str, *, lead: str = "", amounts: tuple[str, ...] = ()) -> Callable[[Words], Words]:
-    def register(words: Words) -> Words:
+def says(
+    level: str, *, lead: str = "", amounts: tuple[str, ...] = ()
+) -> Callable[[Wording], Wording]:
+    def register(words: Wording) -> Wording:
         code = words.__name__.removeprefix("_")
         TEXTS[code] = Text(level=level, words=words, lead=lead, amounts=amounts)
         return words

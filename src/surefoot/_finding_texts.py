@@ -118,9 +118,9 @@ def _returns_within_log() -> str:
 def _curse_taken_off(mean: float, spread: float, promise: float, objective: str = "max") -> str:
     read = "return of at least" if objective == "max" else "cost of at most"
     return (
-        "The policy was chosen on the data that value it: halves of the log put the luck in that "
-        f"at {rough(mean)} (standard error {rough(spread, 2)}). Both are taken off the promise, "
-        f"which would otherwise be a {read} {rough(promise, 6)}."
+        "The policy was chosen and evaluated on the same data, which flatters it. Halves of the "
+        f"log put the luck in choosing at {rough(mean)} (standard error {rough(spread, 2)}); both "
+        f"are subtracted from the promise, which would otherwise be a {read} {rough(promise, 6)}."
     )
 
 
@@ -131,16 +131,17 @@ def _practice_seen(
 ) -> str:  # fmt: skip
     verb = "earned" if objective == "max" else "cost"
     ends = sorted((low, high))
-    between = f"{rough(ends[0])} to {rough(ends[1])} with {share} confidence each way"
+    between = f"{rough(ends[0])} to {rough(ends[1])} with {share} confidence on each side"
     if not ends[0] <= log <= ends[1]:  # the ends are those of whole episodes
         return (
             f"The episodes of the log, as far as it shows them, {verb} {rough(log)} on average "
-            f"({number_of(episodes, 'episode')}, some cut off); whole ones {verb} {between}; by "
-            f"the model it would be {rough(model)}."
+            f"({number_of(episodes, 'episode')}, some cut off); whole ones {verb} {between}. "
+            f"According to the model it would be {rough(model)}."
         )
     return (
-        f"What was done in the log {verb} {rough(log)} an episode "
-        f"({number_of(episodes, 'episode')}; {between}); by the model it would be {rough(model)}."
+        f"What was done in the log {verb} {rough(log)} per episode "
+        f"({number_of(episodes, 'episode')}; {between}). According to the model it would be "
+        f"{rough(model)}."
     )
 
 
@@ -151,40 +152,40 @@ def _backtest_passed(
 ) -> str:  # fmt: skip
     told = []
     if new is not None and expected is not None:
-        told.append(f"{new:,} steps to new successors where {rough(expected, 3)} were expected")
+        told.append(f"{new:,} steps led to new successors, {rough(expected, 3)} were expected")
     if better is not None:
         way = "better" if better >= 0 else "worse"
         told.append(
-            f"steps chosen without that half came out {rough(abs(better), 3)} {way} than expected"
+            f"steps chosen without that half turned out {rough(abs(better), 3)} {way} than expected"
         )
     return (
-        f"A held-out half of the log does not contradict the model (p = {p_value:.2g}): "
-        f"{', '.join(told)}. This is not a proof."
+        f"A held-out half of the log is consistent with the model (p = {p_value:.2g}): "
+        f"{'; '.join(told)}. This is a check, not a proof."
     )
 
 
 @says("note")
 def _first_state_unsure(starts: int, amount: float) -> str:
     return (
-        f"Where episodes start is known from only {number_of(starts, 'episode')}; {rough(amount)} "
-        "is taken off the promise for that."
+        f"Only {number_of(starts, 'episode')} show where episodes start; {rough(amount)} is "
+        "subtracted from the promise for that."
     )
 
 
 @says("note")
 def _curse_not_measured() -> str:
     return (
-        "How much luck there is in choosing the policy on the same data was not measured: the log "
-        "cannot be divided."
+        "The policy was chosen and evaluated on the same data. How much that flatters it was not "
+        "measured, because the log cannot be divided."
     )
 
 
 @says("warning")
 def _posterior_of_whole_logs() -> str:
     return (
-        "How much luck there is in choosing the policy on the same data was not measured, and no "
-        "half of the log was held out as a test: this posterior has no method 'given', which would "
-        "tell what half of the log alone shows."
+        "The policy was chosen and evaluated on the same data. How much that flatters it was not "
+        "measured, and no half of the log was held out as a test: this posterior has no method "
+        "'given', which would say what half of the log shows on its own."
     )
 
 
@@ -192,9 +193,9 @@ def _posterior_of_whole_logs() -> str:
 def _behaviour_mismatch(log: float, model: float, objective: str = "max") -> str:
     verb = "earned" if objective == "max" else "cost"
     return (
-        f"What was done {verb} {rough(log)} an episode in the log, but {rough(model)} by the "
-        "model: the prior or the rule for the unseen does not fit this log, and the promise is as "
-        "doubtful as they are."
+        f"What was done {verb} {rough(log)} per episode in the log, but {rough(model)} according "
+        "to the model: the prior or the rule for the unseen does not fit this log, and the promise "
+        "is no more reliable than they are."
     )
 
 
@@ -220,26 +221,26 @@ def _not_markov(p_value: float) -> str:
 @says("failed")
 def _backtest_new_successors(p_value: float, seen: int, expected: float) -> str:
     return (
-        f"The part of the log that was held out went to {seen:,} new successors where "
-        f"{rough(expected)} were expected (p = {p_value:.2g}): the model leaves too little to the "
-        "unseen, and its promise cannot be relied on."
+        f"In the part of the log that was held out, {seen:,} steps led to new successors where "
+        f"{rough(expected)} were expected (p = {p_value:.2g}): the model leaves too little room "
+        "for the unseen, and its promise cannot be relied on."
     )
 
 
 @says("failed")
 def _backtest_steps_worse(p_value: float, short: float) -> str:
     return (
-        f"In the part of the log that was held out the chosen steps came out {rough(short)} worse "
-        f"than the model expects (p = {p_value:.2g}): its promise cannot be relied on."
+        f"In the part of the log that was held out, the chosen steps turned out {rough(short)} "
+        f"worse than the model expects (p = {p_value:.2g}): its promise cannot be relied on."
     )
 
 
 @says("failed")
 def _backtest_rewards_worse(p_value: float, short: float) -> str:
     return (
-        f"In the part of the log that was held out, single steps came out {rough(short)} worse on "
-        f"average than the distribution assumed for them allows (p = {p_value:.2g}): the promise "
-        "cannot be relied on. Declare a range that contains everything a step can bring."
+        f"In the part of the log that was held out, single steps turned out {rough(short)} worse "
+        f"on average than the distribution assumed for them allows (p = {p_value:.2g}): the "
+        "promise cannot be relied on. Declare a range that contains everything a step can bring."
     )
 
 
@@ -308,7 +309,7 @@ def _successors_read_off() -> str:
 
 @says("note")
 def _delta_shared_with_rewards() -> str:
-    return "Mean rewards are uncertain, too; half of delta is spent on them."
+    return "Mean rewards are uncertain too; half of delta is spent on them."
 
 
 # How the search went.
@@ -337,8 +338,8 @@ def _hardly_tried(pairs: int, tries: int) -> str:
 def _usual_kept(states: int) -> str:
     where = "1 state" if states == 1 else f"{states:,} states"
     return (
-        f"In {where} the policy keeps the action that was tried most: another one looks better, "
-        "but by less than its doubt."
+        f"In {where} the policy keeps the action that was tried most often: another one looks "
+        "better, but by less than the uncertainty about it."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from surefoot import _finding_texts as texts
 from surefoot._display import Shown
@@ -126,3 +126,30 @@ def texts_of(findings: Iterable[Finding], *levels: str) -> tuple[str, ...]:
     ('a',)
     """
     return tuple(dict.fromkeys(found.text for found in findings if found.level in levels))
+
+
+class WithFindings:
+    """A frozen dataclass that says something and has ``findings`` on which that rests."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the sentence adds ("assuming ...")."""
+        return texts_of(self.findings, "assumption")
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The checks that failed, in sentences."""
+        return texts_of(self.findings, "failed")
+
+    @property
+    def withheld(self) -> bool:
+        """Whether a check failed, so that the sentence is not stated as a promise."""
+        return bool(self.failures)
+
+    def adding(self, *findings: Finding) -> Self:
+        """Return the same with more findings."""
+        more = tuple(dict.fromkeys((*self.findings, *findings)))
+        made: Self = replace(self, findings=more)  # type: ignore[type-var]
+        return made

@@ -11,19 +11,14 @@ import typer
 
 import surefoot.cli
 import surefoot.demo
-from surefoot.cli import app, main
+from command_line import run
+from surefoot.cli import app
 from surefoot.commands import command, console
 from surefoot.commands.catalogue import COMMANDS
 from surefoot.commands.command import ExitCode, refusal
 from surefoot.commands.console import Output
 from surefoot.domains.catalogue import DOMAINS
 from surefoot.model.files import read_mdp
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    code = main(arguments)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from surefoot.cli import main
+from command_line import run
 from surefoot.studies.zoo import methods
 from surefoot.studies.zoo.cells import SMOKE, find_cells
 from surefoot.studies.zoo.claims import Claim
 from surefoot.studies.zoo.counting import read_records
 from surefoot.studies.zoo.truth import Choice
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture

@@ -6,15 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from command_line import run
 from surefoot import run as run_settings
-from surefoot.cli import main
 from surefoot.demo import demo_settings
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from command_line import run
 from surefoot import Settings
 from surefoot import run as run_settings
-from surefoot.cli import main
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Given rewards, unseen rewards, and how sure mean rewards are."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 import random_logs as lg
 from scipy import stats
 
+from noisy_rewards import noisy_log, with_seen
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import mean_reward_interval, uncertain_rewards
 from surefoot.data.rewards import RewardStatistics, pool
@@ -134,22 +134,6 @@ def test_pooling_matches_all_rewards_at_once() -> None:
     together = np.concatenate(parts)
     np.testing.assert_allclose(whole.mean, together.mean())
     np.testing.assert_allclose(whole.variance, together.var(ddof=1))
-
-
-def noisy_log(size: int, rng: np.random.Generator, draw: Any) -> dict[str, Any]:
-    state = np.arange(size) % 2
-    return {"state": state, "action": np.zeros(size, int), "next_state": 1 - state,
-            "reward": draw(size, rng)}  # fmt: skip
-
-
-def with_seen(counts: Counts, rewards: Any) -> Counts:
-    """Return counts of two entries whose rewards are the rows of an array."""
-    return replace(
-        counts,
-        count=np.full(2, rewards.shape[1]),
-        reward_mean=rewards.mean(axis=1),
-        reward_var=rewards.var(axis=1, ddof=1),
-    )
 
 
 @pytest.mark.parametrize("model", ["normal", "bounded"])

@@ -7,28 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from noisy_rewards import noisy_log, with_seen
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import bounded_law
 from surefoot.data.transitions import read_transitions
 from surefoot.posterior.mean_rewards import MeanRewards, draw_mean_rewards
 from surefoot.posterior.pooled_rewards import pool_rewards
 from surefoot.posterior.protocol import stream_key
-
-
-def noisy_log(size: int, rng: np.random.Generator, draw: Any) -> dict[str, Any]:
-    state = np.arange(size) % 2
-    return {"state": state, "action": np.zeros(size, int), "next_state": 1 - state,
-            "reward": draw(size, rng)}  # fmt: skip
-
-
-def with_seen(counts: Counts, rewards: Any) -> Counts:
-    """Return counts of two entries whose rewards are the rows of an array."""
-    return replace(
-        counts,
-        count=np.full(2, rewards.shape[1]),
-        reward_mean=rewards.mean(axis=1),
-        reward_var=rewards.var(axis=1, ddof=1),
-    )
 
 
 def pooled_law(counts: Counts, entry: int) -> tuple[Any, Any, Any, int]:

@@ -196,7 +196,7 @@ def test_causes_of_doubt_are_shown_where_they_are_known(pages, demo):
     html = pages["demo"].to_html()
     doubt = demo.certificate.doubt
     assert "Where the doubt comes from" in html
-    assert "How often the successors seen really follow" in html
+    assert "Uncertain transition probabilities" in html
     assert near_text(doubt.as_seen) in html
     assert near_text(doubt.transitions.promise_without, 4) in html
     unknown = replace(pages["demo"], doubt="", causes=()).to_html()

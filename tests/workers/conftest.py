@@ -5,6 +5,8 @@ import os
 import pytest
 
 from requirements import lacking
+from surefoot.certificates import pieces, upper
+from surefoot.solvers.evaluation import engines
 
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -34,3 +36,13 @@ def cluster():
     made = started(1)
     yield made
     made.shutdown()
+
+
+@pytest.fixture
+def small_jobs_shared(monkeypatch):
+    """Let workers have even the smallest jobs."""
+    monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
+    monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
+    monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)

@@ -9,8 +9,6 @@ from benchmarks.cluster_cost import DISCOUNT, RandomRows
 
 import surefoot as sf
 from surefoot._workers import all_parts, working_on
-from surefoot.certificates import pieces, upper
-from surefoot.solvers.evaluation import engines
 from surefoot.solvers.sharded import solve_sharded
 
 STORE = 100 * 2**20
@@ -21,12 +19,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @pytest.fixture(autouse=True)
-def everything_is_worth_sharing(monkeypatch):
-    monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
-    monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
-    monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
-    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
+def everything_is_worth_sharing(small_jobs_shared):
+    """Workers of the cluster get even the smallest jobs."""
 
 
 def certified(cluster=None):

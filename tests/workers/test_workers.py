@@ -11,9 +11,7 @@ import pytest
 import surefoot as sf
 from surefoot import _cluster, _workers
 from surefoot._pool_facts import ProcessFacts, facts_here
-from surefoot.certificates import pieces, upper
 from surefoot.data import shards
-from surefoot.solvers.evaluation import engines
 
 
 class Others:
@@ -30,13 +28,8 @@ class Others:
 
 
 @pytest.fixture
-def sharing(monkeypatch):
+def sharing(small_jobs_shared):
     """Workers that get even the smallest jobs."""
-    monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
-    monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
-    monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
-    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
     return Others()
 
 

@@ -10,7 +10,7 @@ from surefoot.certificates.local_search import climb
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.model.policies import check_policy
-from surefoot.solvers.solution import Policy
+from surefoot.solvers.solution import SolvedPolicy
 from surefoot.solvers.solver import solve
 from surefoot.solvers.steps import largest_value, until_the_end
 
@@ -61,7 +61,7 @@ def _tolerance(batch: Models) -> float:
     return 1e-6 * max(largest_value(batch.mdp), 1e-300)
 
 
-def _rows(batch: Models, policy: Policy) -> Ints:
+def _rows(batch: Models, policy: SolvedPolicy) -> Ints:
     return check_policy(batch.mdp, policy).rows.astype(np.int64)
 
 

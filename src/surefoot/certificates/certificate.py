@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot._display import Grid, Shown
-from surefoot._findings import Finding, stated, texts_of
+from surefoot._findings import Finding, WithFindings, stated, texts_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import sentences
 from surefoot.certificates.evidence import (
@@ -40,7 +40,7 @@ EARLY_IN_FORMAT_1 = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Certificate(Shown):
+class Certificate(WithFindings, Shown):
     """What may be promised about one policy, and what no policy could be promised.
 
     For rewards (``objective="max"``) the promise is ``lower_bound`` and ``upper_bound`` is what
@@ -146,11 +146,6 @@ class Certificate(Shown):
     discount: float | None = None
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the sentence adds ("assuming ...")."""
-        return texts_of(self.findings, "assumption")
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons for doubt, in sentences."""
         return texts_of(self.findings, "failed", "warning")
@@ -163,10 +158,6 @@ class Certificate(Shown):
     def has(self, code: str) -> bool:
         """Tell whether something was found, by its code."""
         return any(found.code == code for found in self.findings)
-
-    def adding(self, *findings: Finding) -> Certificate:
-        """Return the same certificate with more findings."""
-        return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
     @property
     def promise(self) -> float:
@@ -219,16 +210,6 @@ class Certificate(Shown):
     @property
     def _unseen(self) -> bool:
         return self.has("unseen_learned") or self.has("unseen_no_worse")
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """The checks that failed, in sentences."""
-        return texts_of(self.findings, "failed")
-
-    @property
-    def withheld(self) -> bool:
-        """Whether a check failed, so that the promise is not stated as one."""
-        return bool(self.failures)
 
     @property
     def gain_sentence(self) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from surefoot._display import Shown
-from surefoot._findings import Finding, texts_of
+from surefoot._findings import Finding, WithFindings
 from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, near_text
 from surefoot._workers import on_cluster
@@ -32,7 +32,7 @@ from surefoot.solvers.solver import counted, evaluate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison(Shown):
+class Comparison(WithFindings, Shown):
     """How much better policy a is than policy b (for costs: cheaper) in the same models.
 
     Attributes
@@ -80,11 +80,6 @@ class Comparison(Shown):
     same: bool = False
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the sentence adds ("assuming ...")."""
-        return texts_of(self.findings, "assumption")
-
-    @property
     def sentence(self) -> str:
         """The comparison in one sentence."""
         if self.same:
@@ -95,20 +90,6 @@ class Comparison(Shown):
         )  # fmt: skip
         said = sentences.surely(self.delta, self.basis, self.findings, claim)
         return sentences.not_certified(self.failures, said) if self.withheld else said
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """The checks of the log that failed, in sentences."""
-        return texts_of(self.findings, "failed")
-
-    @property
-    def withheld(self) -> bool:
-        """Whether a check failed, so that the difference is not stated as a promise."""
-        return bool(self.failures)
-
-    def adding(self, *findings: Finding) -> Comparison:
-        """Return the same comparison with more findings."""
-        return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
     def mirrored(self) -> Comparison:
         """Return the same about costs, or about rewards: better stays better."""

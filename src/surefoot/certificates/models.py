@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Stopped = Callable[[], bool]
 """Tells whether the time is over."""
-Work = Callable[[int, int], None]
+OnDraws = Callable[[int, int], None]
 """Does the draws from one to before another."""
 
 BATCH_VALUES = 2**25
@@ -368,7 +368,7 @@ def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> F
     return visits
 
 
-def _shared(batch: Models, solve: Work, sweep: Work) -> None:
+def _shared(batch: Models, solve: OnDraws, sweep: OnDraws) -> None:
     """Share the draws among threads: full matrices are solved, other systems swept."""
     if batch.evaluator.full:
         shared(batch.size, solve, operations=batch.evaluation_work)

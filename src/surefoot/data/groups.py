@@ -106,7 +106,7 @@ def group_query(
     range is wanted. With ``split`` the table also says how many lines are among the first ``split``
     rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
     logs. ``decimals`` is a guess: if no reward has more, the sums are exact as floating-point
-    numbers, in units of the last decimal (`are_exact_query` tells, `at_scale_query` converts).
+    numbers, in units of the last decimal (`are_exact_query` tells).
     """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
@@ -166,9 +166,13 @@ def _rounded(digits: int) -> str:
     return f"((r * 1e{digits} + {HALFWAY}) - {HALFWAY})"
 
 
-def _excess(digits: int, decimals: int) -> str:
-    """Return the SQL that is 0 where a reward, rounded to ``digits``, has only some decimals."""
-    return f"abs({_rounded(digits)} - {_rounded(decimals)} * 1e{digits - decimals})"
+def _has_more(digits: int, decimals: int) -> str:
+    """Return the SQL that tells whether a reward has more than some decimals.
+
+    Products are off by at most 0.111 units of the scale ``digits``, and so is the reward nearest to
+    a decimal number: that one passes, and whatever passes is rounded to the same multiple.
+    """
+    return f"abs(r * 1e{decimals} - {_rounded(decimals)}) > 0.25e{decimals - digits}"
 
 
 def _floating_sums(digits: int, decimals: int) -> list[str]:
@@ -178,13 +182,14 @@ def _floating_sums(digits: int, decimals: int) -> list[str]:
     order. A reward with more decimals makes the sum of squares enormous.
     """
     whole = _rounded(decimals)
-    square = f"{whole} * {whole} + {_excess(digits, decimals)} * 1e300"
+    square = f"CASE WHEN {_has_more(digits, decimals)} THEN 1e300 ELSE {whole} * {whole} END"
     return [f"sum({whole}) AS total", f"sum({square}) AS square0"]
 
 
 def decimals_query(layout: Layout, digits: int, rows: int) -> str:
     """Return the SQL that tells, for 0, 1, ... decimals, whether the first rows have no more."""
-    enough = (f"bool_and({_excess(digits, d)} = 0)" for d in range(min(digits, MOST_DECIMALS) + 1))
+    most = min(digits, MOST_DECIMALS)
+    enough = (f"bool_and(NOT {_has_more(digits, d)})" for d in range(most + 1))
     return f"SELECT {', '.join(enough)} FROM (SELECT r FROM ({layout.select()}) LIMIT {rows})"
 
 
@@ -193,16 +198,6 @@ def are_exact_query() -> str:
     return (
         f"SELECT coalesce(bool_and(square0 < {LARGEST_EXACT}), true) FROM groups "
         f"WHERE flag IN ({MOVE}, {GAP})"
-    )
-
-
-def at_scale_query(digits: int, decimals: int) -> str:
-    """Return the SQL that turns exact floating-point sums into those of multiples of the scale."""
-    factor = 10 ** (digits - decimals)
-    return (
-        "CREATE OR REPLACE TEMP TABLE groups AS SELECT * REPLACE ("
-        f"TRY_CAST(total AS HUGEINT) * {factor} AS total, "
-        f"TRY_CAST(square0 AS HUGEINT) * {factor} * {factor} AS square0) FROM groups"
     )
 
 

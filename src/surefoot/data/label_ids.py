@@ -127,9 +127,12 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
     rewarded = layout.columns.reward is not None
     measures = ["g.n::BIGINT AS n"] + (["g.lowest", "g.highest"] if rewarded else [])
     if rewarded:
-        listed = [row[0] for row in connection.execute("DESCRIBE groups").fetchall()]
-        measures += ["g.multiple"] if "multiple" in listed else []
-        for name in (c for c in listed if c == "total" or c.startswith("square")):
+        types = dict(row[:2] for row in connection.execute("DESCRIBE groups").fetchall())
+        measures += ["g.multiple"] if "multiple" in types else []
+        for name in (c for c in types if c == "total" or c.startswith("square")):
+            if types[name] == "DOUBLE":  # exact, and small
+                measures.append(f"g.{name}::BIGINT AS {name}")
+                continue
             # NumPy knows no integers of 128 bits, so they come in two halves.
             measures.append(f"(g.{name} >> {HALF_BITS})::BIGINT AS {name}_high")
             measures.append(f"(g.{name} & {2**HALF_BITS - 1})::BIGINT AS {name}_low")

@@ -153,7 +153,7 @@ def _add_sums(old: "Counts", new: "Counts", entry: Ints, size: int) -> RewardSum
         return None
     if not (np.array_equal(first.count, old.count) and np.array_equal(second.count, new.count)):
         return None  # the counts were changed since
-    return join(first, second).grouped(entry, size)
+    return join((first, second)).grouped(entry, size)
 
 
 def _add_given(old: "Counts", new: "Counts") -> GivenRewards | None:

@@ -67,6 +67,7 @@ def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
         "reward_model": counts.reward_model,
         "reward_range": counts.reward_range,
         "reward_digits": None if counts.reward_sums is None else counts.reward_sums.digits,
+        "reward_decimals": None if counts.reward_sums is None else counts.reward_sums.decimals,
         "unseen": counts.unseen,
         "given_table": None if given is None or given.table is None else [
             [plain_labels("the reward table", key), value] for key, value in given.table.items()
@@ -151,7 +152,7 @@ def _fields(about: dict[str, Any], arrays: NamedArrays) -> dict[str, Any]:
         "action_labels": labels_from_plain(about["action_labels"]),
         "reward_model": about["reward_model"],
         "reward_range": None if bounds is None else (float(bounds[0]), float(bounds[1])),
-        "reward_sums": _sums(about.get("reward_digits"), arrays),
+        "reward_sums": _sums(about, arrays),
         "unseen": about["unseen"],
         "given": given,
         "report": None if about["report"] is None else SupportReport(**about["report"]),
@@ -159,12 +160,15 @@ def _fields(about: dict[str, Any], arrays: NamedArrays) -> dict[str, Any]:
     }
 
 
-def _sums(digits: int | None, arrays: NamedArrays) -> RewardSums | None:
+def _sums(about: dict[str, Any], arrays: NamedArrays) -> RewardSums | None:
+    digits = about.get("reward_digits")
     if digits is None:
         return None
+    decimals = about.get("reward_decimals", digits)  # once sums kept all their zeros
     parts = {name: arrays[f"sums_{name}"] for name in SUMS}
-    if type(digits) is not int or abs(digits) > 400:
-        raise ValueError(f"reward_digits is {digits!r}; it must be a whole number up to 400")
+    for name, number in (("digits", digits), ("decimals", decimals)):
+        if type(number) is not int or abs(number) > 400:
+            raise ValueError(f"reward_{name} is {number!r}; it must be a whole number up to 400")
     for name, part in parts.items():
         limbs, floats = name in ("total", "square"), name in ("lowest", "highest")
         fits = part.ndim == (2 if limbs else 1) and part.dtype.kind == ("f" if floats else "i")
@@ -174,7 +178,7 @@ def _sums(digits: int | None, arrays: NamedArrays) -> RewardSums | None:
         raise ValueError("the sums of rewards hold negative counts or infinite rewards")
     for name in ("total", "square"):
         parts[name] = from_limbs(parts[name])
-    return RewardSums(digits=digits, **parts)
+    return RewardSums(digits=digits, decimals=decimals, **parts).reduced()
 
 
 def _log(about: dict[str, Any] | None, arrays: NamedArrays) -> Log | None:

@@ -5,9 +5,14 @@ wide integers. The scale follows from the largest reward: at least 12 of its dig
 and variances are then the correctly rounded quotients of exact sums, whatever the number of
 threads, the order of the rows or their distribution over files; adding counts adds the sums. Where
 all rewards of an entry are equal, the mean is that reward to the last bit.
+
+Most logs have rewards of a few decimals. Zeros that all sums end in are left off, and the rest fits
+into 64 bits.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -29,6 +34,14 @@ KEPT = 15
 """Multiples have at most this many digits."""
 LIMB = 32
 """Integers are stored in files as parts of this many bits."""
+EXACT = 2.0**53
+"""Whole numbers up to this are exact as floating-point numbers."""
+MOST_SMALL = 7
+"""Decimals whose unit, squared, is such a number too."""
+MOST_ZEROS = 18
+"""Zeros of the largest power of ten that 64 bits hold."""
+SOME = 64
+"""Sums that are looked at before all are."""
 
 
 def digits_for(largest: float) -> int:
@@ -56,23 +69,27 @@ class RewardSums:
     ----------
     digits
         Rewards were rounded to multiples of ``10**-digits``.
+    decimals
+        Sums are in units of ``10**-decimals``; at most ``digits``.
     count
         ``(E,)``: how many rewards.
     total, square
-        ``(E,)`` Python integers: the sums of the multiples and of their squares.
+        ``(E,)`` integers, of 64 bits or Python's own: the sums of rewards, and of their squares in
+        units of ``100**-decimals``.
     lowest, highest
         ``(E,)``: the range of the rewards, not rounded.
 
     Examples
     --------
     >>> one = np.array([1])
-    >>> sums = RewardSums(digits=1, count=2 * one, total=np.array([4], object),
-    ...     square=np.array([10], object), lowest=0.1 * one, highest=0.3 * one)
+    >>> sums = RewardSums(digits=1, decimals=1, count=2 * one, total=4 * one, square=10 * one,
+    ...     lowest=0.1 * one, highest=0.3 * one)
     >>> [part.tolist() for part in sums.statistics()]  # of 0.1 and 0.3
     [[0.2], [0.02]]
     """
 
     digits: int
+    decimals: int
     count: Ints
     total: Objects
     square: Objects
@@ -87,17 +104,34 @@ class RewardSums:
         mean = np.array(self.lowest)
         variance = np.where(self.count > 1, 0.0, np.nan)
         varied = np.flatnonzero((self.lowest < self.highest) & (self.count > 0))
-        if len(varied):
-            size = self.count[varied].astype(object)
-            total, square = self.total[varied], self.square[varied]
-            middle = _scaled(total, size, self.digits)
-            mean[varied] = np.clip(middle, self.lowest[varied], self.highest[varied])
+        small = self._small[varied]
+        for part, quotient in ((varied[small], _quotient), (varied[~small], _scaled)):
+            if len(part) == 0:
+                continue
+            size, total, square = (
+                x[part] if quotient is _quotient else x[part].astype(object)
+                for x in (self.count, self.total, self.square)
+            )
+            middle = quotient(total, size, self.decimals)
+            mean[part] = np.clip(middle, self.lowest[part], self.highest[part])
             apart = size * square - total * total
-            variance[varied] = _scaled(apart, size * (size - 1), 2 * self.digits)
+            variance[part] = quotient(apart, size * (size - 1), 2 * self.decimals)
         return RewardStatistics(mean, variance)
+
+    @property
+    def _small(self) -> NDArray[np.bool_]:
+        """Where all that means and variances are quotients of is exact in floating point."""
+        wide = self.total.dtype == object or self.square.dtype == object
+        if wide or not 0 <= self.decimals <= MOST_SMALL:
+            return np.zeros(len(self.count), dtype=np.bool_)
+        size = self.count.astype(np.float64)
+        unit = 10.0 ** (2 * self.decimals)
+        return (size * self.square < EXACT) & (size * size * unit < EXACT)
 
     def grouped(self, group: Ints, size: int) -> "RewardSums":
         """Return the sums of groups of entries; ``group`` numbers the group of each entry."""
+        if size == len(group) and np.array_equal(group, np.arange(size)):
+            return self
         count = np.zeros(size, dtype=np.int64)
         np.add.at(count, group, self.count)
         total, square = np.zeros(size, dtype=object), np.zeros(size, dtype=object)
@@ -107,27 +141,66 @@ class RewardSums:
         np.fmin.at(lowest, group, self.lowest)
         np.fmax.at(highest, group, self.highest)
         return RewardSums(
-            digits=self.digits, count=count, total=total, square=square,
+            digits=self.digits, decimals=self.decimals, count=count, total=total, square=square,
             lowest=lowest, highest=highest,
+        ).reduced()  # fmt: skip
+
+    def reduced(self) -> "RewardSums":
+        """Return the same sums in the largest unit, up to 1, that all of them are multiples of.
+
+        That depends on the sums alone, not on how they were added.
+        """
+        spare = min(self.decimals, zeros(self.total), zeros(self.square) // 2)
+        total, square = self.total, self.square
+        if spare > 0:
+            total, square = total // 10**spare, square // 100**spare
+        return replace(
+            self, decimals=self.decimals - max(spare, 0), total=_in_64_bits(total),
+            square=_in_64_bits(square),
         )  # fmt: skip
 
-    def at_scale(self, digits: int) -> "RewardSums":
-        """Return the same sums as multiples of a finer scale; nothing is rounded."""
-        factor = 10 ** (digits - self.digits)
-        return RewardSums(
-            digits=digits, count=self.count, total=self.total * factor,
-            square=self.square * (factor * factor), lowest=self.lowest, highest=self.highest,
-        )  # fmt: skip
+    def in_units(self, decimals: int) -> "RewardSums":
+        """Return the same sums in a smaller unit; nothing is rounded."""
+        if decimals == self.decimals:
+            return self
+        factor = 10 ** (decimals - self.decimals)
+        total, square = (x.astype(object) for x in (self.total, self.square))
+        return replace(
+            self, decimals=decimals, total=total * factor, square=square * (factor * factor)
+        )
 
 
-def join(first: RewardSums, second: RewardSums) -> RewardSums:
-    """Return the entries of both, one list after the other, on the finer of their scales."""
-    digits = max(first.digits, second.digits)
-    parts = (first.at_scale(digits), second.at_scale(digits))
+def zeros(integers: Objects) -> int:
+    """Return how many zeros all integers end in, written as decimals; many if all are 0.
+
+    Examples
+    --------
+    >>> zeros(np.array([1200, 50, 0]))
+    1
+    """
+    some, rest = integers[:SOME].tolist(), integers[SOME:].tolist()
+    common = gcd(*some)
+    if common == 0 or common % 10 == 0:
+        common = gcd(common, *rest)
+    return len(str(common)) - len(str(common).rstrip("0")) if common else MOST_ZEROS
+
+
+def _in_64_bits(integers: Objects) -> Objects:
+    """Return integers as NumPy's own where they leave room for adding."""
+    if integers.dtype == object and all(abs(x) < EXACT for x in integers):
+        return integers.astype(np.int64)
+    return integers
+
+
+def join(parts: Sequence[RewardSums]) -> RewardSums:
+    """Return the entries of all parts, one list after the other, in the smallest of their units."""
+    decimals = max(part.decimals for part in parts)
+    alike = [part.in_units(decimals) for part in parts]
     return RewardSums(
-        digits=digits,
+        digits=max(part.digits for part in parts),
+        decimals=decimals,
         **{
-            name: np.concatenate([getattr(part, name) for part in parts])
+            name: np.concatenate([getattr(part, name) for part in alike])
             for name in ("count", "total", "square", "lowest", "highest")
         },
     )
@@ -149,6 +222,11 @@ def _scaled(numerator: Objects, denominator: Objects, digits: int) -> Floats:
     if digits >= 0:
         return np.asarray(numerator / (denominator * 10**digits), dtype=np.float64)
     return np.asarray(numerator * 10**-digits / denominator, dtype=np.float64)
+
+
+def _quotient(numerator: Ints, denominator: Ints, digits: int) -> Floats:
+    """Return the same of numbers below 2**53, which floating point divides with one rounding."""
+    return np.asarray(numerator / (denominator * 10.0**digits))
 
 
 def to_limbs(integers: Objects, limbs: int) -> Ints:

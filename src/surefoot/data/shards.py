@@ -19,7 +19,7 @@ from surefoot.data.found_sources import find
 from surefoot.data.layouts import lay_out
 from surefoot.data.merge import sort_labels
 from surefoot.data.reading import Reading
-from surefoot.data.reward_sums import RewardSums
+from surefoot.data.reward_sums import join
 from surefoot.data.sources import session
 from surefoot.data.tally import Tally, tally
 
@@ -95,6 +95,7 @@ def put_together(parts: list[Tally]) -> Tally | None:
     )
     if states is None or actions is None or any(part.findings for part in parts):
         return None
+    sums = [part.rewards for part in parts if part.rewards is not None]
     state_id, action_id = ({label: i for i, label in enumerate(all_)} for all_ in (states, actions))
     state, action, successor = [], [], []
     for part in parts:
@@ -108,7 +109,7 @@ def put_together(parts: list[Tally]) -> Tally | None:
         successor=np.concatenate(successor),
         ends=np.concatenate([part.ends for part in parts]),
         count=np.concatenate([part.count for part in parts]),
-        rewards=_all_rewards([part.rewards for part in parts]),
+        rewards=join(sums) if sums else None,
         state_labels=states,
         action_labels=actions,
         starts=None,
@@ -132,16 +133,3 @@ def _all_labels(parts: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
         tuple(map(type, label)) if isinstance(label, tuple) else type(label) for label in labels
     }
     return sort_labels(list(labels)) if len(kinds) == 1 else None
-
-
-def _all_rewards(parts: list[RewardSums | None]) -> RewardSums | None:
-    sums = [part for part in parts if part is not None]
-    if not sums:
-        return None
-    return RewardSums(
-        digits=sums[0].digits,
-        **{
-            name: np.concatenate([getattr(part, name) for part in sums])
-            for name in ("count", "total", "square", "lowest", "highest")
-        },
-    )

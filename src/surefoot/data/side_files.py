@@ -5,7 +5,6 @@ spreadsheet. States in one column may also stand under ``state``, actions under 
 """
 
 import csv
-import difflib
 import io
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._arguments import nearest
 from surefoot.data.copies import from_sheet, recoded
 from surefoot.data.csv_bytes import best_delimiter, encoding_of, inspect, is_marked
 from surefoot.data.log_files import kind_of
@@ -57,11 +57,10 @@ class SideFile:
         """Refuse a file that lacks a column."""
         for name in wanted:
             if name not in self.header:
-                near = difflib.get_close_matches(name, self.header, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
                 listed = ", ".join(map(repr, self.header)) or "none"
                 raise ValueError(
-                    f"{self.path}: there is no column {name!r}; the columns are {listed}.{hint}"
+                    f"{self.path}: there is no column {name!r}; the columns are {listed}."
+                    f"{nearest(name, self.header)}"
                 )
 
 
@@ -202,10 +201,8 @@ class LabelFinder:
             known = dict.fromkeys(parts[i] for parts in self._parts)
         if text in known:
             return
-        near = difflib.get_close_matches(str(text), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         word = name if len(self.columns) > 1 else self.what
-        raise ValueError(f"{place}: unknown {word} {text!r}.{hint}")
+        raise ValueError(f"{place}: unknown {word} {text!r}.{nearest(text, known)}")
 
 
 def finder(

@@ -1,7 +1,7 @@
 """One pass over a log, as arrays: the step between SQL and counts."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -10,11 +10,18 @@ from numpy.typing import NDArray
 from surefoot._findings import Finding
 from surefoot.data import faults, groups, label_ids
 from surefoot.data.columns import Layout
-from surefoot.data.reward_sums import RewardSums, digits_for
+from surefoot.data.reward_sums import RewardSums, digits_for, zeros
 from surefoot.data.sources import Connection, quote_name, scan
 
 FIRST_ROWS = 20_000
 """Rows that tell whether transitions show several rewards, before all are counted."""
+
+
+class Scale(NamedTuple):
+    """How rewards were rounded, and the unit of their sums: see `RewardSums`."""
+
+    digits: int
+    decimals: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +85,7 @@ def tally(
     faults.check_joined_digits(connection, layout)
     faults.check_texts(connection, layout)
     split = _split(connection, layout)
-    digits = _group(connection, layout, drop_missing=drop_missing, split=split, most=digits)
+    scale = _group(connection, layout, drop_missing=drop_missing, split=split, most=digits)
     faults.check_groups(connection, layout, drop_missing=drop_missing)
     label_ids.collect_starts(connection, layout)
     states = label_ids.number_labels(connection, layout, "state", text_labels=text_labels)
@@ -101,7 +108,7 @@ def tally(
         successor=entries["t"],
         ends=entries["z"].astype(np.bool_),
         count=entries["n"],
-        rewards=_rewards(layout, entries, digits),
+        rewards=_rewards(layout, entries, scale),
         state_labels=states,
         action_labels=actions,
         starts=label_ids.fetch_starts(connection, layout, len(states)),
@@ -163,7 +170,7 @@ def _split(connection: Connection, layout: Layout) -> int | None:
 def _group(
     connection: Connection, layout: Layout, *, drop_missing: bool, split: int | None,
     most: int | None,
-) -> int:  # fmt: skip
+) -> Scale:  # fmt: skip
     """Create the table ``groups`` and return the scale of its sums of rewards.
 
     Sums cost as much as all the rest. Where no transition shows two rewards they follow from the
@@ -174,43 +181,41 @@ def _group(
     options: dict[str, Any] = {"drop_missing": drop_missing, "split": split}
     if layout.columns.reward is None:
         _create_groups(connection, layout, None, options)
-        return 0
+        return Scale(0, 0)
     vary, largest = _first_rewards(connection, layout)
     if not vary:
         _create_groups(connection, layout, None, options)
         right = _right_digits(connection, most)
         if not _rewards_vary(connection):
             connection.execute(groups.equal_query(right))
-            return right
+            return Scale(right, right)
         guess = right
     else:
         guess = digits_for(_largest(connection, layout, largest))
-        if _add_decimals(connection, layout, guess, most, options):
-            return guess
+        decimals = _decimals(connection, layout, guess)
+        if decimals is not None:
+            scale = Scale(guess, decimals)
+            if _add_decimals(connection, layout, scale, most, options):
+                return scale
     _create_groups(connection, layout, guess, options)
     right = _right_digits(connection, most)
     if right != guess:
         _create_groups(connection, layout, right, options)
-    return right
+    return Scale(right, right)
 
 
 def _add_decimals(
-    connection: Connection, layout: Layout, digits: int, most: int | None, options: dict[str, Any]
+    connection: Connection, layout: Layout, scale: Scale, most: int | None, options: dict[str, Any]
 ) -> bool:
     """Sum rewards of few decimals as floating-point numbers; tell whether all sums are exact."""
-    decimals = _decimals(connection, layout, digits)
-    if decimals is None:
-        return False
+    digits, decimals = scale
     query = groups.group_query(layout, digits=digits, decimals=decimals, **options)
     try:
         faults.execute(connection, layout, query)
         exact = connection.execute(groups.are_exact_query()).fetchall()[0][0]
-        if not exact or _right_digits(connection, most) != digits:
-            return False
-        connection.execute(groups.at_scale_query(digits, decimals))
     except duckdb.OutOfRangeException:
         return False
-    return True
+    return bool(exact) and _right_digits(connection, most) == digits
 
 
 def _decimals(connection: Connection, layout: Layout, digits: int) -> int | None:
@@ -284,21 +289,26 @@ def _right_digits(connection: Connection, most: int | None) -> int:
     return own if most is None else min(own, most)
 
 
-def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], digits: int) -> RewardSums | None:
+def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], scale: Scale) -> RewardSums | None:
     if layout.columns.reward is None:
         return None
+    digits, decimals = scale
     if "multiple" in entries:
-        multiple = entries["multiple"].astype(object)
+        spare = max(0, min(digits, zeros(entries["multiple"])))
+        decimals -= spare
+        multiple = (entries["multiple"] // 10**spare).astype(object)
         total = multiple * entries["n"].astype(object)
         square = total * multiple
+    elif "total" in entries:
+        total, square = entries["total"], entries["square0"]
     else:
         total = _whole(entries, "total")
         parts = [f"square{i}" for i in range(3) if f"square{i}_low" in entries]
         square = sum(_whole(entries, name) << (groups.PART * i) for i, name in enumerate(parts))
     return RewardSums(
-        digits=digits, count=entries["n"], total=np.asarray(total), square=np.asarray(square),
-        lowest=entries["lowest"], highest=entries["highest"],
-    )  # fmt: skip
+        digits=digits, decimals=decimals, count=entries["n"], total=np.asarray(total),
+        square=np.asarray(square), lowest=entries["lowest"], highest=entries["highest"],
+    ).reduced()  # fmt: skip
 
 
 def _whole(entries: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:

@@ -36,15 +36,15 @@ DECIMAL = r"[+-]?[0-9]+[.,][0-9]+"
 SEVERAL_DECIMALS, MANY_NUMBERS, FEW_ROWS = 10, 50, 10
 """Ten decimals, or fifty whole numbers with fewer than ten rows each, look like measurements."""
 
-Names = str | Sequence[str]
+ColumnNames = str | Sequence[str]
 
 
 def read_transitions(
     source: Any,
     *,
-    state: Names = "state",
-    action: Names = "action",
-    next_state: Names | None = "next_state",
+    state: ColumnNames = "state",
+    action: ColumnNames = "action",
+    next_state: ColumnNames | None = "next_state",
     reward: Any = "reward",
     episode: str | None = None,
     step: str | None = None,
@@ -265,8 +265,9 @@ def _continuous(layout: Layout, seen: Tally) -> list[Finding]:
     ):  # fmt: skip
         for i, name in enumerate(names):
             own = {label[i] if len(names) > 1 else label for label in labels}
-            decimals = sum(bool(re.fullmatch(DECIMAL, str(label))) for label in own)
-            numbers = decimals + sum(_is_integer(str(label)) for label in own)
+            text = [str(label) for label in own if not isinstance(label, int)]
+            decimals = sum(bool(re.fullmatch(DECIMAL, label)) for label in text)
+            numbers = len(own) - len(text) + decimals + sum(map(_is_integer, text))
             few = seen.rows < FEW_ROWS * len(own) and len(own) >= MANY_NUMBERS
             several = decimals > 0 and len(own) >= SEVERAL_DECIMALS
             if name not in spared and numbers == len(own) and (several or few):

@@ -1,9 +1,9 @@
 """The benchmark domains by name, for the command line and for studies."""
 
-import difflib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from surefoot._arguments import check_listed
 from surefoot.domains.cartpole import cartpole
 from surefoot.domains.domain import Domain
 from surefoot.domains.inventory import inventory
@@ -40,10 +40,7 @@ def make_domain(name: str) -> Domain:
     ...
     ValueError: there is no domain 'riverswin' (did you mean 'riverswim'?). Choose one of ...
     """
-    if name not in DOMAINS:
-        near = difflib.get_close_matches(name, DOMAINS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"there is no domain {name!r}{hint}. Choose one of {', '.join(DOMAINS)}.")
+    check_listed("domain", name, DOMAINS)
     return DOMAINS[name].make()
 
 

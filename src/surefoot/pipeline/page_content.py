@@ -186,8 +186,8 @@ def _doubt_words(certificate: Certificate) -> str:
     verb = "earn" if certificate.objective == "max" else "cost"
     seen = amount_text(near_text(certificate.doubt.as_seen), certificate.unit)
     return (
-        f"By the averages of the log alone the rule would {verb} {seen}. This is what lies between "
-        "that and the promise, and what the promise would be without each doubt alone."
+        f"If the averages of the log were exact, the rule would {verb} {seen}. The table shows "
+        "what lies between that and the promise, and the promise without each single doubt."
     )
 
 

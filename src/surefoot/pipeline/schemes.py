@@ -26,7 +26,7 @@ POLICY, HABITS = "policy", "habits"
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Shares = Callable[[int], Floats]
+SharesAt = Callable[[int], Floats]
 """From a step to ``(S, A)``: how often each action is taken."""
 
 
@@ -149,7 +149,7 @@ class EpisodePlan:
         """``(S,)``: states in which something can be done."""
         return ~self.model.passive
 
-    def shares(self, behaviour: str) -> Shares:
+    def shares(self, behaviour: str) -> SharesAt:
         """Return what is done at each step."""
         mdp, policy = self.model.mdp, self.policy
         if behaviour == HABITS:
@@ -187,7 +187,7 @@ class EpisodePlan:
         return Distance.of(doubt).allocate_bundles(self.shown[:, doubt.rows], length, samples)
 
 
-def _expected(mdp: MDP, state: Floats, shares: Shares, plan: EpisodePlan) -> Floats:
+def _expected(mdp: MDP, state: Floats, shares: SharesAt, plan: EpisodePlan) -> Floats:
     tries = np.zeros((len(state), mdp.num_rows))
     for step in range(plan.steps):
         here = np.where(plan.acting, state, 0.0)

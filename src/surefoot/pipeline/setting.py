@@ -4,10 +4,11 @@ The command line's options, the TOML file, `Settings` and the table in docs/comm
 from the declaration.
 """
 
-import difflib
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal
+
+from surefoot._arguments import nearest
 
 PROMISE, READING, MODEL, SEARCH, COMPUTING, OWN = (
     "What is promised",
@@ -87,18 +88,6 @@ def check_value(name: str, value: Any, one: Setting) -> None:
         raise ValueError(f"{name}={value!r}; it must not be empty.")
     if one.holds is not None and not one.holds(value):
         raise ValueError(f"{name}={value!r}; it must be {one.rule}.")
-
-
-def nearest(name: str, known: Any) -> str:
-    """Return a hint at the nearest known name, or "".
-
-    Examples
-    --------
-    >>> nearest("discuont", ["discount", "delta"])
-    " Did you mean 'discount'?"
-    """
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def converted(name: str, value: Any, kind: str, place: str) -> Any:

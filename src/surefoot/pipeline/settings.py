@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surefoot._arguments import nearest
 from surefoot._display import Shown
 from surefoot._version import __version__
 from surefoot.pipeline.declarations import MOST_DRAWS, Declarations
@@ -19,7 +20,6 @@ from surefoot.pipeline.setting import (
     converted,
     declared,
     kind_of,
-    nearest,
     toml_text,
 )
 

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot._arguments import nearest
 from surefoot._display import number_of
 from surefoot.data.bins import Binning
 from surefoot.data.counts import Counts
 from surefoot.data.step_layers import names_of
-from surefoot.pipeline.setting import nearest
 from surefoot.pipeline.settings import Settings
 
 NEAR = 3

@@ -4,14 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
-from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.learned_kernels import (
     draw_masses,
-    pick_law,
+    row_law,
     row_likelihood,
     shown_places,
 )
-from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, open_stream, uniform
+from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, uniform
 from surefoot.posterior.unseen_kernels import (
     candidate,
     candidate_of_rest,
@@ -75,11 +74,9 @@ def row_parts(
     known[:] = False
     filled[:] = 0
     for i in range(len(size_law)):
-        if i % BLOCK_DRAWS == 0:
-            open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
-        a, size = pick_law(
-            size_law[i, action], alpha_law[i, action], log, scaled, laws, sizes, distinct, known,
-            picked, words, control,
+        a, size = row_law(
+            i, row, first, key0, key1, size_law[i, action], alpha_law[i, action], log, scaled,
+            laws, sizes, distinct, known, picked, words, control,
         )  # fmt: skip
         used[i] = shown
         if open_row and size > distinct:

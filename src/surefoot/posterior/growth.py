@@ -14,7 +14,7 @@ from scipy.special import ndtr as numpy_ndtr
 from surefoot.data.counts import Counts
 from surefoot.domains.population import ARRIVALS_MEAN, ARRIVALS_SD, arrivals_law, grown_law
 from surefoot.posterior.hierarchical import HierarchicalPosterior, Key, Parameters
-from surefoot.posterior.mcmc import Sampling, require, run_nuts, show
+from surefoot.posterior.mcmc import Sampling, require, run_nuts
 from surefoot.posterior.rows import Floats, Ints, RowLayout
 
 LEAST_SHARE = 0.99
@@ -138,16 +138,8 @@ def fit_population(
     layout = RowLayout.of(counts)
     model = PopulationRows(layout=layout)
     result = run_nuts(_program(model, counts, prior or GrowthPrior()), sampling, rng)
-    posterior = HierarchicalPosterior(
-        layout=layout,
-        parameters=result.parameters,
-        model=model,
-        divergences=result.divergences,
-        counts=counts,
-    )
-    if progress:
-        show(f"population growth: {posterior.diagnostics}")
-    return posterior
+    title = "population growth" if progress else None
+    return HierarchicalPosterior.fitted(model, layout, result, counts, title)
 
 
 def _program(model: PopulationRows, counts: Counts, prior: GrowthPrior) -> Any:

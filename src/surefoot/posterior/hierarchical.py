@@ -15,6 +15,7 @@ from surefoot.data.counts import Counts
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.draws import MOST_RHAT
+from surefoot.posterior.mcmc import Chains, show
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout, check_counts
 from surefoot.posterior.thinning import Kept, thin
@@ -78,6 +79,19 @@ class HierarchicalPosterior(OnRows):
     def __post_init__(self) -> None:
         if self.counts is not None:
             object.__setattr__(self, "counts", check_counts(self.counts, self.layout))
+
+    @classmethod
+    def fitted(
+        cls, model: RowModel, layout: RowLayout, chains: Chains, counts: Counts, title: str | None
+    ) -> HierarchicalPosterior:
+        """Return what a sampler found; under a ``title``, tell the user how the fit ended."""
+        made = cls(
+            layout=layout, parameters=chains.parameters, model=model,
+            divergences=chains.divergences, counts=counts,
+        )  # fmt: skip
+        if title is not None:
+            show(f"{title}: {made.diagnostics}")
+        return made
 
     @property
     def independent_rows(self) -> bool:

@@ -237,11 +237,17 @@ def shown_places(count: Floats, begin: int, end: int, place: Ints) -> tuple[int,
 
 
 @kernel(lean=True)
-def pick_law(
-    s: int, h: int, log: Floats, scaled: Floats, laws: Floats, sizes: Floats, distinct: int,
-    known: NDArray[np.bool_], picked: Floats, words: Words, control: Words,
+def row_law(
+    i: int, row: int, first: int, key0: np.uint64, key1: np.uint64, s: int, h: int, log: Floats,
+    scaled: Floats, laws: Floats, sizes: Floats, distinct: int, known: NDArray[np.bool_],
+    picked: Floats, words: Words, control: Words,
 ) -> tuple[int, int]:  # fmt: skip
-    """Draw a row's concentration and its number of successors, given the laws of its action."""
+    """Draw a row's concentration and its number of successors, given the laws of its action.
+
+    The first draw of a block opens the row's stream for it; ``i`` counts draws from ``first``.
+    """
+    if i % BLOCK_DRAWS == 0:
+        open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
     if not known[s, h]:
         alpha_weights(log[s], scaled[s], laws[h], picked[s, h])
         known[s, h] = True
@@ -297,11 +303,9 @@ def learned_row(
     known[:] = False
     filled[:] = 0
     for i in range(len(size_law)):
-        if i % BLOCK_DRAWS == 0:
-            open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
-        a, size = pick_law(
-            size_law[i, action], alpha_law[i, action], log, scaled, laws, sizes, distinct, known,
-            picked, words, control,
+        a, size = row_law(
+            i, row, first, key0, key1, size_law[i, action], alpha_law[i, action], log, scaled,
+            laws, sizes, distinct, known, picked, words, control,
         )  # fmt: skip
         used = shown
         if size > distinct and running_shares(row, shares[i], part_start, usual) > 0:

@@ -16,7 +16,7 @@ from surefoot.posterior.hierarchical import (
     Parameters,
     draw_dirichlet_models,
 )
-from surefoot.posterior.mcmc import Sampling, require, run_nuts, show
+from surefoot.posterior.mcmc import Sampling, require, run_nuts
 from surefoot.posterior.rows import Floats, Ints, RowLayout
 
 CONCENTRATION_PRIOR = (1.0, 2.0)
@@ -124,16 +124,8 @@ def fit_pooled(
         fixed=unseen,
     )
     result = run_nuts(_program(model), sampling, rng)
-    posterior = HierarchicalPosterior(
-        layout=layout,
-        parameters=result.parameters,
-        model=model,
-        divergences=result.divergences,
-        counts=placed,
-    )
-    if progress:
-        show(f"pooled rows: {posterior.diagnostics}")
-    return posterior
+    title = "pooled rows" if progress else None
+    return HierarchicalPosterior.fitted(model, layout, result, placed, title)
 
 
 def _slots(counts: Counts, layout: RowLayout, pool: str | ArrayLike) -> Ints:

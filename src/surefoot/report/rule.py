@@ -31,7 +31,7 @@ MOST_VALUES = 2**24
 """Values of all steps that are held at most; beyond, the gain over a horizon is not told."""
 
 
-Shares = tuple[tuple[str, float], ...]
+ActionShares = tuple[tuple[str, float], ...]
 """How often the log took each action in a state, most often first."""
 
 
@@ -51,7 +51,7 @@ class Change:
         states add up to the whole. None in large models.
     """
 
-    shares: Shares
+    shares: ActionShares
     each: float | None
     total: float | None
 
@@ -158,7 +158,7 @@ def _of_states(mdp: MDP, policy: NDArray[Any], quality: NDArray[np.float64]) -> 
 
 def habits(
     mdp: MDP, counts: Counts, lines: Sequence[PolicyLine], *, by_step: bool = False
-) -> dict[LineKey, Shares]:
+) -> dict[LineKey, ActionShares]:
     """Return how often the log took each action, by the keys of the lines of a policy."""
     known = {_label(mdp.state_labels, s): _shares(mdp, counts, s) for s in range(mdp.num_states)}
     if by_step:
@@ -167,7 +167,7 @@ def habits(
     return {line.key: known.get(line.state, ()) for line in lines}
 
 
-def _shares(mdp: MDP, counts: Counts, state: int) -> Shares:
+def _shares(mdp: MDP, counts: Counts, state: int) -> ActionShares:
     rows = np.arange(mdp.state_start[state], mdp.state_start[state + 1])
     tried = counts.visits[rows].astype(np.float64)
     if not tried.sum() > 0:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from surefoot._display import Grid, number_of
-from surefoot.report.rule import LONGEST, Shares, in_words
+from surefoot.report.rule import LONGEST, ActionShares, in_words
 from surefoot.report.tables import LineKey, PolicyLine
 
 WHOLE = 12
@@ -15,7 +15,7 @@ LABEL = 14
 
 
 def rule_text(
-    lines: Sequence[PolicyLine], habits: Mapping[LineKey, Shares], columns: Sequence[str],
+    lines: Sequence[PolicyLine], habits: Mapping[LineKey, ActionShares], columns: Sequence[str],
     file: str,
 ) -> list[str]:  # fmt: skip
     """Return what to do, in lines of at most 78 characters (a sentence may be longer).
@@ -75,12 +75,12 @@ def rule_text(
     return [*told, f"{same}All of it: {file}"]
 
 
-def _departs(line: PolicyLine, habits: Mapping[LineKey, Shares]) -> bool:
+def _departs(line: PolicyLine, habits: Mapping[LineKey, ActionShares]) -> bool:
     shares = habits.get(line.key, ())
     return line.probability < 1 or not shares or shares[0][0] != line.action_text
 
 
-def _table(lines: Sequence[PolicyLine], habits: Mapping[LineKey, Shares]) -> list[str]:
+def _table(lines: Sequence[PolicyLine], habits: Mapping[LineKey, ActionShares]) -> list[str]:
     """Return state, steps where it depends on them, what to do, what was mostly done."""
     steps = any(line.first_step is not None for line in lines)
     told = [_beside(line, habits.get(line.key, ()), steps=steps) for line in lines]
@@ -91,7 +91,7 @@ def _table(lines: Sequence[PolicyLine], habits: Mapping[LineKey, Shares]) -> lis
     return Grid(head=["state", *head], rows=rows, total=len(rows)).text().splitlines()
 
 
-def _beside(line: PolicyLine, shares: Shares, *, steps: bool) -> list[str]:
+def _beside(line: PolicyLine, shares: ActionShares, *, steps: bool) -> list[str]:
     """Return what stands beside a state."""
     often = "" if line.probability == 1 else f" ({line.probability:.0%})"
     habit = f"{_cut(shares[0][0], LABEL)} ({shares[0][1]:.0%})" if shares else "never there"

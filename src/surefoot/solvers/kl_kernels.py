@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from surefoot._compile import kernel
 
 Vector = NDArray[np.float64]
-Memory = NDArray[np.int32]
+RowMemory = NDArray[np.int32]
 
 EPSILON = float(np.finfo(np.float64).eps)
 ONE, ZERO = np.uint64(1), np.uint64(0)
@@ -160,7 +160,7 @@ def smallest(z: Vector, k: Any) -> Any:
 @kernel(lean=True)
 def kl_value(
     z: Vector, p: Vector, at: Any, k: Any, budget: float, nominal: float, accuracy: float,
-    row: Any, memory: Memory,
+    row: Any, memory: RowMemory,
 ) -> Any:  # fmt: skip
     """Return the worst case of a KL row and its gap, starting at the remembered multiplier."""
     lowest = smallest(z, k)

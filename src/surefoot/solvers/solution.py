@@ -16,7 +16,7 @@ from surefoot.model.step_policy import StepPolicy
 from surefoot.solvers.problem import make_problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 
-Policy = NDArray[np.int64] | NDArray[np.float64] | StepPolicy
+SolvedPolicy = NDArray[np.int64] | NDArray[np.float64] | StepPolicy
 """One action per state, probabilities, or with a horizon a policy by step."""
 
 
@@ -84,7 +84,7 @@ class Solution(Shown):
     ambiguity: AmbiguitySet | None
     objective: str
     nature: str
-    policy: Policy
+    policy: SolvedPolicy
     value: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]

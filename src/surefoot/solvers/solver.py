@@ -23,7 +23,7 @@ from surefoot.solvers.gpu.choice import solves_on_device
 from surefoot.solvers.gpu.device import the_gpu
 from surefoot.solvers.gpu.robust_work import DeviceWork
 from surefoot.solvers.problem import make_problem
-from surefoot.solvers.solution import Policy, Solution, Status
+from surefoot.solvers.solution import Solution, SolvedPolicy, Status
 from surefoot.solvers.steps import until_the_end
 from surefoot.solvers.termination import steps_to_the_end
 from surefoot.solvers.workspace import Workspace
@@ -145,7 +145,7 @@ def evaluate(
     by_step = as_step_policy(mdp, policy)
     if by_step is not None:
         rows = check_policy(mdp, by_step.actions_at(by_step.horizon - 1))
-        given: Policy = by_step
+        given: SolvedPolicy = by_step
     else:
         rows = check_policy(mdp, policy)
         array = np.array(policy)
@@ -167,7 +167,7 @@ def _run(
     mdp: MDP,
     ambiguity: AmbiguitySet | None,
     rows: RowPolicy | None,
-    given: Policy | None,
+    given: SolvedPolicy | None,
     algorithm: str | None,
     tolerance: float,
     max_iterations: int,
@@ -189,7 +189,7 @@ def _run(
         there = DeviceWork(the_gpu(), problem, rows)
         outcome = value_iteration(there, stopping)
         there.recheck()
-        policy: Policy = mdp.row_action[there.choice] if given is None else given
+        policy: SolvedPolicy = mdp.row_action[there.choice] if given is None else given
         return _report(
             mdp, ambiguity, objective, nature, policy, there, outcome, "value_iteration, gpu"
         )
@@ -206,7 +206,7 @@ def _run(
 
 
 def _backward(
-    mdp: MDP, work: Workspace, stopping: Stopping, given: Policy | None, objective: str
+    mdp: MDP, work: Workspace, stopping: Stopping, given: SolvedPolicy | None, objective: str
 ) -> tuple[Outcome, StepPolicy | None]:
     final = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
     fixed = given if isinstance(given, StepPolicy) else None
@@ -224,7 +224,7 @@ def _report(
     ambiguity: AmbiguitySet | None,
     objective: str,
     nature: str,
-    policy: Policy,
+    policy: SolvedPolicy,
     work: Workspace | DeviceWork,
     outcome: Outcome,
     algorithm: str | None,

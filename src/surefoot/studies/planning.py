@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
@@ -54,7 +54,7 @@ from surefoot.studies.zoo.logs import (
     trajectories,
     tries_of,
 )
-from surefoot.studies.zoo.truth import Choice, shares_of
+from surefoot.studies.zoo.truth import choice_of, shares_of
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
 PLAN, UNIFORM, SAME = "plan", "uniform", "same"
@@ -153,7 +153,7 @@ def replicate(case: PlanCase, replication: int, seed: int) -> PlanOutcome:
         truth = future.truth(rng)
         forecast.append(future.promise(scheme.data(truth, case.samples, rng), truth, rng))
     even = random_shares(world)
-    played = shares_of(world, _choice(model, policy))
+    played = shares_of(world, choice_of(policy, model.placed, model.mdp))
     planned = habits if _keeps_habits(case, scheme) else played
     after = {}
     for way, rng in zip(WAYS, way_rngs, strict=True):
@@ -213,15 +213,6 @@ def _evenly(world: World, samples: int, rng: np.random.Generator) -> Ints:
     rows = np.flatnonzero(~world.terminal[world.mdp.row_state])
     whole = np.repeat(rows, samples // len(rows))
     return np.concatenate((whole, rng.choice(rows, samples - len(whole), replace=False)))
-
-
-def _choice(model: Model, policy: Any) -> Choice:
-    known = np.zeros(model.mdp.num_states, dtype=np.bool_)
-    known[model.placed.row_state[model.placed.visits > 0]] = True
-    return Choice(
-        states=model.mdp.state_labels or (), actions=model.mdp.action_labels or (),
-        policy=policy, known=known,
-    )  # fmt: skip
 
 
 def _rows(world: World, model: Model, tries: Ints) -> Ints:

@@ -21,7 +21,7 @@ from surefoot.solvers.steps import ends_of, until_the_end
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Work = Callable[[Floats, Floats, int, int, Floats], None]
+PartWork = Callable[[Floats, Floats, int, int, Floats], None]
 """Writes brackets of some draws of a block: (draws, rewards, begin, end, out)."""
 
 MAX_ROUNDS = 200
@@ -228,7 +228,7 @@ def _mean_value(
 
 
 def _collect(
-    draws: Draws, rows: Ints | None, entries: Ints, work: Work, operations: float
+    draws: Draws, rows: Ints | None, entries: Ints, work: PartWork, operations: float
 ) -> Floats:
     """Make the draws and share each block among threads; ``operations`` are those of one draw."""
     ends = np.empty((draws.count, 2))

@@ -13,13 +13,13 @@ they are development worlds. A fishery and rarer offers joined the test half wit
 at.
 """
 
-import difflib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from surefoot._arguments import check_listed
 from surefoot.domains.catalogue import make_domain
 from surefoot.studies.zoo import everyday
 from surefoot.studies.zoo.chains import accident_chain, survival
@@ -151,8 +151,5 @@ def make_world(name: str, seed: int = 0) -> World:
     ...
     ValueError: there is no world 'survivor' (did you mean 'survival'?). Choose one of ...
     """
-    if name not in WORLDS:
-        near = difflib.get_close_matches(name, WORLDS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"there is no world {name!r}{hint}. Choose one of {', '.join(WORLDS)}.")
+    check_listed("world", name, WORLDS)
     return WORLDS[name].make(name, np.random.default_rng([seed, 2718]))

@@ -1,11 +1,11 @@
 """The cells of the table: a world, a log of it, and how often to look."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot._arguments import check_listed
 from surefoot.studies.zoo.catalogue import SPLITS, WORLDS
 from surefoot.studies.zoo.logs import (
     WorldLog,
@@ -186,8 +186,5 @@ def find_cells(split: str | None = None, names: Sequence[str] | None = None) -> 
         raise ValueError(f"set={split!r}; choose one of {', '.join(map(repr, SPLITS))}.")
     known = {cell.name: cell for cell in CELLS if split in (None, cell.split)}
     for name in names or ():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(f"there is no cell {name!r}{hint}. Choose from {', '.join(known)}.")
+        check_listed("cell", name, known)
     return tuple(known[name] for name in names or known)

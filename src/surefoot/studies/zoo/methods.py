@@ -4,7 +4,6 @@ The first is what a run does today, through the pipeline; others are beside it. 
 is one function and one line in :data:`METHODS`; nothing else here depends on how promises are made.
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._arguments import check_listed
 from surefoot.calibration.frequentist import frequentist_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.comparison import compare
@@ -165,8 +165,5 @@ def find_method(name: str) -> ClaimMaker:
     >>> find_method("0.1") is version_0_1
     True
     """
-    if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"there is no method {name!r}{hint}. Choose one of {', '.join(METHODS)}.")
+    check_listed("method", name, METHODS)
     return METHODS[name]

@@ -11,7 +11,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.studies.zoo.claims import Facts
 from surefoot.studies.zoo.logs import ColumnArrays
-from surefoot.studies.zoo.truth import Choice
+from surefoot.studies.zoo.truth import Choice, choice_of
 
 PRIOR = 1.0
 
@@ -25,12 +25,7 @@ class Read:
 
     def choice(self, policy: AnyPolicy) -> Choice:
         """Return a policy in the words of the log; it says nothing where the log never acted."""
-        known = np.zeros(self.mdp.num_states, dtype=np.bool_)
-        known[self.counts.row_state[self.counts.visits > 0]] = True
-        return Choice(
-            states=self.mdp.state_labels or (), actions=self.mdp.action_labels or (),
-            policy=policy, known=known,
-        )  # fmt: skip
+        return choice_of(policy, self.counts, self.mdp)
 
     @property
     def within_range_seen(self) -> bool:

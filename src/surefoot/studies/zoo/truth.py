@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from surefoot.data.counts import Counts
+from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.studies.zoo.worlds import Floats, Ints, World
@@ -44,6 +46,15 @@ class Choice:
     actions: tuple[Hashable, ...]
     policy: AnyPolicy
     known: NDArray[np.bool_] | None = None
+
+
+def choice_of(policy: AnyPolicy, counts: Counts, mdp: MDP) -> Choice:
+    """Return a policy in the words of its log; it says nothing where the log never acted."""
+    known = np.zeros(mdp.num_states, dtype=np.bool_)
+    known[counts.row_state[counts.visits > 0]] = True
+    return Choice(
+        states=mdp.state_labels or (), actions=mdp.action_labels or (), policy=policy, known=known
+    )
 
 
 class TrueReturn(NamedTuple):
