@@ -3,8 +3,8 @@
 A percentile of the return hardly minds that one row is uncertain: the doubts of many rows mostly
 cancel. So a search for the best percentile takes whatever looks better on average in each state by
 itself, and of many that look a little better the luckiest. Here every departure from what was done
-most must be better at its lower end: its value less as many of its deviations as delta is worth,
-against the same of the usual action.
+most must be better at its lower end: its value less as many of its deviations as delta is worth
+(.05 at most), against the same of the usual action.
 """
 
 from collections.abc import Callable
@@ -25,6 +25,9 @@ from surefoot.solvers.steps import largest_value
 ROUNDS = 3
 """How often values are computed again after actions were changed."""
 
+MOST_DOUBT = 0.05
+"""A departure may be wrong this often at most."""
+
 ERROR_DRAWS = 256
 """Draws that say how uncertain a row is."""
 
@@ -35,8 +38,13 @@ Ends = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def caution_at(delta: float) -> float:
-    """Return how many deviations a row's lower end lies below its mean."""
-    return max(0.0, float(norm.isf(delta)))
+    """Return how many deviations a row's lower end lies below its mean.
+
+    Those of `MOST_DOUBT` at least: departures taken with less doubt are mostly luck, whatever the
+    promise may risk. Counted at delta .2 (docs/coverage.md), they earned less where behaviour
+    was good, and promised less after what they owe to luck.
+    """
+    return float(norm.isf(min(delta, MOST_DOUBT)))
 
 
 def usual_rows(mdp: MDP, visits: NDArray[np.number]) -> Ints:
