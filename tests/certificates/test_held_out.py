@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates.curse import balanced_halves
+from surefoot.certificates.curse import WHOLE, balanced_halves
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.held_out import backtest
@@ -97,7 +97,7 @@ def test_worse_steps_than_expected_are_noticed_and_luck_is_allowed_for():
     found = worse(NO_LUCK)
     assert found.failed
     assert found.advantage.statistic < 0
-    # The curse is that of the whole log; a half has more luck, by the root of two.
-    lucky = worse(Curse(mean=abs(found.advantage.statistic) * 0.5**0.5, spread=0.0))
+    # The curse is that of the whole log; a half has more luck, by the same factor.
+    lucky = worse(Curse(mean=abs(found.advantage.statistic) * WHOLE, spread=0.0))
     assert lucky.advantage.p_value == pytest.approx(0.5, abs=0.03)  # by a thousand draws
     assert not lucky.failed
