@@ -18,6 +18,7 @@ from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import LogBuckets, as_seen
 from surefoot.data.buckets import NUM_BUCKETS, deal
 from surefoot.data.counts import Counts
+from surefoot.domains import riverswim
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import evaluate
 
@@ -55,6 +56,24 @@ def test_what_was_not_chosen_by_its_value_has_no_luck_to_lose() -> None:
     assert 1.6 * deviation < np.mean([one.mean for one in found]) / WHOLE < 2.4 * deviation
     alone = curse_of_preferring(divided(0, 1), first, seed=0)
     assert (alone.mean, alone.spread) == (0.0, 0.0)
+
+
+def test_luck_goes_with_departures() -> None:
+    """A policy that departs more often than those of halves owes more to luck than they do."""
+    counts = riverswim().simulate(8, np.random.default_rng(3))
+    mdp, posterior = counts.to_mdp(discount=0.95, prior=1.0), DirichletPosterior(counts)
+    log = LogBuckets.of(posterior, mdp, counts, deal(counts, 3), costs=False, delta=0.05)
+    given, opposite = np.ones(6, dtype=int), np.zeros(6, dtype=int)
+    plain = curse_of_preferring(log, given, seed=3)
+    halves = [np.array(half) for half in balanced_halves(6, seed=3)]
+    sides = [side for half in halves for side in (half, np.setdiff1d(np.arange(NUM_BUCKETS), half))]
+    theirs = np.mean([np.sum(log.choose(log.half(side)) != given) for side in sides])
+    assert 0 < theirs < 6
+    assert plain.spread > 0
+    found = curse_of_preferring(log, given, opposite, seed=3)
+    assert found.mean == pytest.approx(plain.mean * 6 / theirs)
+    assert found.spread == pytest.approx(plain.spread * 6 / theirs)
+    assert curse_of_preferring(log, given, given, seed=3).mean == plain.mean
 
 
 def test_equal_arms_show_the_luck_of_the_best() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import beta
 
 from surefoot._display import Shown
@@ -22,7 +22,7 @@ from surefoot.certificates.costs import as_rewards
 from surefoot.certificates.frequentist import at_reward_ends, frequentist_confidence
 from surefoot.certificates.json_fields import to_plain
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import as_step_policy, check_policy
+from surefoot.model.policies import as_step_policy, check_policy, row_shares
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.returns import policy_returns
@@ -277,7 +277,7 @@ def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
     if mdp.horizon is not None and any(one is not None for one in steps):
         ranges = [_ranges(mdp, policy) for policy in (policy_a, policy_b)]
         return ranges[0] is not None and ranges[0] == ranges[1]
-    return np.array_equal(_shares(mdp, policy_a), _shares(mdp, policy_b))
+    return np.array_equal(row_shares(mdp, policy_a), row_shares(mdp, policy_b))
 
 
 def _ranges(mdp: MDP, policy: Any) -> tuple[bytes, bytes] | None:
@@ -289,14 +289,6 @@ def _ranges(mdp: MDP, policy: Any) -> tuple[bytes, bytes] | None:
             return None
         found = StepPolicy.constant(mdp.horizon or 1, given)
     return found.first_step.tobytes(), found.action.tobytes()
-
-
-def _shares(mdp: MDP, policy: ArrayLike) -> NDArray[np.float64]:
-    """Return ``(R,)``: how often a policy takes each row."""
-    played = check_policy(mdp, policy)
-    share = np.zeros(mdp.num_rows)
-    share[played.rows.astype(np.int64)] = played.share
-    return share
 
 
 def _no_difference(delta: float, basis: str, objective: str, chance: float | None) -> Comparison:

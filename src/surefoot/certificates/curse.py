@@ -18,6 +18,7 @@ There is no proof behind it: how much it leaves broken is counted, not derived (
 
 from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from surefoot.certificates.halves import Half, LogBuckets, as_seen
 from surefoot.certificates.plays import plays_of, row_values, standard_error
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import AnyPolicy
+from surefoot.model.policies import AnyPolicy, row_shares
 from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
@@ -41,14 +42,23 @@ SHARED_ROWS = 2000
 FEW_TRIES = 2
 """Rows with at most this many tries in the whole log cannot be tested on halves of it."""
 WHOLE = 0.8
-"""How much of the luck in a half is left in the whole. With many tries luck shrinks with the root of
-the data (.71); with few, as counted on worlds with a known truth, to .8 or more."""
-
-Loss = tuple[float, tuple[float, float]]
-"""What a half's policy loses on the other half, and how lucky its rows were (see `_shortfall`)."""
+"""How much of the luck in a half is left in the whole. With many tries luck shrinks with the root
+of the data (.71); with few, as counted on worlds with a known truth, to .8 or more."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Loss(NamedTuple):
+    """What a half's policy loses on the other half.
+
+    ``lucky``: how lucky its rows were (see `_shortfall`). ``departures``: in how many states it
+    does something else than a policy that was given.
+    """
+
+    less: float
+    lucky: tuple[float, float]
+    departures: int = 0
 
 
 def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
@@ -76,23 +86,40 @@ def curse_of_choosing(
     ``policy``: the one chosen on the whole log, whose hardly tried rows are charged as well.
     """
     found = _shortfalls(log, None, halves, seed)
-    curse = summarize(np.array([difference for difference, _ in found]))
+    curse = summarize(np.array([loss.less for loss in found]))
     if policy is None:
         return curse
-    gained, possible = map(float, np.sum([lucky for _, lucky in found], axis=0))
+    gained, possible = map(float, np.sum([loss.lucky for loss in found], axis=0))
     usual = max(0.0, gained / possible) if possible > 0 else 0.0
     return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
 
 
 def curse_of_preferring(
-    log: LogBuckets, given: AnyPolicy, *, halves: int | None = None, seed: int
-) -> Curse:
+    log: LogBuckets, given: AnyPolicy, policy: AnyPolicy | None = None, *,
+    halves: int | None = None, seed: int,
+) -> Curse:  # fmt: skip
     """Return the luck in how much better a chosen policy looks than one that was given.
 
     What halves think of all policies alike, too well or too badly, falls out of a difference; the
     luck of the choice does not, and shows more clearly without it.
+
+    ``policy``: the one chosen on the whole log. Luck goes with departures from the given one, and
+    halves that make fewer of them say little about a whole log that makes more: theirs is then
+    taken as many times as that policy departs more often than they do on average.
     """
-    return summarize(np.array([less for less, _ in _shortfalls(log, given, halves, seed)]))
+    losses = _shortfalls(log, given, halves, seed)
+    found = summarize(np.array([loss.less for loss in losses]))
+    if policy is None:
+        return found
+    theirs = max(1.0, sum(loss.departures for loss in losses)) / len(losses)
+    more = max(1.0, _departures(log.mdp, policy, given) / theirs)
+    return replace(found, mean=more * found.mean, spread=more * found.spread)
+
+
+def _departures(mdp: MDP, policy: AnyPolicy, given: AnyPolicy) -> int:
+    """Return in how many states a policy does something else than another."""
+    one, other = row_shares(mdp, policy), row_shares(mdp, given)
+    return len(np.unique(mdp.row_state[one != other]))
 
 
 def _shortfalls(
@@ -116,9 +143,13 @@ def _both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...]
     found = []
     for turn, (own, other) in enumerate((sides, sides[::-1])):
         if (chosen, turn) not in log.losses:
-            log.losses[chosen, turn] = _shortfall(log, log.choose(own), own, other)
-        less, luck = log.losses[chosen, turn]
-        found.append((less if given is None else less - _missed(log, given, own, other), luck))
+            policy = log.choose(own)
+            log.losses[chosen, turn] = policy, _shortfall(log, policy, own, other)
+        policy, loss = log.losses[chosen, turn]
+        if given is not None:
+            less = loss.less - _missed(log, given, own, other)
+            loss = Loss(less, loss.lucky, _departures(log.mdp, policy, given))
+        found.append(loss)
     return found
 
 
@@ -163,7 +194,7 @@ def _shortfall(log: LogBuckets, policy: Policy, own: Half, other: Half) -> Loss:
     usual = max(0.0, lost / possible) if possible > 0 else 0.0
     less = np.where((weight > 0) & ~tested, usual * error, 0.0)
     checked = _return_on(log, policy, other, seen, less)
-    return plays.return_lower - checked, (lost, possible)
+    return Loss(plays.return_lower - checked, (lost, possible))
 
 
 def _hardly_tried(log: LogBuckets, policy: Policy) -> float:

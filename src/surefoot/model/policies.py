@@ -87,6 +87,21 @@ def check_policy(mdp: MDP, policy: ArrayLike) -> RowPolicy:
     return RowPolicy(start.astype(np.uint64), rows.astype(np.uint64), chance[rows])
 
 
+def row_shares(mdp: MDP, policy: ArrayLike) -> NDArray[np.float64]:
+    """Return ``(R,)``: how often a policy takes each row; one by step, at its last step.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim
+    >>> row_shares(riverswim().mdp, [1, 0, 0, 0, 0, 0])[:4].tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    played = check_policy(mdp, policy)
+    share = np.zeros(mdp.num_rows)
+    share[played.rows.astype(np.int64)] = played.share
+    return share
+
+
 def as_step_policy(mdp: MDP, policy: Any) -> StepPolicy | None:
     """Return a policy that depends on the step as such; None where it does not.
 

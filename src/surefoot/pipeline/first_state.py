@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
+from surefoot.data.counts import Counts
 from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.reward_ends import least_return
 from surefoot.solvers.solver import evaluate
+from surefoot.solvers.steps import counted_steps
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +23,10 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     The doubt of transitions, that of the first state and that of how many first states the log
     does not know are independent: their deviations add as squares. ``reach`` is what the promise
     already lies below the mean. Episodes that begin in a state which the log does not know have no
-    rule to follow: they may earn the least there is.
+    rule to follow. Where such states lead to known ones, they are like other transitions that were
+    never observed: the lowest reward once, then the worst state of the log. Or they hold an
+    episode for ever, as badly as the worst trap that the log has shown. Where they lead to others
+    that nobody knows, episodes may earn the least there is.
     """
     starts = model.placed.starts
     if starts is None or not starts.any() or model.settings.initial not in (None, "episodes"):
@@ -32,17 +37,21 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
     own = max(reach, 0.0)
     unknown = unknown_starts(model, delta)
-    lost = mean - _least(model, value) if unknown.most > 0 else 0.0
+    lost = mean - _worth_of_unknown(model, value, unknown.lost) if unknown.most > 0 else 0.0
     surprise = (unknown.most - unknown.expected) * lost
     together = math.hypot(own, float(norm.isf(delta)) * deviation, surprise)
     return max(together - own, 0.0) + unknown.expected * lost
 
 
 class UnknownStarts(NamedTuple):
-    """Which share of new episodes begins in a state that the log does not know."""
+    """Which share of new episodes begins in a state that the log does not know.
+
+    ``lost`` is the share of those whose states lead to others that the log does not know either.
+    """
 
     expected: float
     most: float
+    lost: float = 1.0
 
 
 def unknown_starts(model: Model, delta: float) -> UnknownStarts:
@@ -57,15 +66,58 @@ def unknown_starts(model: Model, delta: float) -> UnknownStarts:
         return none
     moved = placed.successor != placed.entry_state
     reached = np.bincount(placed.successor[moved], placed.count[moved], placed.num_states)
-    alone = int(((placed.starts == 1) & (reached == 0)).sum())
+    new = (placed.starts == 1) & (reached == 0)
+    alone = int(new.sum())
     if alone == 0:
         return none
     episodes = float(placed.starts.sum())
     most = float(beta.isf(delta, alone + 1, max(episodes - alone, 0.5)))
-    return UnknownStarts(min(alone / episodes, most), most)
+    return UnknownStarts(min(alone / episodes, most), most, _share_lost(placed, reached, new))
 
 
-def _least(model: Model, value: Floats) -> float:
-    """Return the least that an episode can earn; of the states known, where there is no least."""
+def _share_lost(placed: Counts, reached: Floats, new: NDArray[np.bool_]) -> float:
+    """Return how often a new first state leads to states that nothing else has shown.
+
+    Each new one counts once, and all first states of the log together count as one more.
+    """
+    seen = placed.count > 0
+    key = placed.entry_state[seen].astype(np.int64) * placed.num_states + placed.successor[seen]
+    ways, which = np.unique(key, return_inverse=True)
+    here, there = np.divmod(ways, placed.num_states)
+    own = np.bincount(which, placed.count[seen])
+    starts = np.asarray(placed.starts)
+    known = (reached[there] > own) | (starts[there] > 0) | placed.is_terminal[there]
+    lost = np.zeros(placed.num_states, dtype=np.bool_)
+    lost[here[~known & (here != there)]] = True
+    usual = (float((lost & (starts > 0)).sum()) + 1.0) / (float((starts > 0).sum()) + 1.0)
+    return (float((lost & new).sum()) + usual) / (float(new.sum()) + 1.0)
+
+
+def _worth_of_unknown(model: Model, value: Floats, lost: float) -> float:
+    """Return the least that episodes from first states which the log does not know earn on average.
+
+    ``lost``: the share of them that may earn the least there is.
+    """
+    worst = float(value.min())
+    led = min(worst, float(model.mdp.reward.min()) + model.mdp.discount * worst)
     least = least_return(model)
-    return least if math.isfinite(least) else float(value.min())
+    if not math.isfinite(least):
+        return led
+    return lost * least + (1.0 - lost) * max(min(led, _worst_trap(model)), least)
+
+
+def _worst_trap(model: Model) -> float:
+    """Return what staying for ever earns where the log has shown nothing but that, at its worst.
+
+    Of rows tried twice or more; infinite where there is none.
+    """
+    placed = model.placed
+    starts = model.mdp.row_start[:-1]
+    visits = np.add.reduceat(placed.count, starts)
+    stays = np.where(placed.successor == placed.entry_state, placed.count, 0)
+    ends = placed.is_terminal[model.mdp.row_state]
+    traps = (visits >= 2) & (np.add.reduceat(stays, starts) == visits) & ~ends
+    if not traps.any():
+        return math.inf
+    loops = (stays > 0) & traps[model.mdp.entry_row]
+    return float(model.mdp.entry_reward[loops].min()) * counted_steps(model.mdp)

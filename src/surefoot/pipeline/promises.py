@@ -196,17 +196,19 @@ def difference(
         policy, other, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws or _compared(model, policy, other), rng=streams(settings.seed)[2],
         mdp_b=lead_to_best(model.mdp, model.placed),
-        luck=_luck(curse, log, other, settings.seed), device=settings.device,
+        luck=_luck(curse, log, policy, other, settings.seed), device=settings.device,
     ).adding(*past(model, NO_PARTS))  # fmt: skip
     return replace(model.shown(made), unit=settings.unit)
 
 
-def _luck(curse: Curse | None, log: LogBuckets | None, other: AnyPolicy, seed: int) -> float:
+def _luck(
+    curse: Curse | None, log: LogBuckets | None, policy: AnyPolicy, other: AnyPolicy, seed: int
+) -> float:
     """Return what to take off how much better a policy looks than another."""
     found = [] if curse is None else [curse]
     if log is not None:
         found += [curse_of_choosing(log, seed=seed)] if curse is None else []
-        found.append(curse_of_preferring(log, other, seed=seed))
+        found.append(curse_of_preferring(log, other, policy, seed=seed))
     return max((one.mean + one.spread for one in found), default=0.0)
 
 
