@@ -9,11 +9,15 @@ from surefoot.certificates.behaviour import share_delta
 from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Curse
 from surefoot.demo import demo_settings
-from surefoot.pipeline.first_state import first_state_doubt, unknown_starts
+from surefoot.pipeline.first_state import (
+    first_state_doubt,
+    first_state_doubt_between,
+    unknown_starts,
+)
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
-from surefoot.pipeline.promises import find
+from surefoot.pipeline.promises import difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate, solve
 
@@ -132,6 +136,24 @@ def test_the_doubt_about_the_first_state_by_hand(machines):
     assert first_state_doubt(model, policy, reach=0.0, delta=0.05) == 0.0  # all start alike
 
 
+def test_a_difference_doubts_the_first_state_too(machines):
+    model, _ = machines
+    starts = np.zeros(model.placed.num_states, dtype=int)
+    starts[[0, 7]] = 30, 10
+    other = replace(model, placed=replace(model.placed, starts=starts))
+    policy = solve(model.mdp).policy
+    rule = np.where(model.mdp.available[:, 0], 0, policy)
+    apart = evaluate(model.mdp, policy).value - evaluate(model.mdp, rule).value
+    deviation = np.sqrt(0.75 * 0.25 / 40) * abs(apart[0] - apart[7])
+    assert deviation > 0
+    found = first_state_doubt_between(other, policy, rule, reach=0.0, delta=0.05)
+    assert found == pytest.approx(1.6448536 * deviation)
+    assert first_state_doubt_between(other, policy, policy, reach=1.0, delta=0.05) == 0.0
+    assert first_state_doubt_between(model, policy, rule, reach=0.0, delta=0.05) == 0.0
+    known, unsure = (difference(one, policy, rule).difference_lower_bound for one in (model, other))
+    assert unsure < known
+
+
 def test_no_gain_without_episodes_or_from_other_first_states(machines):
     model, parts = machines
     certificate = certified(model)
@@ -172,18 +194,54 @@ def test_actions_hardly_tried_are_not_chosen_where_others_were_tried(tmp_path):
         assert made(**other)[0].considered is None
 
 
-def test_unknown_first_states_count_as_the_least_there_is(tmp_path):
-    """Each episode begins in a state of its own: the next ones will, too."""
-    path = tmp_path / "log.csv"
+def model_of_starts(folder, steps_of, *, low=0):
+    """Return a model of twenty episodes; every other one begins in a state of its own."""
+    path = folder / "log.csv"
     lines = ["episode,step,state,action,reward,next_state"]
     for i in range(20):
-        first = "usual" if i % 2 else f"new {i}"
-        steps = [(first, 1, "middle"), ("middle", 0, "usual"), ("usual", 1, "middle")]
+        steps = [*steps_of(i), ("middle", low, "usual"), ("usual", 1, "middle")]
         lines += [f"{i},{t},{s},go,{r},{n}" for t, (s, r, n) in enumerate(steps)]
     path.write_text("\n".join(lines), encoding="utf-8")
     columns = {"episode": "episode", "step": "step", "next_state": "next_state"}
     settings = Settings(log=(str(path),), discount=0.5, **columns, **FEW).in_full()
-    model = build_model(settings, read_log(settings))
+    return build_model(settings, read_log(settings))
+
+
+def first_of(i):
+    return "usual" if i % 2 else f"new {i}"
+
+
+def test_unknown_first_states_that_lead_to_known_ones_are_not_for_ever_the_worst(tmp_path):
+    """The lowest reward once and the worst state after it, not the lowest reward at every step."""
+    near = model_of_starts(tmp_path, lambda i: [(first_of(i), 1, "middle")], low=-4)
+    far = model_of_starts(
+        tmp_path, lambda i: [(first_of(i), 1, f"then {i}"), (f"then {i}", 1, "middle")], low=-4
+    )
+    stuck = model_of_starts(
+        tmp_path, lambda i: [(first_of(i), 1, "pit"), *[("pit", -4, "pit")] * 2], low=-4
+    )
+    lost = [unknown_starts(one, 0.05).lost for one in (near, far, stuck)]
+    assert lost[0] == pytest.approx((0 + 1 / 12) / 11)  # eleven first states, none of them lost
+    assert lost[1] == pytest.approx((10 + 12 / 12) / 11)
+    assert lost[2] == pytest.approx((0 + 2 / 12) / 11)  # the pit is known, not what follows "usual"
+    doubts, means = [], []
+    for one in (near, far, stuck):
+        policy = solve(one.mdp).policy
+        value = evaluate(one.mdp, policy).value
+        doubts.append(first_state_doubt(one, policy, reach=0.0, delta=0.05))
+        share = one.placed.starts / one.placed.starts.sum()
+        means.append(float(share @ value[: len(share)]))
+    least = -4 / (1 - 0.5)
+    assert doubts[1] >= 0.5 * (means[1] - least)
+    assert doubts[2] >= 0.5 * 0.99 * (means[2] - least)  # as bad as the pit, for ever
+    worst = evaluate(near.mdp, solve(near.mdp).policy).value.min()
+    assert doubts[0] < 0.8 * (means[0] - min(worst, -4 + 0.5 * worst)) + 0.01 * (means[0] - least)
+
+
+def test_unknown_first_states_count_as_the_least_there_is(tmp_path):
+    """Each episode begins in a state of its own: the next ones will, too."""
+    model = model_of_starts(tmp_path, lambda i: [(first_of(i), 1, "middle")])
+    settings = model.settings
     unknown = unknown_starts(model, 0.05)
     assert unknown.expected == 0.5  # ten of twenty episodes
     assert 0.5 < unknown_starts(model, 0.5).most < 0.6

@@ -28,16 +28,43 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     episode for ever, as badly as the worst trap that the log has shown. Where they lead to others
     that nobody knows, episodes may earn the least there is.
     """
-    starts = model.placed.starts
-    if starts is None or not starts.any() or model.settings.initial not in (None, "episodes"):
+    if not _learned(model):
         return 0.0
     value = evaluate(model.mdp, policy).value
+    unknown = unknown_starts(model, delta)
+    worth = _worth_of_unknown(model, value, unknown.lost) if unknown.most > 0 else 0.0
+    return _doubt(model, value, worth, unknown, reach, delta)
+
+
+def first_state_doubt_between(
+    model: Model, policy: AnyPolicy, other: AnyPolicy, *, reach: float, delta: float
+) -> float:
+    """Return what not knowing the first state takes off how much better a policy is than another.
+
+    In a state that the log does not know, neither has a rule: they are alike.
+    """
+    if not _learned(model):
+        return 0.0
+    value = evaluate(model.mdp, policy).value - evaluate(model.mdp, other).value
+    return _doubt(model, value, 0.0, unknown_starts(model, delta), reach, delta)
+
+
+def _learned(model: Model) -> bool:
+    """Tell whether the first state's law comes from the episodes of the log."""
+    starts = model.placed.starts
+    return starts is not None and starts.any() and model.settings.initial in (None, "episodes")
+
+
+def _doubt(
+    model: Model, value: Floats, worth: float, unknown: "UnknownStarts", reach: float, delta: float
+) -> float:
+    """Return the doubt of a mean over first states; ``worth`` is that of unknown ones."""
+    starts = np.asarray(model.placed.starts)
     share = starts / starts.sum()
     mean = float(share @ value)
     deviation = math.sqrt(max(float(share @ (value - mean) ** 2), 0.0) / float(starts.sum()))
     own = max(reach, 0.0)
-    unknown = unknown_starts(model, delta)
-    lost = mean - _worth_of_unknown(model, value, unknown.lost) if unknown.most > 0 else 0.0
+    lost = max(mean - worth, 0.0) if unknown.most > 0 else 0.0
     surprise = (unknown.most - unknown.expected) * lost
     together = math.hypot(own, float(norm.isf(delta)) * deviation, surprise)
     return max(together - own, 0.0) + unknown.expected * lost

@@ -26,6 +26,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.deductions import for_first_state, past, weigh, weigh_split
+from surefoot.pipeline.first_state import first_state_doubt_between
 from surefoot.pipeline.honest import find_honestly
 from surefoot.pipeline.journal import OnStep
 from surefoot.pipeline.model import Model, build_model, frequentist
@@ -184,7 +185,7 @@ def difference(
 
     What choosing on this log is worth is taken off, since policies mostly were chosen on it:
     ``curse``, or what halves of the ``log`` show in comparison with the other policy, if that is
-    more.
+    more. So is what is not known about the first state.
     """
     settings = model.settings
     if not model.bayesian:
@@ -198,6 +199,9 @@ def difference(
         mdp_b=lead_to_best(model.mdp, model.placed),
         luck=_luck(curse, log, policy, other, settings.seed), device=settings.device,
     ).adding(*past(model, NO_PARTS))  # fmt: skip
+    reach = made.mean_difference - made.difference_lower_bound
+    less = first_state_doubt_between(model, policy, other, reach=reach, delta=settings.delta)
+    made = replace(made, difference_lower_bound=made.difference_lower_bound - less)
     return replace(model.shown(made), unit=settings.unit)
 
 
