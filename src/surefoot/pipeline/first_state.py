@@ -52,7 +52,9 @@ def first_state_doubt_between(
 def _learned(model: Model) -> bool:
     """Tell whether the first state's law comes from the episodes of the log."""
     starts = model.placed.starts
-    return starts is not None and starts.any() and model.settings.initial in (None, "episodes")
+    if starts is None or model.settings.initial not in (None, "episodes"):
+        return False
+    return bool(starts.any())
 
 
 def _doubt(
@@ -102,7 +104,7 @@ def unknown_starts(model: Model, delta: float) -> UnknownStarts:
     return UnknownStarts(min(alone / episodes, most), most, _share_lost(placed, reached, new))
 
 
-def _share_lost(placed: Counts, reached: Floats, new: NDArray[np.bool_]) -> float:
+def _share_lost(placed: Counts, reached: NDArray[np.number], new: NDArray[np.bool_]) -> float:
     """Return how often a new first state leads to states that nothing else has shown.
 
     Each new one counts once, and all first states of the log together count as one more.
