@@ -1,5 +1,11 @@
 """Claims held against the truth, counted, resumed and judged."""
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -157,6 +163,43 @@ def test_processes_find_the_same(tmp_path):
     alone = count(jobs, tmp_path / "alone")
     together = count(jobs, tmp_path / "together", processes=2)
     assert [r.sentences for r in alone] == [r.sentences for r in together]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="looks for processes in /proc")
+def test_workers_end_with_a_count_that_was_killed(tmp_path):
+    words = ["coverage", "--cells", "lake4-tries", "--replications", "400", "--processes", "2"]
+    command = [sys.executable, "-m", "surefoot", *words, "--out", str(tmp_path / "counted")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+        workers = _wait_for(lambda: found if len(found := _children(driver.pid)) >= 2 else None)
+        _wait_for(lambda: list((tmp_path / "counted").glob("records-*")) or None)
+        driver.kill()
+    assert workers
+    assert _wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def _children(parent):
+    """Return the worker processes that a process has started."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes()
+            state = (entry / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        if state[1] == str(parent) and b"spawn_main" in words:
+            found.append(entry.name)
+    return found
+
+
+def _wait_for(what, seconds=90.0):
+    """Return what a question answers as soon as that is true."""
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        answer = what()
+        if answer:
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"nothing after {seconds:g} s")
 
 
 def test_numbers_of_other_code_are_never_counted(tmp_path, fake, monkeypatch):

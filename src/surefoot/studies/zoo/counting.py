@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -235,8 +236,19 @@ def _work(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _end_after(process: Any) -> None:
+    process.join()
+    os._exit(1)
+
+
 def _take_a_core(turn: Any) -> None:
-    """Pin this process to a core of its own: workers that all use all cores hinder each other."""
+    """Pin this process to a core of its own: workers that all use all cores hinder each other.
+
+    It ends with the process that started it, however that ends: nobody would hear it any more.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_end_after, args=(parent,), daemon=True).start()
     with turn.get_lock():
         number = turn.value
         turn.value += 1
