@@ -25,7 +25,7 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.returns import policy_returns
-from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.gpu.device import Device
 from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.solves import DeviceSolver
@@ -40,6 +40,8 @@ ROBUST_SCALES = (0.1, 0.25, 0.5)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
 """Draws that say how uncertain rows are."""
+ALONGSIDE = 8
+"""Programs that are compiled at the same time."""
 
 
 def search_on_device(
@@ -128,3 +130,19 @@ def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> l
     """Return the robust policies of all budgets."""
     solver = DeviceSolver(device, mdp, ball)
     return [solver.solve(tolerance, scale=scale).policy for scale in ROBUST_SCALES]
+
+
+def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine) -> None:
+    """Compile, side by side, what a search and a certificate will run on a device.
+
+    That takes seconds, and shapes are enough for it: whoever still works on the numbers of a model
+    lets a thread rehearse meanwhile.
+    """
+    rewards = rewards_of(mdp, posterior, objective="max")
+    draws = Draws.take(posterior, mdp, rewards, CHOICE_DRAWS, np.random.default_rng(0))
+    first = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
+    ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows))
+    with ThreadPoolExecutor(ALONGSIDE) as pool:
+        for program in engine.prepare(draws, first):
+            pool.submit(program)
+        pool.submit(lambda: DeviceSolver(engine.device, mdp, ball).work.prepare())
