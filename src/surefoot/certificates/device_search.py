@@ -5,11 +5,12 @@ cores. Here candidates come from whole solves, each a few hundred sweeps, and ar
 percentile on the same draws, none of which certifies.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,10 @@ from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.gpu.choice import OnDevice
 from surefoot.solvers.gpu.device import Device
 from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.shared import SharedDeviceEngine
 from surefoot.solvers.gpu.solves import DeviceSolver
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import largest_value
@@ -46,7 +49,7 @@ ALONGSIDE = 8
 
 def search_on_device(
     posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, n: int,
-    rng: np.random.Generator, engine: DeviceEngine, delta: float, clock: SearchClock,
+    rng: np.random.Generator, engine: OnDevice, delta: float, clock: SearchClock,
     progress: OnCandidate | None, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.
@@ -81,7 +84,13 @@ def search_on_device(
         if progress is not None:
             progress(name, max(one.percentile for one in pool))
 
-    for name, policy, nominal in _proposals(posterior, part, own, spread_rng, engine):
+    given = posterior, part, own, spread_rng
+    proposals: Iterable[tuple[str, Ints, float]]
+    if isinstance(engine, SharedDeviceEngine):
+        proposals = engine.on_one(_all_proposals, *given)
+    else:
+        proposals = _proposals(*given, engine)
+    for name, policy, nominal in proposals:
         consider(name, policy, nominal)
         if clock():
             break
@@ -124,6 +133,11 @@ def _proposals(
     for scale, policy in zip(ROBUST_SCALES, found, strict=True):
         name = f"robust, budget {scale:g} x mean distance"
         yield name, policy, plain.evaluate(policy, tolerance)
+
+
+def _all_proposals(*given: Any) -> list[tuple[str, Ints, float]]:
+    """Return them all: what a worker of a cluster does."""
+    return list(_proposals(*given))
 
 
 def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> list[Ints]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,11 @@ class DeviceEngine:
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""
-        return self._ends(_of_policy(draws, policy), tolerance, best=False)
+        return self.some_ends(of_policy(draws, policy), tolerance, best=False).ends
 
     def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:  # noqa: ARG002
         """Return brackets of the best return of any policy, by value iteration."""
-        return self._ends(_of_all(draws), tolerance, best=True)
+        return self.some_ends(of_all(draws), tolerance, best=True).ends
 
     def holds_twice(self, mdp: MDP) -> bool:
         """Tell whether two of the largest batches of a model fit at the same time."""
@@ -74,21 +74,44 @@ class DeviceEngine:
         ``(R,)`` each: the mean L1 distance, and the standard deviation of ``r + discount P v``.
         """
         with doubles():
-            return _Call(self.device, _of_all(draws), best=True).spreads(value)
+            return _Call(self.device, of_all(draws), best=True).spreads(value)
 
     def prepare(self, draws: Draws, policy: RowPolicy) -> Iterator[Callable[[], Any]]:
         """Yield what compiles each program for such draws, of policies like this one and of all.
 
         They may be compiled side by side, and before the draws are known: shapes are enough.
         """
-        yield from _Call(self.device, _of_policy(draws, policy), best=False).prepare()
-        yield from _Call(self.device, _of_all(draws), best=True).prepare()
+        yield from _Call(self.device, of_policy(draws, policy), best=False).prepare()
+        yield from _Call(self.device, of_all(draws), best=True).prepare()
 
-    def _ends(self, batches: Batches, tolerance: float, *, best: bool) -> Floats:
+    def some_ends(
+        self, batches: Batches, tolerance: float, part: "Part | None" = None, *, best: bool
+    ) -> "SomeEnds":
+        """Return brackets of a policy's return, or of the best one, in some draws; None: in all."""
         with doubles():
             job = _Call(self.device, batches, best=best)
             checked = -(-self.checked // 2) if best else self.checked
-            return job.run(tolerance, checked)
+            return job.run(tolerance, checked, part or Part(0, batches.draws.count, None))
+
+
+class Part(NamedTuple):
+    """Draws of a call, from the first of a batch on: ``last`` 0 stands for that batch alone.
+
+    ``start`` are the values that batches start from. Without them the first one starts from 0, and
+    all others from its mean values: so it does not matter who evaluates which.
+    """
+
+    first: int
+    last: int
+    start: Floats | None
+
+
+class SomeEnds(NamedTuple):
+    """Brackets of some draws, what further batches start from, and how many draws these have."""
+
+    ends: Floats
+    start: Floats
+    size: int
 
 
 class _Call:
@@ -147,26 +170,27 @@ class _Call:
         most = min(fits, cached, MOST_DRAWS, self.batches.draws.count + ROUND_DRAWS - 1)
         return int(max(ROUND_DRAWS, most - most % ROUND_DRAWS))
 
-    def run(self, tolerance: float, checked: int) -> Floats:
-        """Return the brackets of all draws, some of them checked."""
+    def run(self, tolerance: float, checked: int, part: Part) -> SomeEnds:
+        """Return the brackets of some draws, a few of them checked."""
         count = self.batches.draws.count
-        ends = np.empty((count, 2))
-        start = np.zeros(len(self.initial))
+        part = part._replace(last=min(count, part.last or part.first + self.size))
+        ends: list[Floats] = []
+        start: Any = part.start
         every = -(-count // checked) if checked else count + 1
         check = partial(check_draw, self.batches, self.links, best=self.best)
         with ThreadPoolExecutor(max(1, checked)) as pool:  # while the device goes on
             checks = []
-            for first, made, drawn in self._made(count, start, tolerance):
-                last = min(first + self.size, count)
+            for first, made, drawn, start in self._made(part, tolerance):
+                last = min(first + self.size, part.last)
                 largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
                 found = bracket(made, self.discount, self.tiling.longest, largest)
-                ends[first:last] = found[: last - first]
+                ends.append(found[: last - first])
                 for which in range(-(-first // every) * every, last if checked else first, every):
                     values = np.asarray(made.values[:, which - first : which - first + 1])
                     checks.append(pool.submit(check, which, values, found[which - first]))
             for one in checks:
                 one.result()
-        return ends
+        return SomeEnds(np.concatenate(ends), np.asarray(start), self.size)
 
     def spreads(self, value: Floats) -> tuple[Floats, Floats]:
         """Return what `DeviceEngine.spreads` does, from one batch."""
@@ -183,20 +207,20 @@ class _Call:
             scatter[tile.row[there]] = np.asarray(far)[there]
         return distance, scatter
 
-    def _made(
-        self, count: int, start: Floats, tolerance: float
-    ) -> Iterator[tuple[int, Swept, Any]]:
-        """Yield batches, evaluated; each starts from the mean value of the one before."""
+    def _made(self, part: Part, tolerance: float) -> Iterator[tuple[int, Swept, Any, Any]]:
+        """Yield batches, evaluated, and what further ones start from."""
         width = np.float64(tolerance * (1.0 - self.discount))
         most = _most_sweeps(self.discount)
-        value: Any = self.put(start)
-        for first in range(0, count, self.size):
+        known = part.start is not None
+        start: Any = self.put(part.start if known else np.zeros(len(self.initial)))
+        for first in range(part.first, part.last, self.size):
             drawn = self.batches.make(self.put, self.numbers, first, first + self.size)
-            made, value = SWEEPING(self.best, drawn, *self.there, value, width, most)
-            yield first, made, drawn
+            made, mean = SWEEPING(self.best, drawn, *self.there, start, width, most)
+            start, known = (start if known else mean), True
+            yield first, made, drawn, start
 
 
-def _of_policy(draws: Draws, policy: RowPolicy) -> Batches:
+def of_policy(draws: Draws, policy: RowPolicy) -> Batches:
     """Lay out the rows that a policy plays."""
     mdp, rows = draws.mdp, policy.rows.astype(np.int64)
     entries = RowLayout.of(mdp).entries_of(rows)
@@ -208,7 +232,7 @@ def _of_policy(draws: Draws, policy: RowPolicy) -> Batches:
     return Batches.of(draws, tiling, rows, entries)
 
 
-def _of_all(draws: Draws) -> Batches:
+def of_all(draws: Draws) -> Batches:
     """Lay out all rows."""
     mdp = draws.mdp
     tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
