@@ -42,7 +42,7 @@ class Workers(Protocol):
 class WorkerGpus(NamedTuple):
     """How many GPUs the workers have together, and which nodes have none."""
 
-    count: int
+    total: int
     lacking: tuple[str, ...]
 
 

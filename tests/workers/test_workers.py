@@ -22,7 +22,7 @@ class Others:
     gpus = _workers.WorkerGpus(0, ("10.0.0.5",))
 
     def each(self, work, shared, parts, *, gpu=False):
-        assert not gpu or self.gpus.count
+        assert not gpu or self.gpus.total
         self.parts += len(parts)
         for place in np.random.default_rng(len(parts)).permutation(len(parts)):
             sent = pickle.loads(pickle.dumps((work, shared, parts[place])))

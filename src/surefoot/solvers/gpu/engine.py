@@ -85,16 +85,16 @@ class DeviceEngine:
         yield from _Call(self.device, of_all(draws), best=True).prepare()
 
     def some_ends(
-        self, batches: Batches, tolerance: float, part: "Part | None" = None, *, best: bool
+        self, batches: Batches, tolerance: float, part: "DrawRange | None" = None, *, best: bool
     ) -> "SomeEnds":
         """Return brackets of a policy's return, or of the best one, in some draws; None: in all."""
         with doubles():
             job = _Call(self.device, batches, best=best)
             checked = -(-self.checked // 2) if best else self.checked
-            return job.run(tolerance, checked, part or Part(0, batches.draws.count, None))
+            return job.run(tolerance, checked, part or DrawRange(0, batches.draws.count, None))
 
 
-class Part(NamedTuple):
+class DrawRange(NamedTuple):
     """Draws of a call, from the first of a batch on: ``last`` 0 stands for that batch alone.
 
     ``start`` are the values that batches start from. Without them the first one starts from 0, and
@@ -170,7 +170,7 @@ class _Call:
         most = min(fits, cached, MOST_DRAWS, self.batches.draws.count + ROUND_DRAWS - 1)
         return int(max(ROUND_DRAWS, most - most % ROUND_DRAWS))
 
-    def run(self, tolerance: float, checked: int, part: Part) -> SomeEnds:
+    def run(self, tolerance: float, checked: int, part: DrawRange) -> SomeEnds:
         """Return the brackets of some draws, a few of them checked."""
         count = self.batches.draws.count
         part = part._replace(last=min(count, part.last or part.first + self.size))
@@ -180,7 +180,8 @@ class _Call:
         check = partial(check_draw, self.batches, self.links, best=self.best)
         with ThreadPoolExecutor(max(1, checked)) as pool:  # while the device goes on
             checks = []
-            for first, made, drawn, start in self._made(part, tolerance):
+            for first, made, drawn, begun in self._made(part, tolerance):
+                start = begun
                 last = min(first + self.size, part.last)
                 largest = np.max([np.asarray(tile.largest) for tile in drawn], axis=0)
                 found = bracket(made, self.discount, self.tiling.longest, largest)
@@ -207,7 +208,7 @@ class _Call:
             scatter[tile.row[there]] = np.asarray(far)[there]
         return distance, scatter
 
-    def _made(self, part: Part, tolerance: float) -> Iterator[tuple[int, Swept, Any, Any]]:
+    def _made(self, part: DrawRange, tolerance: float) -> Iterator[tuple[int, Swept, Any, Any]]:
         """Yield batches, evaluated, and what further ones start from."""
         width = np.float64(tolerance * (1.0 - self.discount))
         most = _most_sweeps(self.discount)

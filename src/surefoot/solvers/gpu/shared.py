@@ -22,7 +22,14 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.rewards import Rewards
 from surefoot.solvers.gpu.device import Device, device_of
-from surefoot.solvers.gpu.engine import CHECKED, DeviceEngine, Part, SomeEnds, of_all, of_policy
+from surefoot.solvers.gpu.engine import (
+    CHECKED,
+    DeviceEngine,
+    DrawRange,
+    SomeEnds,
+    of_all,
+    of_policy,
+)
 from surefoot.solvers.gpu.philox import NAME
 
 Floats = NDArray[np.float64]
@@ -72,7 +79,7 @@ class SharedDeviceEngine:
         head = self._of_one_kind(on_gpus(workers, _part_of, (*shared, None), [(0, 0)]))[0]
         rest = max(0, draws.count - head.size)
         batches = -(-rest // head.size)
-        each = -(-batches // (PARTS_EACH * max(1, workers.gpus.count))) * head.size
+        each = -(-batches // (PARTS_EACH * max(1, workers.gpus.total))) * head.size
         cut = [(head.size + a, head.size + b) for a, b in ranges(rest, each)] if rest else []
         found = on_gpus(workers, _part_of, (*shared, head.start), cut)
         return np.concatenate([head.ends, *(one.ends for one in self._of_one_kind(found))])
@@ -90,7 +97,7 @@ class SharedDeviceEngine:
 def why_no_gpus(workers: Workers) -> str | None:
     """Return why the GPUs of the workers cannot be used, or None."""
     found = workers.gpus
-    if found.count == 0:
+    if found.total == 0:
         return (
             "no worker of the cluster has a GPU that Ray knows of ('ray status' lists them; 'ray "
             "start --num-gpus' declares them)"
@@ -147,5 +154,5 @@ def _part_of(
     draws = Draws(mdp=mdp, batch=batch, rewards=rewards, reward_key=key)
     own = DeviceEngine(device=_device(engine.platform), checked=engine.checked)
     laid = of_all(draws) if policy is None else of_policy(draws, policy)
-    part = Part(first, last, start)
+    part = DrawRange(first, last, start)
     return own.device.name, own.some_ends(laid, tolerance, part, best=policy is None)
