@@ -34,7 +34,7 @@ from surefoot.solvers.gpu.batches import DRAWING, Batches, DrawnTile
 from surefoot.solvers.gpu.device import Device, doubles
 from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.philox import NAME, key_words
-from surefoot.solvers.gpu.sweep_pallas import best_rows
+from surefoot.solvers.gpu.sweep_pallas import best_values
 from surefoot.solvers.gpu.sweeps import SPREADING, SWEEPING, sweep
 from surefoot.solvers.gpu.tiles import lay_out
 
@@ -264,7 +264,7 @@ def test_large_brackets_are_the_cores_brackets(device: Device) -> None:
 
 
 @pytest.mark.parametrize(("rows", "draws"), [(3, 48), (1, 16)])
-def test_the_kernel_of_best_rows_is_the_formula(rows: int, draws: int) -> None:
+def test_the_kernel_of_best_values_is_the_formula(rows: int, draws: int) -> None:
     import jax.numpy as jnp
 
     rng = np.random.default_rng(3)
@@ -276,7 +276,7 @@ def test_the_kernel_of_best_rows_is_the_formula(rows: int, draws: int) -> None:
     wanted = sweep(NUMPY, (tile,), [(target, np.ones(size[1:3]))], 0.9, v, best=True)
     with doubles():
         given = (jnp.asarray(one) for one in (tile.chance, gain, target, np.float64(0.9), v))
-        found = best_rows(*given, interpret=True)
+        found = best_values(*given, interpret=True)
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13, atol=1e-14)
 
 

@@ -21,7 +21,7 @@ class Arrays(NamedTuple):
     ``xp`` are its functions under their NumPy names, ``quantile`` the standard normal quantile,
     ``loop(proceed, body, state)`` repeats ``body`` while ``proceed`` says so,
     ``repeat(times, body, state)`` that many times, and ``settled`` keeps an array from being
-    computed again for every use. ``kernels``: there are kernels for what it compiles badly.
+    computed again for every use. ``kernels``: a GPU has kernels for what is compiled badly for it.
     """
 
     xp: Any
@@ -57,5 +57,4 @@ def jax_arrays() -> Arrays:
         return jax.lax.fori_loop(0, times, lambda _, now: body(now), state)
 
     quantile, settled = jax.scipy.special.ndtri, jax.lax.optimization_barrier
-    kernels = jax.default_backend() != "cpu"
-    return Arrays(jnp, quantile, jax.lax.while_loop, repeat, settled, kernels)
+    return Arrays(jnp, quantile, jax.lax.while_loop, repeat, settled)

@@ -1,6 +1,5 @@
 """Batches of drawn models on a device: probabilities and expected rewards of laid-out rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -93,20 +92,20 @@ class Batches:
             self.rewards.drawn(reward_key, begin + first, begin + last),
         )
 
-    def make(self, put: Callable[[Any], Any], numbers: Any, first: int, last: int) -> Any:
-        """Return the drawn tiles of some draws, made on a device; ``put`` sends arrays there."""
+    def make(self, device: Any, numbers: Any, first: int, last: int) -> Any:
+        """Return the drawn tiles of some draws, made on a device that has the numbers of tiles."""
         begin = self.draws.batch.first
         draw = np.arange(begin + first, begin + last, dtype=np.uint32)
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)
-        return DRAWING(formulas, put(keys), numbers, put(self.shared(first, last)), put(draw))
+        return DRAWING(device, formulas, keys, numbers, self.shared(first, last), draw)
 
-    def prepare(self, size: int) -> Any:
+    def prepare(self, device: Any, size: int) -> Any:
         """Compile the drawing of so many models; return the shapes of the tiles."""
         draw = np.arange(size, dtype=np.uint32)
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)
-        return DRAWING.prepare(formulas, keys, self.numbers, self.shared(0, size), draw)
+        return DRAWING.prepare(device, formulas, keys, self.numbers, self.shared(0, size), draw)
 
     def again(self, which: int) -> tuple[DrawnTile, ...]:
         """Return one draw, made again here by NumPy."""

@@ -127,7 +127,9 @@ class _Call:
         self.links = [(tile.target, tile.share) for tile in self.tiling.tiles]
         self.size = self._batch_size()
 
-        self.put = partial(jax.device_put, device=device.handle)
+        self.handle = device.handle
+        self.how = best, self.handle.platform != "cpu"
+        self.put = partial(jax.device_put, device=self.handle)
 
     @cached_property
     def numbers(self) -> Any:
@@ -155,11 +157,12 @@ class _Call:
             DrawnTile(there(*t.entry.shape, n), there(*t.row.shape, n), there(n)) for t in tiles
         )
         means = [there(*t.entry.shape) for t in tiles]
-        yield partial(self.batches.prepare, n)
+        yield partial(self.batches.prepare, self.handle, n)
         until = np.float64(0.0), _most_sweeps(self.discount)
-        yield partial(SWEEPING.prepare, self.best, drawn, *self._here, self.initial, *until)
+        here = self._here
+        yield partial(SWEEPING.prepare, self.handle, *self.how, drawn, *here, self.initial, *until)
         if self.best:
-            yield partial(SPREADING.prepare, drawn, *self._here[:2], means, self.initial)
+            yield partial(SPREADING.prepare, self.handle, drawn, *here[:2], means, self.initial)
 
     def _batch_size(self) -> int:
         """Return how many draws are made together: what fits, and what the cache holds."""
@@ -195,12 +198,13 @@ class _Call:
 
     def spreads(self, value: Floats) -> tuple[Floats, Floats]:
         """Return what `DeviceEngine.spreads` does, from one batch."""
-        drawn = self.batches.make(self.put, self.numbers, 0, self.size)
+        drawn = self.batches.make(self.handle, self.numbers, 0, self.size)
         mean = self.batches.draws.batch.posterior.mean()
         means = [np.where(t.entry < 0, 0.0, mean[t.entry]) for t in self.tiling.tiles]
         found = SPREADING(
-            drawn, *self.there[:2], self.put(means), self.put(value[self.tiling.order])
-        )
+            self.handle, drawn, *self.there[:2], self.put(means),
+            self.put(value[self.tiling.order]),
+        )  # fmt: skip
         distance, scatter = np.zeros((2, self.mdp.num_rows))
         for tile, (near, far) in zip(self.tiling.tiles, found, strict=True):
             there = tile.row >= 0
@@ -215,8 +219,8 @@ class _Call:
         known = part.start is not None
         start: Any = self.put(part.start if known else np.zeros(len(self.initial)))
         for first in range(part.first, part.last, self.size):
-            drawn = self.batches.make(self.put, self.numbers, first, first + self.size)
-            made, mean = SWEEPING(self.best, drawn, *self.there, start, width, most)
+            drawn = self.batches.make(self.handle, self.numbers, first, first + self.size)
+            made, mean = SWEEPING(self.handle, *self.how, drawn, *self.there, start, width, most)
             start, known = (start if known else mean), True
             yield first, made, drawn, start
 

@@ -19,7 +19,9 @@ _LOWERING = Lock()
 
 
 class Program:
-    """A function for a device; the first ``fixed`` arguments are part of the program.
+    """A function for devices; the first ``fixed`` arguments are part of the program.
+
+    Each call begins with the device, as JAX knows it.
 
     Attributes
     ----------
@@ -31,10 +33,11 @@ class Program:
     Examples
     --------
     >>> import numpy as np
-    >>> program = Program(lambda power, x: x**power, fixed=1)
-    >>> program.prepare(2, np.zeros(3)).shape
+    >>> from surefoot.solvers.gpu.device import host_device
+    >>> program, here = Program(lambda power, x: x**power, fixed=1), host_device().handle
+    >>> program.prepare(here, 2, np.zeros(3)).shape
     (3,)
-    >>> np.asarray(program(2, np.arange(3.0))).tolist()
+    >>> np.asarray(program(here, 2, np.arange(3.0))).tolist()
     [0.0, 1.0, 4.0]
     """
 
@@ -43,42 +46,44 @@ class Program:
         self._made: dict[Hashable, Future[Any]] = {}
         self._lock = Lock()
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, device: Any, *arguments: Any) -> Any:
         """Run the program; who comes while it is being compiled waits for that."""
-        run = self._compiled(arguments)
+        run = self._compiled(device, arguments)
         with doubles():
             return run(*arguments[self.fixed :])
 
-    def prepare(self, *arguments: Any) -> Any:
+    def prepare(self, device: Any, *arguments: Any) -> Any:
         """Compile for arguments of these shapes, and return the shapes of what will come out."""
-        return self._compiled(arguments).out_info
+        return self._compiled(device, arguments).out_info
 
-    def _compiled(self, arguments: tuple[Any, ...]) -> Any:
+    def _compiled(self, device: Any, arguments: tuple[Any, ...]) -> Any:
         import jax
 
         leaves, tree = jax.tree.flatten(arguments[self.fixed :])
         shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-        key = (arguments[: self.fixed], tree, shapes)
+        key = (device, arguments[: self.fixed], tree, shapes)
         with self._lock:
             mine = key not in self._made
             found = self._made.setdefault(key, Future())
         if mine:
             try:
-                found.set_result(self._compile(arguments))
+                found.set_result(self._compile(device, arguments))
             except BaseException as problem:
                 self._made.pop(key)  # another try may have more memory
                 found.set_exception(problem)
         return found.result()
 
-    def _compile(self, arguments: tuple[Any, ...]) -> Any:
+    def _compile(self, device: Any, arguments: tuple[Any, ...]) -> Any:
         import jax
 
+        there = jax.sharding.SingleDeviceSharding(device)
+
+        def shape(one: Any) -> Any:
+            return jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=there)  # type: ignore[no-untyped-call]
+
         with doubles():
-            shapes = jax.tree.map(
-                lambda one: jax.ShapeDtypeStruct(one.shape, one.dtype),  # type: ignore[no-untyped-call]
-                arguments[self.fixed :],
-            )
+            shapes = jax.tree.map(shape, arguments[self.fixed :])
             jitted = jax.jit(self.function, static_argnums=tuple(range(self.fixed)))
             with _LOWERING:
                 lowered = jitted.lower(*arguments[: self.fixed], *shapes)
-            return lowered.compile(None if jax.default_backend() == "cpu" else OPTIONS)
+            return lowered.compile(None if device.platform == "cpu" else OPTIONS)

@@ -103,8 +103,9 @@ class DeviceWork:
 
     def _arguments(self) -> tuple[Any, ...]:
         """Return what the program of a sweep is given."""
-        how = self.kind, self.shapes, self.problem.sign, not self.fixed
-        interpret = self.device.handle.platform == "cpu"
+        handle = self.device.handle
+        how = handle, self.kind, self.shapes, self.problem.sign, not self.fixed
+        interpret = handle.platform == "cpu"
         accuracy = np.array([self.accuracy])
         ahead = np.int64(max(0, min(AHEAD if self.sweeps else 0, self.limit - self.sweeps - 1)))
         return *how, interpret, self.v, self.models, self.shares, self.guess, accuracy, ahead

@@ -14,7 +14,7 @@ LANES = 32
 WARPS, STAGES = 1, 1
 
 
-def best_rows(
+def best_values(
     chance: Array, gain: Array, target: Array, discount: Array, v: Array, *, interpret: bool
 ) -> Array:
     """Return ``max_a r + discount P v``, ``[state, draw]``, of the rows of a tile.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
 from surefoot.solvers.gpu.batches import DrawnTile
 from surefoot.solvers.gpu.programs import Program
-from surefoot.solvers.gpu.sweep_pallas import best_rows
+from surefoot.solvers.gpu.sweep_pallas import best_values
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def sweep(
     for tile, (target, share) in zip(tiles, links, strict=True):
         if best and arrays.kernels:
             chance, gain = tile.chance, tile.gain
-            parts.append(best_rows(chance, gain, target, discount, v, interpret=False))
+            parts.append(best_values(chance, gain, target, discount, v, interpret=False))
             continue
         rows = row_values(tile, target, discount, v)
         whole = rows[0]
@@ -149,12 +149,12 @@ def _spread_there(*given: Any) -> list[tuple[Array, Array]]:
     return spread(jax_arrays(), *given)
 
 
-def _swept_there(best: bool, *given: Any) -> tuple[Swept, Array]:
-    found = swept(jax_arrays(), *given, best=best)
+def _swept_there(best: bool, kernels: bool, *given: Any) -> tuple[Swept, Array]:
+    found = swept(jax_arrays()._replace(kernels=kernels), *given, best=best)
     return found, found.values.mean(axis=1)
 
 
 SPREADING = Program(_spread_there)
 """`spread` on a device."""
-SWEEPING = Program(_swept_there, fixed=1)
-"""`swept` on a device, whether for the best policy first; also returns the mean values."""
+SWEEPING = Program(_swept_there, fixed=2)
+"""`swept` on a device: for the best policy or not, with kernels or not. Adds the mean values."""
