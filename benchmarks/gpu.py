@@ -28,7 +28,7 @@ SIZES = (
 )  # fmt: skip
 """States and successors of a row; five actions each."""
 ACTIONS, TRIES, DISCOUNT, DRAWS = 5, 20, 0.95, 600
-PATIENCE = 90.0
+PATIENCE = 300.0
 """Seconds of the cores after which larger models are left out."""
 
 

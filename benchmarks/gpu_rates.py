@@ -79,6 +79,7 @@ def _sweeps() -> None:
     import jax.numpy as jnp
 
     rng = np.random.default_rng(0)
+    arrays = jax_arrays()._replace(kernels=True)
     for rows, best in ((1, False), (5, True)):
         for states, draws in SWEPT:
             size = (9, rows, states, draws // (2 if best else 1))
@@ -89,7 +90,7 @@ def _sweeps() -> None:
 
             def four(tile: Any, links: Any, v: Any, best: bool = best) -> Any:
                 for _ in range(4):
-                    v = sweep(jax_arrays(), (tile,), links, 0.9, v, best=best)
+                    v = sweep(arrays, (tile,), links, 0.9, v, best=best)
                 return v
 
             seconds = fastest(jax.jit(four), tile, links, jnp.ones((states, size[3]))) / 4

@@ -22,7 +22,7 @@ from typing import Any
 
 from surefoot._cores import available_cores
 from surefoot._pool_facts import ProcessFacts, facts_here
-from surefoot._workers import OnPart, Work, do_alone
+from surefoot._workers import OnPart, Work, WorkerGpus, do_alone
 
 START_SECONDS = 180.0
 """How long starting or joining a cluster, or the first answer of a node, may take."""
@@ -193,6 +193,20 @@ class Pool:
     def _task(self) -> Any:
         return self.ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
 
+    @cached_property
+    def _gpu_task(self) -> Any:
+        # A process is kept after a part (max_calls): the next one finds its programs compiled.
+        how = {"num_cpus": 1, "num_gpus": 1, "max_calls": 0, "max_retries": RETRIES}
+        return self.ray.remote(**how)(_do)
+
+    @property
+    def gpus(self) -> WorkerGpus:
+        """What GPUs the nodes have that Ray knows of."""
+        nodes = [node for node in self._nodes() if node["Resources"].get("CPU", 0) >= 1]
+        lacking = [n["NodeManagerAddress"] for n in nodes if n["Resources"].get("GPU", 0) < 1]
+        total = sum(int(node["Resources"].get("GPU", 0)) for node in nodes)
+        return WorkerGpus(total, tuple(lacking))
+
     @property
     def count(self) -> int:
         """The number of CPUs of the cluster some seconds ago; at least 1."""
@@ -234,9 +248,11 @@ class Pool:
         return found
 
     def each(
-        self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
+        self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]],
+        *, gpu: bool = False,
+    ) -> Iterator[tuple[int, Any]]:  # fmt: skip
         """Yield the place and the result of each part, in the order in which they are done."""
+        task = self._gpu_task if gpu else self._task
         refs = [self._put(one) for one in shared]
         waiting = list(enumerate(parts))[::-1]
         pending: dict[Any, int] = {}
@@ -246,7 +262,7 @@ class Pool:
             room = 3 * self.count + 5 - len(pending)
             for place, part in [waiting.pop() for _ in range(min(room, len(waiting)))]:
                 sent = [self._put(one) if _is_frozen(one) else one for one in part]
-                pending[self._task.remote(work, refs, sent)] = place
+                pending[task.remote(work, refs, sent)] = place
             for ref in self._finished(list(pending)):
                 result = self._result(ref)
                 done += 1

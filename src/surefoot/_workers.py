@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from surefoot import _cores
 
@@ -25,10 +25,25 @@ class Workers(Protocol):
     def count(self) -> int:
         """About how many parts are done at the same time; at least 1."""
 
+    @property
+    def gpus(self) -> "WorkerGpus":
+        """What GPUs the workers have."""
+
     def each(
-        self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        """Yield the place and the result of each part, in the order in which they are done."""
+        self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]],
+        *, gpu: bool = False,
+    ) -> Iterator[tuple[int, Any]]:  # fmt: skip
+        """Yield the place and the result of each part, in the order in which they are done.
+
+        ``gpu``: each part has a GPU to itself.
+        """
+
+
+class WorkerGpus(NamedTuple):
+    """How many GPUs the workers have together, and which nodes have none."""
+
+    total: int
+    lacking: tuple[str, ...]
 
 
 _CURRENT: ContextVar[Workers | None] = ContextVar("workers", default=None)
@@ -116,6 +131,16 @@ def each_part(
         return
     for place, part in enumerate(parts):
         yield place, work(*shared, *part)
+
+
+def on_gpus(
+    workers: Workers, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """Return the results of all parts, in their order, each done on a GPU of the workers."""
+    found: list[Any] = [None] * len(parts)
+    for place, result in workers.each(work, shared, parts, gpu=True):
+        found[place] = result
+    return found
 
 
 def all_parts(work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]) -> list[Any]:

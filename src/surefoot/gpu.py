@@ -9,7 +9,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -20,14 +22,22 @@ if __name__ == "__main__" and "cpu" not in sys.argv:
 import numpy as np
 
 from surefoot._atomic import replacing
+from surefoot.certificates.device_search import rehearse
 from surefoot.certificates.optimize import Result, optimize
+from surefoot.data.conversions import ABSORBING, WORST, lead_on
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 from surefoot.model.npz_files import write_npz
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior
-from surefoot.solvers.gpu.device import DEVICES, find_gpu
+from surefoot.solvers.gpu.device import DEVICES, Device, find_gpu
+from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.sources import can_draw
+
+SWITCH_SECONDS = 5e-4
+"""How long a thread may keep the others waiting: by default ten times as long, whenever one that
+reads a file or adds arrays comes back while another imports or compiles."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,9 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         began = time.monotonic()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        rehearsed = None
         if given.device != "cpu":  # starting JAX takes seconds: meanwhile the counts are read
-            Thread(target=_start_jax, daemon=True).start()
-        posterior, mdp = build(Counts.load(given.counts), given.discount, given.prior)
+            started = ThreadPoolExecutor(1).submit(_start_jax)
+            rehearsed = partial(_rehearse, started)
+        counts = Counts.load(given.counts)
+        posterior, mdp = build(counts, given.discount, given.prior, rehearsed)
         _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
         given.out.mkdir(parents=True, exist_ok=True)
         model = Thread(target=write_npz, args=(mdp, given.out / "model.npz"))
@@ -58,10 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posterior, MDP]:
+def build(
+    counts: Counts, discount: float, prior: float | None,
+    meanwhile: Callable[[Posterior, MDP], None] | None = None,
+) -> tuple[Posterior, MDP]:  # fmt: skip
     """Return the posterior of counts and the model of its mean.
 
-    Without a prior of one number it is learned from all rows.
+    Without a prior of one number it is learned from all rows. ``meanwhile`` is called as soon as
+    the model is known but for where the unseen leads.
 
     Examples
     --------
@@ -71,16 +89,38 @@ def build(counts: Counts, discount: float, prior: float | None) -> tuple[Posteri
     >>> posterior.matches(mdp)
     True
     """
+    posterior: LearnedPosterior | DirichletPosterior
     if prior is None:
-        learned = LearnedPosterior(counts)
-        return learned, learned.to_mdp(discount=discount)
-    placed = counts.on_support()
-    return DirichletPosterior(placed, prior), placed.to_mdp(discount=discount, prior=prior)
+        posterior = LearnedPosterior(counts)
+        mdp = posterior.to_mdp(discount=discount, unseen=ABSORBING)
+    else:
+        posterior = DirichletPosterior(counts.on_support(), prior)
+        mdp = posterior.counts.to_mdp(discount=discount, prior=prior, unseen=ABSORBING)
+    if meanwhile is not None:
+        meanwhile(posterior, mdp)
+    return posterior, lead_on(mdp, posterior.counts, WORST)
 
 
-def _start_jax() -> None:
-    if find_gpu() is not None:
-        import jax.experimental.pallas.triton  # noqa: F401
+def _start_jax() -> Device | None:
+    """Start JAX and take the memory of the GPU: its first use does that."""
+    found = find_gpu()
+    if found is not None:
+        import jax
+        import jax.experimental.pallas.triton
+
+        (jax.device_put(np.zeros(1), found.handle) + 1).block_until_ready()
+    return found
+
+
+def _rehearse(started: "Future[Device | None]", posterior: Posterior, mdp: MDP) -> None:
+    """Let a thread compile what will run on the GPU."""
+
+    def compile_all() -> None:
+        device = started.result()
+        if device is not None and can_draw(posterior):
+            rehearse(posterior, mdp, DeviceEngine(device=device))
+
+    Thread(target=compile_all, daemon=True).start()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -39,6 +39,15 @@ def cluster():
 
 
 @pytest.fixture
+def gpu_nodes():
+    """A head, and a node that declares a GPU."""
+    made = started(0)
+    made.add_node(num_cpus=1, num_gpus=1, object_store_memory=STORE)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
 def small_jobs_shared(monkeypatch):
     """Let workers have even the smallest jobs."""
     monkeypatch.setattr(engines, "FIRST_DRAWS", 16)

@@ -68,3 +68,28 @@ def test_what_workers_do_and_say(cluster):
     assert np.array_equal(shared.chosen, alone.chosen)
     assert (shared.sweeps, shared.error_bound) == (alone.sweeps, alone.error_bound)
     assert shared.error_bound <= 1e-4
+
+
+def test_declared_gpus_of_nodes_are_used(gpu_nodes, monkeypatch):
+    from surefoot.solvers.gpu import choice, shared
+    from surefoot.solvers.gpu.device import host_device
+
+    device = host_device()
+    monkeypatch.setattr(choice, "the_gpu", lambda: device)
+    monkeypatch.setattr(shared, "PLATFORM", "cpu")
+    counts = sf.machine_replacement().simulate(5, np.random.default_rng(0))
+    posterior = sf.DirichletPosterior(counts)
+    mdp = posterior.counts.to_mdp(discount=0.95, prior=1.0)
+    policy = mdp.row_action[mdp.state_start[:-1]]
+
+    def certificate(address=None):
+        rng = np.random.default_rng(1)
+        return sf.certify(
+            policy, posterior, mdp, draws=300, delta=0.1, rng=rng, cluster=address, device="gpu"
+        ).to_json()
+
+    alone = certificate()
+    assert certificate(gpu_nodes.address) == alone
+    gpu_nodes.add_node(num_cpus=1, object_store_memory=STORE)
+    with pytest.raises(ValueError, match="has no GPU, and others have one"):
+        certificate(gpu_nodes.address)

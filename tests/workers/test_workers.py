@@ -19,8 +19,10 @@ class Others:
 
     count = 3
     parts = 0
+    gpus = _workers.WorkerGpus(0, ("10.0.0.5",))
 
-    def each(self, work, shared, parts):
+    def each(self, work, shared, parts, *, gpu=False):
+        assert not gpu or self.gpus.total
         self.parts += len(parts)
         for place in np.random.default_rng(len(parts)).permutation(len(parts)):
             sent = pickle.loads(pickle.dumps((work, shared, parts[place])))
@@ -250,3 +252,54 @@ def test_what_ray_refuses_is_said_in_a_line(problem, words):
     told = _cluster._refused("10.0.0.5:6379", problem)
     assert re.search(words, told)
     assert "\n" not in told
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """The CPU as a device, in this process and in workers; few draws at a time."""
+    from surefoot.solvers.gpu import choice, engine, shared
+    from surefoot.solvers.gpu.device import host_device
+
+    found = host_device()
+    monkeypatch.setattr(choice, "the_gpu", lambda: found)
+    monkeypatch.setattr(shared, "PLATFORM", "cpu")
+    monkeypatch.setattr(engine, "MOST_DRAWS", 16)
+    return found
+
+
+def test_gpus_of_workers_give_the_bits_of_one(sharing, device):
+    posterior, mdp = problem("few states")
+
+    def answer():
+        rng = np.random.default_rng(3)
+        made = sf.optimize(posterior, mdp, delta=0.2, draws=70, rng=rng, device="gpu")
+        return made.certificate.to_json(), [c.percentile for c in made.candidates]
+
+    alone = answer()
+    assert f'"{device.name}"' in alone[0]
+    sharing.gpus = _workers.WorkerGpus(2, ())
+    with _workers._made_current(sharing):
+        assert answer() == alone
+    assert sharing.parts > 20
+
+
+def test_workers_must_all_have_a_gpu(sharing, device, monkeypatch):
+    from surefoot.solvers.gpu import choice, shared
+
+    posterior, mdp = problem("few states")
+    with _workers._made_current(sharing):
+        with pytest.raises(ValueError, match="no worker of the cluster has a GPU"):
+            choice.choose_engine("gpu", mdp, posterior)
+        sharing.gpus = _workers.WorkerGpus(1, ("10.0.0.5",))
+        with pytest.raises(ValueError, match=r"node 10\.0\.0\.5 has no GPU.*must not mix devices"):
+            choice.choose_engine("gpu", mdp, posterior)
+        monkeypatch.setattr(choice, "PAYING_ENTRIES", 1)
+        assert not choice.choose_engine("auto", mdp, posterior).on_device
+        sharing.gpus = _workers.WorkerGpus(1, ())
+        chosen = choice.choose_engine("auto", mdp, posterior)
+        assert chosen.on_device
+        other = shared.SharedDeviceEngine(name="another kind", platform="cpu")
+        policy = mdp.row_action[mdp.state_start[:-1]]
+        monkeypatch.setattr(choice, "shared_engine", lambda _: other)
+        with pytest.raises(ValueError, match="another kind and on cpu: a pool must not mix"):
+            sf.certify(policy, posterior, mdp, draws=70, delta=0.2, rng=np.random.default_rng(0))

@@ -24,8 +24,7 @@ from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.engines import Engine
 from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
-from surefoot.solvers.gpu.choice import choose_engine
-from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.choice import OnDevice, choose_engine
 from surefoot.solvers.solver import counted, evaluate
 from surefoot.solvers.unseen import lead_to_best
 
@@ -124,10 +123,11 @@ def certify(
     else:
         levels = delta, eta, limit_effort
         n, m, near = _planned(posterior, mdp, rows, rewards, levels, pilot_rng, part, engine)
-    each = draw_plan.policy_time(mdp, rows)
-    expect("promise", n * each)
-    sought = upper and part.mdp.num_rows > mdp.num_states
-    expect("limit", m * (each + draw_plan.best_time(part.mdp)) if sought else 0.0)
+    if not isinstance(engine, OnDevice):  # which does not count its work
+        each = draw_plan.policy_time(mdp, rows)
+        expect("promise", n * each)
+        sought = upper and part.mdp.num_rows > mdp.num_states
+        expect("limit", m * (each + draw_plan.best_time(part.mdp)) if sought else 0.0)
     seen_again = deepcopy(lower_rng)
     returns = policy_returns(
         posterior, mdp, rows, n, lower_rng, rewards=rewards, tolerance=near, engine=engine
@@ -269,8 +269,8 @@ def _planned(
     if posterior.num_draws is not None:
         n = draw_plan.check_draws(posterior, posterior.num_draws, delta, eta)
         return n, n, None
-    trial = replace(engine, checked=0) if isinstance(engine, DeviceEngine) else engine
-    if isinstance(engine, DeviceEngine):
+    trial = replace(engine, checked=0) if isinstance(engine, OnDevice) else engine
+    if isinstance(engine, OnDevice):
         played = np.diff(mdp.row_start)[rows.rows.astype(np.int64)].sum()
         work, best = (draw_plan.device_work(int(n)) for n in (played, part.mdp.num_entries))
     else:

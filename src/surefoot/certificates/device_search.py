@@ -5,11 +5,12 @@ cores. Here candidates come from whole solves, each a few hundred sweeps, and ar
 percentile on the same draws, none of which certifies.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +26,11 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout, SomeRows
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.returns import policy_returns
-from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.gpu.choice import OnDevice
 from surefoot.solvers.gpu.device import Device
 from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.shared import SharedDeviceEngine
 from surefoot.solvers.gpu.solves import DeviceSolver
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import largest_value
@@ -40,11 +43,13 @@ ROBUST_SCALES = (0.1, 0.25, 0.5)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
 """Draws that say how uncertain rows are."""
+ALONGSIDE = 8
+"""Programs that are compiled at the same time."""
 
 
 def search_on_device(
     posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, n: int,
-    rng: np.random.Generator, engine: DeviceEngine, delta: float, clock: SearchClock,
+    rng: np.random.Generator, engine: OnDevice, delta: float, clock: SearchClock,
     progress: OnCandidate | None, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
     """Return all candidates, the best one selected: the first of equals.
@@ -79,7 +84,13 @@ def search_on_device(
         if progress is not None:
             progress(name, max(one.percentile for one in pool))
 
-    for name, policy, nominal in _proposals(posterior, part, own, spread_rng, engine):
+    given = posterior, part, own, spread_rng
+    proposals: Iterable[tuple[str, Ints, float]]
+    if isinstance(engine, SharedDeviceEngine):
+        proposals = engine.on_one(_all_proposals, *given)
+    else:
+        proposals = _proposals(*given, engine)
+    for name, policy, nominal in proposals:
         consider(name, policy, nominal)
         if clock():
             break
@@ -124,7 +135,28 @@ def _proposals(
         yield name, policy, plain.evaluate(policy, tolerance)
 
 
+def _all_proposals(*given: Any) -> list[tuple[str, Ints, float]]:
+    """Return them all: what a worker of a cluster does."""
+    return list(_proposals(*given))
+
+
 def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> list[Ints]:
     """Return the robust policies of all budgets."""
     solver = DeviceSolver(device, mdp, ball)
     return [solver.solve(tolerance, scale=scale).policy for scale in ROBUST_SCALES]
+
+
+def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine) -> None:
+    """Compile, side by side, what a search and a certificate will run on a device.
+
+    That takes seconds, and shapes are enough for it: whoever still works on the numbers of a model
+    lets a thread rehearse meanwhile.
+    """
+    rewards = rewards_of(mdp, posterior, objective="max")
+    draws = Draws.take(posterior, mdp, rewards, CHOICE_DRAWS, np.random.default_rng(0))
+    first = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
+    ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows))
+    with ThreadPoolExecutor(ALONGSIDE) as pool:
+        for program in engine.prepare(draws, first):
+            pool.submit(program)
+        pool.submit(lambda: DeviceSolver(engine.device, mdp, ball).work.prepare())

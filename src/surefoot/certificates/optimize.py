@@ -34,8 +34,7 @@ from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.protocol import Posterior, check_draws_wanted
 from surefoot.solvers.evaluation.rewards import rewards_of
-from surefoot.solvers.gpu.choice import choose_engine
-from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.choice import OnDevice, choose_engine
 from surefoot.solvers.solver import counted
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
@@ -271,7 +270,7 @@ def optimize(
     source, told = choosing_rng(search_rng), _told(progress, objective)
     engine = choose_engine(device, mdp, choosing).engine
     visits = _visits(choosing, mdp) if keep_usual else None
-    if isinstance(engine, DeviceEngine):
+    if isinstance(engine, OnDevice):
         n = CHOICE_DRAWS if draws is None else draws
         candidates = search_on_device(
             choosing, mdp, rewards, rows, n, source, engine, delta, clock, told, visits

@@ -22,6 +22,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.special import betaincinv
 
+from surefoot._cores import available_cores, on_threads
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -72,13 +74,18 @@ def fit_additive(
     value = _along(entry_row, successor, reward, before, num_rows, num_states)
     gap = np.abs(value[entry_row] + value[num_rows + successor] - reward)
     scale = float(np.abs(reward).max())
-    used = len(np.unique(entry_row)) + len(np.unique(successor)) - len(np.unique(part[part >= 0]))
+    used = sum(map(_distinct, (entry_row, successor))) - _distinct(part[part >= 0])
     tests = len(reward) - used
     if tests < FEWEST_TESTS or gap.max() > EXACT * max(scale, 1e-300):
         return None
     return AdditiveRewards(
         value[:num_rows], value[num_rows:], part[:num_rows], part[num_rows:], tests
     )
+
+
+def _distinct(numbers: Ints) -> int:
+    """Return how many different numbers there are, of some from 0 up."""
+    return int(np.count_nonzero(np.bincount(numbers)))
 
 
 class Transitions(NamedTuple):
@@ -120,10 +127,14 @@ def predict_by_less(
     [-0.11, 0.78]
     """
     found = np.full(len(asked.row), np.nan)
-    for (row, state), (asked_row, asked_state) in zip(
-        shown.patterns(), asked.patterns(), strict=True
-    ):
-        fit = fit_additive(row, state, reward, *sizes)
+    patterns = list(enumerate(shown.patterns()))
+    fits: list[AdditiveRewards | None] = [None] * len(patterns)
+
+    def learn(pattern: tuple[int, tuple[Ints, Ints]]) -> None:
+        fits[pattern[0]] = fit_additive(*pattern[1], reward, *sizes)
+
+    on_threads(learn, patterns, available_cores())
+    for fit, (asked_row, asked_state) in zip(fits, asked.patterns(), strict=True):
         if fit is not None:
             value = fit.predict(asked_row, asked_state)
             missed = float(betaincinv(1.0, fit.tests, SURE))

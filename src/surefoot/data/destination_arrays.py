@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._cores import available_cores, on_threads
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -242,16 +244,23 @@ def start_of_steps(state: Ints, action: Ints, part: int) -> Floats:
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
     """Do what the kernel of this name does; sums over singletons are taken one after another."""
     learned, share = prior.copy(), np.zeros(len(prior))
-    terms = np.empty((len(named) + 1, len(prior)))
-    terms[0] = prior
+    given = np.ascontiguousarray(named.T)
+    terms = np.empty((len(prior), len(named) + 1))
+    terms[:, 0] = prior
+
+    def take(part: int) -> None:
+        terms[part, 1:] /= total
+        learned[part] = np.cumsum(terms[part])[-1]
+
     for _ in range(rounds):
         whole = np.cumsum(learned)[-1]
         change = np.abs(learned / whole - share).max()
         share = learned / whole
-        np.multiply(named, share, out=terms[1:])
-        total = np.cumsum(terms[1:], axis=1)[:, -1:]
-        np.divide(terms[1:], total, out=terms[1:])
-        learned = np.cumsum(terms, axis=0)[-1]
+        np.multiply(given, share[:, None], out=terms[:, 1:])
+        total = terms[0, 1:].copy()
+        for part in range(1, len(prior)):
+            total += terms[part, 1:]
+        on_threads(take, range(len(prior)), available_cores())
         if change < tolerance:
             break
     return learned

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import COMPILES
+from surefoot._cores import available_cores, on_threads
 from surefoot.data import destination_arrays, destination_kernels
 
 kernels: Any = destination_kernels if COMPILES else destination_arrays
@@ -134,11 +135,18 @@ def _learn(counts: Any) -> Destinations:
     number, state_of = _numbering(counts)
     known = (number[state] >= 0) & (number[successor] >= 0)
     steps = (number[successor] - number[state])[known]
-    pools = (
-        *_running(_pool(action[known], steps, counts.num_actions, FEWEST_ROWS)),
-        *_running(_pool(state, successor, counts.num_states, 1)),
-        *_running(_pool(action, successor, counts.num_actions, FEWEST_ROWS)),
-    )
+    kinds = [
+        (action[known], steps, counts.num_actions, FEWEST_ROWS),
+        (state, successor, counts.num_states, 1),
+        (action, successor, counts.num_actions, FEWEST_ROWS),
+    ]
+    found: list[Any] = [None] * len(kinds)
+
+    def gather(part: int) -> None:
+        found[part] = _running(_pool(*kinds[part]))
+
+    on_threads(gather, range(len(kinds)), available_cores())
+    pools = [array for pool in found for array in pool]
     usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(visits))))
     most = np.maximum(max(1, usual), seen // 3)
     start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)

@@ -233,7 +233,9 @@ def _assemble(
         np.concatenate((entries.action, np.zeros(len(loops), dtype=np.int64))),
         np.concatenate((entries.successor, loops)),
     )
-    order = np.lexsort(listed[::-1])
+    # Each of the lists lies in order: merging them takes a fraction of sorting three columns.
+    row = listed.state * counts.num_actions + listed.action
+    order = np.argsort(row * num_states + listed.successor, kind="stable")
     listed = Entries(*(column[order] for column in listed))
     at, found = _positions(counts, listed, num_states, rowless)
     count = np.zeros(len(order), dtype=counts.count.dtype)

@@ -210,9 +210,12 @@ def rows_from_entries(
         raise ValueError("there are no entries: a model needs at least one row.")
     known_states = num_states or 1 + int(max(columns["state"].max(), columns["successor"].max()))
     known_actions = num_actions or 1 + int(columns["action"].max())
-    order = np.lexsort((columns["successor"], columns["action"], columns["state"]))
-    s, a, t = (columns[name][order] for name in ("state", "action", "successor"))
-    p, r = values["probability"][order], values["reward"][order]
+    s, a, t = columns.values()
+    p, r = values.values()
+    if not _in_order(s, a, t):
+        order = np.lexsort((t, a, s))
+        s, a, t = (ids[order] for ids in (s, a, t))
+        p, r = p[order], r[order]
     same = (s[1:] == s[:-1]) & (a[1:] == a[:-1])
     repeated = np.flatnonzero(same & (t[1:] == t[:-1]))
     if len(repeated):
@@ -227,6 +230,14 @@ def rows_from_entries(
         s, a, t, p, r if by_successor else r[first],
         per_entry=by_successor, num_states=known_states, num_actions=known_actions,
     )  # fmt: skip
+
+
+def _in_order(state: NDArray[Any], action: NDArray[Any], successor: NDArray[Any]) -> bool:
+    """Tell whether entries lie by state, action and successor already: sorting takes longer."""
+    later = successor[1:] >= successor[:-1]
+    for column in (action, state):
+        later = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & later)
+    return bool(later.all())
 
 
 def _constant_in_rows(reward: NDArray[np.float64], first: NDArray[np.bool_]) -> bool:

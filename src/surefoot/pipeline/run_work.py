@@ -14,7 +14,6 @@ from surefoot.pipeline.model import Model
 from surefoot.solvers.evaluation.evaluator import choose_evaluator
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
-from surefoot.solvers.gpu.engine import DeviceEngine
 
 EVALUATIONS, SWEEPS = 35, 28
 """Evaluations of a search on all of its draws, and sweeps over them, mostly of the VaR operator."""
@@ -34,9 +33,9 @@ def expected_work(model: Model) -> dict[str, float]:
 
     The promise is taken to have the least number of draws; it says itself when it knows better.
     """
-    if not model.bayesian or isinstance(
-        choose_engine(model.settings.device, model.mdp, model.posterior).engine, DeviceEngine
-    ):
+    if not model.bayesian:
+        return {}
+    if choose_engine(model.settings.device, model.mdp, model.posterior).on_device:
         return {}
     mdp, settings = model.mdp, model.settings
     rewards = rewards_of(mdp, model.posterior, objective="max")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from surefoot._cores import available_cores, on_threads
+from surefoot._cores import available_cores, on_threads, plain_blas
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,7 +116,8 @@ def row_evidence(
         first = np.flatnonzero(np.diff(action[rows], prepend=-1))
         told[number] = action[rows[first]], np.add.reduceat(found, first, axis=0)
 
-    on_threads(tell, range(len(parts)), available_cores())
+    with plain_blas():
+        on_threads(tell, range(len(parts)), available_cores())
     for which, sums in told:  # in the same order, whoever took them
         out[which] += sums
 
@@ -144,7 +145,8 @@ def row_alphas(
         weight[part] += given.sum(axis=1)
         seen[part] += (given * (1.0 - missing[fine[part]])).sum(axis=1)
 
-    on_threads(weigh, _blocks(len(fine), marginal.shape[1] * len(laws)), available_cores())
+    with plain_blas():
+        on_threads(weigh, _blocks(len(fine), marginal.shape[1] * len(laws)), available_cores())
 
 
 def _row_likelihood(fine: Ints, marginal: Floats, shape: Floats) -> tuple[Floats, Floats, Floats]:
@@ -155,11 +157,9 @@ def _row_likelihood(fine: Ints, marginal: Floats, shape: Floats) -> tuple[Floats
 
 
 def _mixed(scaled: Floats, laws: Floats) -> Floats:
-    """Return ``[r, size law, alpha law]``: sums over concentrations, one after another."""
-    total = scaled[..., :1] * laws[:, 0]
-    for a in range(1, laws.shape[1]):
-        total += scaled[..., a : a + 1] * laws[:, a]
-    return np.asarray(total)
+    """Return ``[r, size law, alpha law]``: sums over concentrations, as one product."""
+    rows, sizes, alphas = scaled.shape
+    return np.asarray((scaled.reshape(-1, alphas) @ laws.T).reshape(rows, sizes, len(laws)))
 
 
 def _far_laws(log: Floats, laws: Floats, small: NDArray[np.bool_]) -> Floats:

@@ -186,7 +186,7 @@ def _run(
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, progress=progress)
     if solves_on_device(device, mdp, ambiguity, algorithm):
-        there = DeviceWork(the_gpu(), problem, rows)
+        there = DeviceWork(the_gpu(), problem, rows, max_iterations)
         outcome = value_iteration(there, stopping)
         there.recheck()
         policy: SolvedPolicy = mdp.row_action[there.choice] if given is None else given

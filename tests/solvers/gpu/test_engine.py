@@ -30,10 +30,12 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.gpu import batches as batches_module
 from surefoot.solvers.gpu import recheck
 from surefoot.solvers.gpu.arrays import NUMPY
-from surefoot.solvers.gpu.batches import Batches
-from surefoot.solvers.gpu.device import Device
+from surefoot.solvers.gpu.batches import DRAWING, Batches, DrawnTile
+from surefoot.solvers.gpu.device import Device, doubles
 from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.philox import NAME, key_words
+from surefoot.solvers.gpu.sweep_pallas import best_values
+from surefoot.solvers.gpu.sweeps import SPREADING, SWEEPING, sweep
 from surefoot.solvers.gpu.tiles import lay_out
 
 SEED = 5
@@ -259,3 +261,36 @@ def test_large_brackets_are_the_cores_brackets(device: Device) -> None:
         for engine in ({}, {"engine": DeviceEngine(device=device)})
     )
     assert stats.ks_2samp(one, other).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("rows", "draws"), [(3, 48), (1, 16)])
+def test_the_kernel_of_best_values_is_the_formula(rows: int, draws: int) -> None:
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(3)
+    size = (4, rows, 7, draws)
+    gain = np.where(rng.random(size[1:]) < 0.2, -np.inf, rng.standard_normal(size[1:]))
+    tile = DrawnTile(rng.random(size), gain, np.ones(draws))
+    target = rng.integers(0, 9, size[:3]).astype(np.int32)
+    v = rng.standard_normal((9, draws))
+    wanted = sweep(NUMPY, (tile,), [(target, np.ones(size[1:3]))], 0.9, v, best=True)
+    with doubles():
+        given = (jnp.asarray(one) for one in (tile.chance, gain, target, np.float64(0.9), v))
+        found = best_values(*given, interpret=True)
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13, atol=1e-14)
+
+
+def test_what_was_prepared_is_not_compiled_again(device: Device) -> None:
+    posterior, mdp = small()
+    rewards = rewards_of(mdp, posterior, objective="max")
+    draws = Draws.take(posterior, mdp, rewards, 40, np.random.default_rng(SEED))
+    engine = DeviceEngine(device=device)
+    policy = check_policy(mdp, np.zeros(mdp.num_states, dtype=np.int64))
+    for program in engine.prepare(draws, policy):
+        program()
+    known = [len(one._made) for one in (DRAWING, SWEEPING, SPREADING)]
+    other = check_policy(mdp, np.ones(mdp.num_states, dtype=np.int64))
+    engine.policy_ends(draws, other, 1e-6)
+    engine.best_ends(draws, mdp.state_start[:-1], 1e-6)
+    engine.spreads(draws, np.zeros(mdp.num_states))
+    assert known == [len(one._made) for one in (DRAWING, SWEEPING, SPREADING)]

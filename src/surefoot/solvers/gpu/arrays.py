@@ -21,7 +21,7 @@ class Arrays(NamedTuple):
     ``xp`` are its functions under their NumPy names, ``quantile`` the standard normal quantile,
     ``loop(proceed, body, state)`` repeats ``body`` while ``proceed`` says so,
     ``repeat(times, body, state)`` that many times, and ``settled`` keeps an array from being
-    computed again for every use.
+    computed again for every use. ``kernels``: a GPU has kernels for what is compiled badly for it.
     """
 
     xp: Any
@@ -29,6 +29,7 @@ class Arrays(NamedTuple):
     loop: Callable[[Callable[[Any], Any], Callable[[Any], Any], Any], Any]
     repeat: Callable[[int, Callable[[Any], Any], Any], Any]
     settled: Callable[[Array], Array]
+    kernels: bool = False
 
 
 def _loop(proceed: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:

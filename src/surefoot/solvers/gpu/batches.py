@@ -1,8 +1,7 @@
 """Batches of drawn models on a device: probabilities and expected rewards of laid-out rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from surefoot.posterior.of_counts import Key
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
 from surefoot.solvers.gpu.philox import key_words
+from surefoot.solvers.gpu.programs import Program
 from surefoot.solvers.gpu.reward_draws import RewardSource, reward_source
 from surefoot.solvers.gpu.sources import DrawSource, source_of
 from surefoot.solvers.gpu.tiles import Tiling
@@ -92,13 +92,20 @@ class Batches:
             self.rewards.drawn(reward_key, begin + first, begin + last),
         )
 
-    def make(self, put: Callable[[Any], Any], numbers: Any, first: int, last: int) -> Any:
-        """Return the drawn tiles of some draws, made on a device; ``put`` sends arrays there."""
+    def make(self, device: Any, numbers: Any, first: int, last: int) -> Any:
+        """Return the drawn tiles of some draws, made on a device that has the numbers of tiles."""
         begin = self.draws.batch.first
         draw = np.arange(begin + first, begin + last, dtype=np.uint32)
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)
-        return _jitted()(formulas, put(keys), numbers, put(self.shared(first, last)), put(draw))
+        return DRAWING(device, formulas, keys, numbers, self.shared(first, last), draw)
+
+    def prepare(self, device: Any, size: int) -> Any:
+        """Compile the drawing of so many models; return the shapes of the tiles."""
+        draw = np.arange(size, dtype=np.uint32)
+        keys = tuple(key_words(key) for key in self.keys)
+        formulas = (self.source.formula, self.rewards.formula)
+        return DRAWING.prepare(device, formulas, keys, self.numbers, self.shared(0, size), draw)
 
     def again(self, which: int) -> tuple[DrawnTile, ...]:
         """Return one draw, made again here by NumPy."""
@@ -125,13 +132,9 @@ def _draw(
     return tuple(made)
 
 
-_compiled: dict[str, Any] = {}
+def _draw_there(*given: Any) -> tuple[DrawnTile, ...]:
+    return _draw(jax_arrays(), *given)
 
 
-def _jitted() -> Any:
-    """Return the drawing of tiles, compiled for the device."""
-    if "draw" not in _compiled:
-        import jax
-
-        _compiled["draw"] = jax.jit(partial(_draw, jax_arrays()), static_argnums=0)
-    return _compiled["draw"]
+DRAWING = Program(_draw_there, fixed=1)
+"""The drawing of tiles on a device."""

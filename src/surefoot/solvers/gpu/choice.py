@@ -11,13 +11,18 @@ from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.engines import Engine, usual_engine
 from surefoot.solvers.gpu.device import check_device, find_gpu, gpu_here, the_gpu
 from surefoot.solvers.gpu.engine import CHECKED, DeviceEngine
+from surefoot.solvers.gpu.shared import SharedDeviceEngine, shared_engine, why_no_gpus
 from surefoot.solvers.gpu.sources import can_draw
 from surefoot.solvers.steps import until_the_end
 
-PAYING_ENTRIES = 100_000
+PAYING_ENTRIES = 250_000
 """Entries of a model from which a GPU pays for promises, beside 16 cores (docs/gpu.md)."""
 SOLVED_ENTRIES = 20_000_000
 """Entries of a model from which a GPU pays for one robust solve."""
+
+
+OnDevice = DeviceEngine | SharedDeviceEngine
+"""Engines that draw on a GPU: that of this machine, or those of workers."""
 
 
 class ChosenEngine(NamedTuple):
@@ -29,7 +34,7 @@ class ChosenEngine(NamedTuple):
     @property
     def on_device(self) -> bool:
         """Whether it is a GPU."""
-        return isinstance(self.engine, DeviceEngine)
+        return isinstance(self.engine, OnDevice)
 
 
 def choose_engine(device: str, mdp: MDP, posterior: Posterior) -> ChosenEngine:
@@ -38,28 +43,30 @@ def choose_engine(device: str, mdp: MDP, posterior: Posterior) -> ChosenEngine:
     ``"gpu"`` refuses what a GPU cannot do; ``"auto"`` takes one for large models where there is
     one, and says so.
     """
+    workers = current()
     reason = _not_drawn(mdp, posterior)
     if check_device(device) == "gpu":
+        if reason is None and workers is not None:
+            reason = why_no_gpus(workers)
         if reason is not None:
             raise ValueError(f"device='gpu', but {reason}. Use device='cpu' or 'auto'.")
-        return _on(DeviceEngine(device=the_gpu()))
-    if device == "auto" and reason is None and mdp.num_entries >= PAYING_ENTRIES and gpu_here():
-        found = find_gpu()
-        if found is not None:
+        return _on(DeviceEngine(device=the_gpu()) if workers is None else shared_engine(workers))
+    if device == "auto" and reason is None and mdp.num_entries >= PAYING_ENTRIES:
+        if workers is not None:
+            if why_no_gpus(workers) is None:
+                return _on(shared_engine(workers))
+        elif gpu_here() and (found := find_gpu()) is not None:
             return _on(DeviceEngine(device=found))
     return ChosenEngine(usual_engine(), ())
 
 
-def _on(engine: DeviceEngine) -> ChosenEngine:
-    return ChosenEngine(
-        engine, (Finding.of("on_device", device=engine.device.name, checked=CHECKED),)
-    )
+def _on(engine: OnDevice) -> ChosenEngine:
+    name = engine.name if isinstance(engine, SharedDeviceEngine) else engine.device.name
+    return ChosenEngine(engine, (Finding.of("on_device", device=name, checked=CHECKED),))
 
 
 def _not_drawn(mdp: MDP, posterior: Posterior) -> str | None:
     """Return why a GPU cannot make these draws, or None."""
-    if current() is not None:
-        return "the workers of a cluster draw on their cores, which is another random stream"
     if mdp.horizon is not None:
         return "a model with a horizon is evaluated on the cores only"
     if until_the_end(mdp):

@@ -113,6 +113,11 @@ def host_device() -> Device:
     return _described(jax.devices("cpu")[0])
 
 
+def device_of(platform: str) -> Device:
+    """Return the GPU, or for tests the CPU of this machine."""
+    return host_device() if platform == "cpu" else the_gpu()
+
+
 def _described(handle: Any) -> Device:
     about = handle.memory_stats() or {}
     memory = int(SHARE * about["bytes_limit"]) if "bytes_limit" in about else HOST_MEMORY

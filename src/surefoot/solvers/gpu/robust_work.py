@@ -1,6 +1,6 @@
 """Robust value iteration on a device: sweeps there, brackets here."""
 
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from surefoot.solvers import dual_kernels as kinds
 from surefoot.solvers.bounds import Bracket, SweepChange, bracket, rounding_allowance
 from surefoot.solvers.gpu.arrays import NUMPY, Array
 from surefoot.solvers.gpu.device import Device, check_memory, doubles
+from surefoot.solvers.gpu.programs import Program
 from surefoot.solvers.gpu.robust_pallas import (
     BOX,
     L1,
@@ -33,6 +34,8 @@ INNER_SHARE = 0.01
 """How exactly rows are solved, as a share of the spread of changes in the last sweep."""
 CHECKED = 64
 """Rows whose worst case is computed again on the CPU."""
+AHEAD = 9
+"""Sweeps of nominal rows from one look at the changes to the next: a look takes longer."""
 AGREEMENT = 1e-9
 ENTRY_BYTES = 40
 """Memory of an entry on the device, with what sweeps take."""
@@ -53,8 +56,10 @@ class Laid(NamedTuple):
 class DeviceWork:
     """What changes during a solve on a device: the part of a `Workspace` that sweeps need."""
 
-    def __init__(self, device: Device, problem: Problem, policy: RowPolicy | None) -> None:
-        self.problem, self.device, self.policy = problem, device, policy
+    def __init__(
+        self, device: Device, problem: Problem, policy: RowPolicy | None, limit: int = 1
+    ) -> None:
+        self.problem, self.device, self.policy, self.limit = problem, device, policy, limit
         self.fixed = policy is not None
         self.kind = FAMILIES[problem.family]
         check_memory(device, ENTRY_BYTES * len(problem.successor), "this model")
@@ -96,23 +101,31 @@ class DeviceWork:
         self.picked: list[Any] = []
         self.shapes = tuple((laid.shape, laid.long) for laid in self.laid)
 
+    def _arguments(self) -> tuple[Any, ...]:
+        """Return what the program of a sweep is given."""
+        handle = self.device.handle
+        how = handle, self.kind, self.shapes, self.problem.sign, not self.fixed
+        interpret = handle.platform == "cpu"
+        accuracy = np.array([self.accuracy])
+        ahead = np.int64(max(0, min(AHEAD if self.sweeps else 0, self.limit - self.sweeps - 1)))
+        return *how, interpret, self.v, self.models, self.shares, self.guess, accuracy, ahead
+
+    def prepare(self) -> None:
+        """Compile the program of a sweep."""
+        SWEEP.prepare(*self._arguments())
+
     def sweep(self) -> tuple[SweepChange, Bracket]:
-        """Compute ``Lv`` and the bracket it gives; ``v`` stays as it is."""
-        with doubles():
-            accuracy = np.array([self.accuracy])
-            self.lifted, self.picked, self.guess, told = _sweep_on_device()(
-                self.kind, self.shapes, self.problem.sign, not self.fixed,
-                self.device.handle.platform == "cpu", self.v, self.models, self.shares, self.guess,
-                accuracy,
-            )  # fmt: skip
-            least, most, gap, size = (float(one) for one in told)
+        """Compute ``Lv`` and the bracket it gives; ``v`` moves on where nothing is searched."""
+        given = self._arguments()
+        self.v, self.lifted, self.picked, self.guess, told = SWEEP(*given)
+        least, most, gap, size = np.asarray(told).tolist()
         self.gap = gap
         change = SweepChange(least, most, gap, len(self.rows))
         allowance = rounding_allowance(
             self.terms, self.problem.discount, self.largest_reward, np.array([size])
         )
         self.accuracy = INNER_SHARE * (most - least)
-        self.sweeps += 1
+        self.sweeps += 1 + (int(given[-1]) if self.kind == POINT else 0)
         return change, bracket(self.problem, change, allowance)
 
     def start_again(self, models: Any, shares: Any, v: Any) -> None:
@@ -214,18 +227,33 @@ def _laid(work: DeviceWork, tile: Tile) -> Laid:
     return Laid(model, share, (rows, states), long)
 
 
-@cache
-def _sweep_on_device() -> Any:
-    import jax
-
-    return jax.jit(_sweep, static_argnums=(0, 1, 2, 3, 4))
-
-
 def _sweep(
+    kind: int, shapes: Any, sign: float, best: bool, interpret: bool, v: Array, models: Any,
+    shares: Any, guess: Any, accuracy: Array, ahead: Array,
+) -> Any:  # fmt: skip
+    """Return ``v``, ``Lv``, the rows chosen, where searches ended, and what the bracket needs.
+
+    Nominal rows are swept ``ahead`` times before.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def over(v: Array) -> Any:
+        return _image(kind, shapes, sign, best, interpret, v, models, shares, guess, accuracy)
+
+    if kind == POINT:
+        v = jax.lax.fori_loop(0, ahead, lambda _, now: over(now)[0], v)
+    image, picked, ended, gap = over(v)
+    change = image - v
+    told = jnp.stack((change.min(), change.max(), gap, jnp.abs(v).max()))
+    return v, image, picked, ended, told
+
+
+def _image(
     kind: int, shapes: Any, sign: float, best: bool, interpret: bool, v: Array, models: Any,
     shares: Any, guess: Any, accuracy: Array,
 ) -> Any:  # fmt: skip
-    """Return ``Lv``, the rows chosen, where searches ended, and what the bracket needs."""
+    """Return ``Lv``, the rows chosen, where searches ended, and the largest gap they left."""
     import jax.numpy as jnp
 
     parts, picked, ended, gaps = [], [], [], []
@@ -244,10 +272,11 @@ def _sweep(
             picked.append(jnp.zeros(shape[1], dtype=jnp.int32))
         gaps.append(jnp.where(there, gap, 0.0).max())
         ended.append((found.left, found.right))
-    image = jnp.concatenate(parts)
-    change = image - v
-    told = (change.min(), change.max(), jnp.stack(gaps).max(), jnp.abs(v).max())
-    return image, picked, ended, told
+    return jnp.concatenate(parts), picked, ended, jnp.stack(gaps).max()
+
+
+SWEEP = Program(_sweep, fixed=5)
+"""A sweep on a device."""
 
 
 def _again(kind: int, laid: Laid, v: Floats, some: Ints, sign: float, *, best: bool) -> Floats:

@@ -34,7 +34,7 @@ class DeviceSolver:
     def __init__(self, device: Device, mdp: MDP, ambiguity: AmbiguitySet | None) -> None:
         self.mdp = mdp
         problem = make_problem(mdp, ambiguity, objective="max", nature="worst")
-        self.work = DeviceWork(device, problem, None)
+        self.work = DeviceWork(device, problem, None, MOST_SWEEPS)
         self.models, self.shares = self.work.models, self.work.shares
         self.start = self.work.v
 

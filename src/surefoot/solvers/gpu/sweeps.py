@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays, jax_arrays
 from surefoot.solvers.gpu.batches import DrawnTile
+from surefoot.solvers.gpu.programs import Program
+from surefoot.solvers.gpu.sweep_pallas import best_values
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +47,10 @@ def sweep(
     xp = arrays.xp
     parts = []
     for tile, (target, share) in zip(tiles, links, strict=True):
+        if best and arrays.kernels:
+            chance, gain = tile.chance, tile.gain
+            parts.append(best_values(chance, gain, target, discount, v, interpret=False))
+            continue
         rows = row_values(tile, target, discount, v)
         whole = rows[0]
         if best:
@@ -139,22 +145,16 @@ def spread(
     return found
 
 
-_compiled: dict[Any, Any] = {}
+def _spread_there(*given: Any) -> list[tuple[Array, Array]]:
+    return spread(jax_arrays(), *given)
 
 
-def spread_on_device() -> Any:
-    """Return `spread`, compiled for the device."""
-    if "spread" not in _compiled:
-        import jax
-
-        _compiled["spread"] = jax.jit(partial(spread, jax_arrays()))
-    return _compiled["spread"]
+def _swept_there(best: bool, kernels: bool, *given: Any) -> tuple[Swept, Array]:
+    found = swept(jax_arrays()._replace(kernels=kernels), *given, best=best)
+    return found, found.values.mean(axis=1)
 
 
-def swept_on_device(*, best: bool) -> Any:
-    """Return `swept`, compiled for the device."""
-    if best not in _compiled:
-        import jax
-
-        _compiled[best] = jax.jit(partial(swept, jax_arrays(), best=best))
-    return _compiled[best]
+SPREADING = Program(_spread_there)
+"""`spread` on a device."""
+SWEEPING = Program(_swept_there, fixed=2)
+"""`swept` on a device: for the best policy or not, with kernels or not. Adds the mean values."""
