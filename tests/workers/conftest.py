@@ -5,7 +5,7 @@ import os
 import pytest
 
 from requirements import lacking
-from surefoot.certificates import pieces, upper
+from surefoot.certificates import curse, pieces, upper
 from surefoot.solvers.evaluation import engines
 
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
@@ -46,3 +46,4 @@ def small_jobs_shared(monkeypatch):
     monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
     monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
     monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(curse, "SHARED_ROWS", 0)

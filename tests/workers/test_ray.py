@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from benchmarks.cluster_cost import DISCOUNT, RandomRows
+from tested_log import tested
 
 import surefoot as sf
 from surefoot._workers import all_parts, working_on
@@ -30,7 +31,9 @@ def certified(cluster=None):
     made = sf.optimize(
         posterior, mdp, draws=300, delta=0.1, rng=np.random.default_rng(1), cluster=cluster
     )
-    return made.certificate.to_json(), [one.percentile for one in made.candidates]
+    with working_on(cluster):
+        halves = tested()
+    return made.certificate.to_json(), [one.percentile for one in made.candidates], halves
 
 
 def test_any_number_of_workers_gives_the_answer_of_one_process(cluster):
