@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kills import reached
+
 ROOT = Path(__file__).parents[1]
 VICTIMS = ("node", "head", "driver")
 COMPARED = ("certificate.json", "policy.csv", "candidates.csv", "counts.npz")
@@ -43,6 +45,8 @@ class Fate:
         What was killed.
     moment
         How many seconds after the start.
+    phase
+        How far the run was.
     seconds, again
         How long the run took, and how long it took to repeat it where that was necessary.
     met
@@ -55,6 +59,7 @@ class Fate:
 
     victim: str
     moment: float
+    phase: str
     seconds: float
     again: float
     met: bool
@@ -152,10 +157,10 @@ def once(cluster: Any, victim: str, moment: float, place: Path, whole: Path, whi
     try:
         driver.process.wait(moment)
     except subprocess.TimeoutExpired:
-        met = True
+        met, phase = True, reached(out)
         kill(cluster, victim, driver, which)
     else:
-        met = False
+        met, phase = False, "over"
     code, seconds, again = driver.ended(), driver.seconds, 0.0
     wrong = ""
     if code is None:
@@ -170,8 +175,8 @@ def once(cluster: Any, victim: str, moment: float, place: Path, whole: Path, whi
         print(driver.last_words(), flush=True)
     wrong = wrong or differences(whole, out)
     return Fate(
-        victim=victim, moment=round(moment, 1), seconds=round(seconds, 1), again=round(again, 1),
-        met=met, code=code, wrong=wrong,
+        victim=victim, moment=round(moment, 1), phase=phase, seconds=round(seconds, 1),
+        again=round(again, 1), met=met, code=code, wrong=wrong,
     )  # fmt: skip
 
 
@@ -204,9 +209,9 @@ def disturb(times: int, seed: int, victims: tuple[str, ...]) -> list[Fate]:
                 place.mkdir()
                 moment = usual * chance.uniform(0.2, 1.0)
                 fates.append(once(cluster, victim, moment, place, whole, chance.randrange(NODES)))
-                if not fates[-1].met:  # it was over sooner than usual
+                if fates[-1].code == 0:  # it came to its end: how long that takes changes
                     usual = fates[-1].seconds
-                elif victim == "head":
+                if fates[-1].met and victim == "head":
                     cluster.shutdown()
                     cluster = start_cluster()
                 print(fates[-1], flush=True)

@@ -81,7 +81,7 @@ def backtest(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Steps:
+class HeldOutSteps:
     """How steps did, and what was predicted of them: mean and spread in each draw."""
 
     found: Advantage
@@ -102,7 +102,7 @@ class Looked:
     """A backtest before it is known what choosing owes to luck."""
 
     new_successors: NewSuccessors | None
-    steps: Steps | None
+    steps: HeldOutSteps | None
     rewards: HeldOutRewards | None
 
     def allowing_for(self, curse: Curse) -> Backtest:
@@ -182,7 +182,9 @@ def _made_like(
     return DirichletPosterior(placed, prior=posterior.prior if prior.ndim == 0 else 1.0)
 
 
-def _steps(log: LogBuckets, own: Half, other: Half, rng: np.random.Generator) -> Steps | None:
+def _steps(
+    log: LogBuckets, own: Half, other: Half, rng: np.random.Generator
+) -> HeldOutSteps | None:
     """Return how the second half's steps of the first half's policy did.
 
     They are held against what the first half's posterior predicts of them, row by row: a row that
@@ -219,7 +221,7 @@ def _steps(log: LogBuckets, own: Half, other: Half, rng: np.random.Generator) ->
         uncovered=1.0 - float(weight_at.sum()) / total if total > 0 else 1.0,
         p_value=None,
     )
-    return Steps(found=found, mean=mean, spread=spread)
+    return HeldOutSteps(found=found, mean=mean, spread=spread)
 
 
 def _predicted(
