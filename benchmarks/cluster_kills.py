@@ -29,6 +29,8 @@ NODES, STORE = 2, 100 * 2**20
 DRAWS = 600
 LIMIT = 900.0
 """Seconds after which a run hangs: beside other work it may take minutes."""
+STARTS = 5
+"""How often starting a node is tried."""
 JOIN_SECONDS = 300.0
 """How long nodes may take to join a cluster that is started."""
 LAST_LINES = 30
@@ -80,21 +82,28 @@ def drive(out: Path, address: str | None) -> None:
     run(replace(demo_settings(), draws=DRAWS, cluster=address), out)
 
 
-def start_cluster() -> Any:
+def start_cluster(nodes: int = NODES) -> Any:
     """Start a head without CPUs and some nodes of one CPU."""
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
-    for _ in range(NODES):
+    for _ in range(nodes):
         add_node(cluster)
     cluster.wait_for_nodes(JOIN_SECONDS)
     return cluster
 
 
-def add_node(cluster: Any) -> None:
-    """Start a node; it joins when it can."""
-    cluster.add_node(wait=False, num_cpus=1, object_store_memory=STORE)
+def add_node(cluster: Any, cpus: int = 1) -> Any:
+    """Start a node, which joins when it can; Ray gives it 30 s, which busy cores exceed."""
+    node = {"wait": False, "num_cpus": cpus, "object_store_memory": STORE}
+    for _ in range(STARTS - 1):
+        try:
+            return cluster.add_node(**node)
+        except Exception as problem:  # Ray raises nothing narrower
+            if "timed out during startup" not in str(problem):
+                raise
+    return cluster.add_node(**node)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tested_log import tested
+from divided_log import what_halves_say
 
 import surefoot as sf
 from surefoot import _cluster, _workers
@@ -106,9 +106,9 @@ def test_new_draws_of_verify_are_shared_too(sharing):
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_halves_and_backtest_are_shared(count, sharing, monkeypatch):
     monkeypatch.setattr(sharing, "count", count)
-    alone = tested()
+    alone = what_halves_say()
     with _workers._made_current(sharing):
-        assert tested() == alone
+        assert what_halves_say() == alone
     assert sharing.parts == curse.DEFAULT_HALVES + 1  # and what is known is not measured again
 
 

@@ -9,7 +9,7 @@ from surefoot.certificates.held_out import luck_and_backtest
 from surefoot.data.buckets import NUM_BUCKETS, deal
 
 
-def tested():
+def what_halves_say():
     """Return what halves of a log say, in all digits: luck, new successors, steps, rewards."""
     domain = sf.garnet(10, 2, 4, discount=0.9, rng=np.random.default_rng(5))
     log = domain.log(episodes=30, rng=np.random.default_rng(0))
