@@ -130,8 +130,13 @@ def _reach(address: str) -> None:
     """Refuse an address that nobody answers at: Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS):
-            return
+        place = host.strip("[]"), int(port)
+        # Looking up a name has no limit of its own.
+        _within(REACH_SECONDS + 1, lambda: socket.create_connection(place, REACH_SECONDS).close())
+    except TookTooLong:
+        raise ClusterError(
+            f"nobody answers at {address!r}: its name was not found within {REACH_SECONDS:.0f} s."
+        ) from None
     except ValueError:
         raise ClusterError(
             f"cluster={address!r}; it must be 'local', 'auto' or an address such as "
@@ -228,13 +233,15 @@ class Pool:
             name: ask.options(scheduling_strategy=On(node_id=name, soft=False)).remote()
             for name in asked
         }
+        until = time.monotonic() + START_SECONDS  # for all of them together
         for name, answer in answers.items():
-            self.facts.check(self._answer(answer, asked[name][0]), asked[name][0])
+            self.facts.check(self._answer(answer, asked[name][0], until), asked[name][0])
 
-    def _answer(self, answer: Any, place: str) -> ProcessFacts:
+    def _answer(self, answer: Any, place: str, until: float) -> ProcessFacts:
         errors = self.ray.exceptions
         try:
-            found: ProcessFacts = self.ray.get(answer, timeout=START_SECONDS)
+            left = max(0.0, until - time.monotonic())
+            found: ProcessFacts = self.ray.get(answer, timeout=left)
         except errors.GetTimeoutError:
             raise ClusterError(
                 f"node {place} did not answer within {START_SECONDS:.0f} s."
@@ -306,6 +313,11 @@ class Pool:
             facts, result = self.ray.get(ref, timeout=START_SECONDS)
         except errors.RayTaskError as problem:
             cause = problem.cause or problem
+            if isinstance(cause, errors.GetTimeoutError):
+                raise ClusterError(
+                    f"a worker did not get what its part needs within {START_SECONDS:.0f} s: is "
+                    "the network down?"
+                ) from None
             if isinstance(cause, errors.RayError):
                 raise ClusterError(
                     f"a worker cannot read its part: {_first_line(cause)}. What you bring (a "

@@ -6,12 +6,13 @@ import threading
 import numpy as np
 import pytest
 from benchmarks.cluster_cost import DISCOUNT, RandomRows
+from benchmarks.cluster_kills import JOIN_SECONDS, add_node
+from divided_log import what_halves_say
 
 import surefoot as sf
 from surefoot._workers import all_parts, working_on
 from surefoot.solvers.sharded import solve_sharded
 
-STORE = 100 * 2**20
 # Ray does not wait for the processes of a node that it kills.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
@@ -27,18 +28,22 @@ def certified(cluster=None):
     counts = sf.machine_replacement().simulate(5, np.random.default_rng(0))
     posterior = sf.DirichletPosterior(counts)
     mdp = posterior.counts.to_mdp(discount=0.95, prior=1.0)
-    made = sf.optimize(
-        posterior, mdp, draws=300, delta=0.1, rng=np.random.default_rng(1), cluster=cluster
-    )
-    return made.certificate.to_json(), [one.percentile for one in made.candidates]
+    with working_on(cluster):
+        made = sf.optimize(
+            posterior, mdp, draws=300, delta=0.1, rng=np.random.default_rng(1), cluster=cluster
+        )
+        halves = what_halves_say()
+    return made.certificate.to_json(), [one.percentile for one in made.candidates], halves
 
 
 def test_any_number_of_workers_gives_the_answer_of_one_process(cluster):
     alone = certified()
     assert certified(cluster.address) == alone  # one worker
-    cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    add_node(cluster)
+    cluster.wait_for_nodes(JOIN_SECONDS)
     assert certified(cluster.address) == alone
-    node = cluster.add_node(num_cpus=3, object_store_memory=STORE)
+    node = add_node(cluster, cpus=3)
+    cluster.wait_for_nodes(JOIN_SECONDS)
     killer = threading.Timer(
         random.uniform(3.0, 8.0), lambda: cluster.remove_node(node, allow_graceful=False)
     )

@@ -3,15 +3,22 @@
 import pickle
 import socket
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from divided_log import what_halves_say
 
 import surefoot as sf
 from surefoot import _cluster, _workers
 from surefoot._pool_facts import ProcessFacts, facts_here
+from surefoot.certificates import curse
 from surefoot.data import shards
+from surefoot.demo import demo_settings
+from surefoot.pipeline import what_if
+from surefoot.pipeline.journal import Nobody, Stage
 
 
 class Others:
@@ -98,6 +105,15 @@ def test_new_draws_of_verify_are_shared_too(sharing):
         sf.verify(promise, posterior, mdp, cluster=3)
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_halves_and_backtest_are_shared(count, sharing, monkeypatch):
+    monkeypatch.setattr(sharing, "count", count)
+    alone = what_halves_say()
+    with _workers._made_current(sharing):
+        assert what_halves_say() == alone
+    assert sharing.parts == curse.DEFAULT_HALVES + 1  # and what is known is not measured again
+
+
 def test_studies_are_shared(sharing, tmp_path):
     from surefoot.studies.certificate_coverage import study
     from surefoot.studies.reproduction import reproduce
@@ -121,6 +137,59 @@ def test_studies_are_shared(sharing, tmp_path):
     with _workers._made_current(sharing):
         assert answer(tmp_path / "shared") == alone
     assert sharing.parts == 3 + 3 + 2
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A finished run."""
+    settings = replace(demo_settings(), draws=300, eta=0.1)
+    return sf.run(settings, tmp_path_factory.mktemp("made") / "run")
+
+
+@pytest.mark.parametrize(("entries", "least", "most"), [(10**9, 3, 3), (0, 20, 10**9)])
+def test_lines_of_a_what_if_are_shared(entries, least, most, made, sharing, monkeypatch):
+    monkeypatch.setattr(what_if, "WHOLE_LINES", entries)
+
+    def answer():
+        found = what_if.what_if(made, delta=[0.2, 0.001], forbidden=["repair"])
+        own, first, refused, last = found.lines
+        assert "needs at least" in refused.refused
+        return found.to_mapping(), *(one.certificate.to_json() for one in (own, first, last))
+
+    alone = answer()
+    with _workers._made_current(sharing):
+        assert answer() == alone
+    assert least <= sharing.parts <= most
+
+
+def test_lines_that_need_files_stay_here(made, sharing, tmp_path):
+    pairs = tmp_path / "allowed.csv"
+    pairs.write_text((made.folder / "policy.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    ruled = sf.run(replace(made.settings, allowed=str(pairs)), tmp_path / "run")
+    with _workers._made_current(sharing):
+        assert what_if._by_workers(made)
+        assert not what_if._by_workers(ruled)
+    assert not what_if._by_workers(made)
+
+
+def test_futures_of_a_plan_are_shared(made, sharing, monkeypatch):
+    monkeypatch.setattr("surefoot.pipeline.plan.SIZES", (10,))
+    told = []
+
+    class Told(Nobody):
+        def stage(self, title, total=None):
+            stage = Stage()
+            stage.update = lambda done, *_: told.append((done, total))
+            return nullcontext(stage)
+
+    def answer():
+        return sf.plan(made, samples=20, teller=Told()).to_mapping()
+
+    alone = answer()
+    with _workers._made_current(sharing):
+        assert answer() == alone
+    assert sharing.parts >= 19
+    assert told[-1][0] == told[-1][1]
 
 
 LOGS = {

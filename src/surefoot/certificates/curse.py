@@ -126,18 +126,26 @@ def _shortfalls(
     log: LogBuckets, given: AnyPolicy | None, halves: int | None, seed: int
 ) -> list[Loss]:
     """Return the shortfalls of all halves, over that of a given policy if there is one."""
-    if halves is None:
-        halves = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
-    parts = [(chosen,) for chosen in balanced_halves(halves, seed)]
-    if log.mdp.num_rows < SHARED_ROWS:
-        made = [_both_ways(log, given, *part) for part in parts]
+    parts = [(chosen,) for chosen in halves_of(log, halves, seed)]
+    known = given is None and all((chosen, 1) in log.losses for (chosen,) in parts)
+    if known or log.mdp.num_rows < SHARED_ROWS:
+        made = [both_ways(log, given, *part) for part in parts]
     else:
-        made = all_parts(_both_ways, (log, given), parts)
+        made = all_parts(both_ways, (log, given), parts)
     return [one for pair in made for one in pair]
 
 
-def _both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
-    """Return the shortfalls of one pair of halves."""
+def halves_of(log: LogBuckets, number: int | None, seed: int) -> list[tuple[int, ...]]:
+    """Return the halves that measure the luck of choosing on a log; None: as many as usual."""
+    if number is None:
+        number = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
+    return balanced_halves(number, seed)
+
+
+def both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...]) -> list[Loss]:
+    """Return the shortfalls of one pair of halves; what halves lost is kept with the log."""
+    if given is None and (chosen, 1) in log.losses:
+        return [log.losses[chosen, turn] for turn in (0, 1)]
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     sides = log.half(np.array(chosen)), log.half(rest)
     found = []

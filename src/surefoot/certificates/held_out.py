@@ -1,10 +1,18 @@
 """The backtest of a run: one half of the log chooses, the other looks at what was chosen."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from surefoot._work import begin
+from surefoot._workers import all_parts, current
+from surefoot.certificates import curse as choosing
 from surefoot.certificates.backtest import held_out_rewards, new_successors, newly_seen
+from surefoot.certificates.by_step import Policy
 from surefoot.certificates.curse import WHOLE, balanced_halves
 from surefoot.certificates.evidence import (
     Advantage,
@@ -37,17 +45,85 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+def luck_and_backtest(
+    log: LogBuckets, counts: Counts, parts: BucketCounts, policy: Policy | None,
+    rng: np.random.Generator, *, seed: int,
+) -> tuple[Curse, Backtest]:  # fmt: skip
+    """Return what choosing ``policy`` owes to luck, and the backtest that allows for it.
+
+    The workers of a cluster do both at once: only the verdict of the backtest waits for the luck.
+    """
+    begin("luck")
+    seen: Looked | None = None
+    if current() is not None and log.mdp.num_rows >= choosing.SHARED_ROWS:
+        halves = choosing.halves_of(log, None, seed)
+        jobs: list[tuple[Any, ...]] = [(choosing.both_ways, log, None, half) for half in halves]
+        *lost, seen = all_parts(_call, (), [*jobs, (_look, log, counts, parts, rng, seed)])
+        for half, pair in zip(halves, lost, strict=True):
+            log.losses.update({(half, turn): loss for turn, loss in enumerate(pair)})
+    luck = choosing.curse_of_choosing(log, policy, seed=seed)
+    begin("backtest")
+    seen = seen or _look(log, counts, parts, rng, seed)
+    return luck, seen.allowing_for(luck)
+
+
+def _call(work: Callable[..., Any], *given: Any) -> Any:
+    """Do a part that has work of its own."""
+    return work(*given)
+
+
 def backtest(
     log: LogBuckets, counts: Counts, parts: BucketCounts, curse: Curse, rng: np.random.Generator, *,
     seed: int,
 ) -> Backtest:  # fmt: skip
     """Choose on one half of the log and test on the other: unseen, rewards, steps chosen."""
+    return _look(log, counts, parts, rng, seed).allowing_for(curse)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldOutSteps:
+    """How steps did, and what was predicted of them: mean and spread in each draw."""
+
+    found: Advantage
+    mean: Floats
+    spread: Floats
+
+    def allowing_for(self, curse: Curse) -> Advantage:
+        """Return the verdict: what the choice of the half owes to luck is no fault of the model."""
+        luck = (curse.mean + curse.spread) / WHOLE  # a half has more of it
+        if not self.found.error > 0:
+            return self.found
+        reached = self.found.statistic + luck
+        return replace(self.found, p_value=_below(reached, self.mean, self.spread))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Looked:
+    """A backtest before it is known what choosing owes to luck."""
+
+    new_successors: NewSuccessors | None
+    steps: HeldOutSteps | None
+    rewards: HeldOutRewards | None
+
+    def allowing_for(self, curse: Curse) -> Backtest:
+        """Return the backtest."""
+        return Backtest(
+            new_successors=self.new_successors,
+            advantage=None if self.steps is None else self.steps.allowing_for(curse),
+            rewards=self.rewards,
+        )
+
+
+def _look(
+    log: LogBuckets, counts: Counts, parts: BucketCounts, rng: np.random.Generator, seed: int
+) -> Looked:
+    """Hold one half of the log against the other."""
     chosen = np.array(balanced_halves(1, seed)[0])
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     first, second = (part(counts, parts, half) for half in (chosen, rest))
-    return Backtest(
+    return Looked(
         new_successors=_new_successors(log.posterior, first, second, rng),
-        advantage=_advantage(log, log.half(chosen), log.half(rest), curse, rng),
+        steps=_steps(log, log.half(chosen), log.half(rest), rng),
         rewards=_rewards(log, first, second, rng.spawn(1)[0]),
     )
 
@@ -106,9 +182,9 @@ def _made_like(
     return DirichletPosterior(placed, prior=posterior.prior if prior.ndim == 0 else 1.0)
 
 
-def _advantage(
-    log: LogBuckets, own: Half, other: Half, curse: Curse, rng: np.random.Generator
-) -> Advantage | None:
+def _steps(
+    log: LogBuckets, own: Half, other: Half, rng: np.random.Generator
+) -> HeldOutSteps | None:
     """Return how the second half's steps of the first half's policy did.
 
     They are held against what the first half's posterior predicts of them, row by row: a row that
@@ -139,13 +215,13 @@ def _advantage(
     mean = mean - float(weight_at @ expected)
     error = float(np.sqrt(mean.var() + (spread**2).mean()))
     total = float(weight.sum())
-    luck = (curse.mean + curse.spread) / WHOLE  # a half has more of it
-    return Advantage(
+    found = Advantage(
         statistic=statistic,
         error=error,
         uncovered=1.0 - float(weight_at.sum()) / total if total > 0 else 1.0,
-        p_value=_below(statistic + luck, mean, spread) if error > 0 else None,
+        p_value=None,
     )
+    return HeldOutSteps(found=found, mean=mean, spread=spread)
 
 
 def _predicted(

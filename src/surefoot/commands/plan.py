@@ -7,7 +7,7 @@ import typer
 
 from surefoot.commands.command import announce_compiling, check_new, command, examples
 from surefoot.commands.console import Output, table
-from surefoot.commands.options import Force, RunPath
+from surefoot.commands.options import Cluster, Force, RunPath
 from surefoot.pipeline.setting import NUMBER
 
 
@@ -50,6 +50,7 @@ def plan(
             "--out", "-o", metavar="FOLDER", help="Write plan.csv, plan.json and plan.html here."
         ),
     ] = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Say where the doubt of a run comes from, what to try next, and what that would bring.
@@ -63,7 +64,7 @@ def plan(
     announce_compiling(output)
     made = make(
         run, samples=samples, target=target, episodes=episodes, simulations=simulations,
-        teller=output,
+        teller=output, cluster=cluster,
     )  # fmt: skip
     if out is not None:
         made.write(out)

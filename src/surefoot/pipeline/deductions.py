@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 
 from surefoot._findings import Finding
-from surefoot._work import begin
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Backtest, Curse
 from surefoot.certificates.halves import LogBuckets
-from surefoot.certificates.held_out import backtest
+from surefoot.certificates.held_out import luck_and_backtest
 from surefoot.data.buckets import BucketCounts
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.beyond_state import look_beyond
@@ -91,10 +89,7 @@ def _tested(
     if log is None or buckets is None:
         return None
     seed = model.settings.seed
-    begin("luck")
-    luck = curse_of_choosing(log, policy, seed=seed)
-    begin("backtest")
-    return log, luck, backtest(log, model.counts, buckets, luck, rng, seed=seed)
+    return log, *luck_and_backtest(log, model.counts, buckets, policy, rng, seed=seed)
 
 
 def _other(way: str, promise: float | None) -> list[Finding]:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from surefoot._findings import Finding
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
+from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.policies import behaviour_policy
 from surefoot.data.bins import Binning
+from surefoot.data.buckets import BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.label_order import LabelOrder, read_order
 from surefoot.data.log_files import kind_of
@@ -183,7 +185,7 @@ class Model:
         return self.fitted
 
     @cached_property
-    def logs(self) -> dict[int, tuple[Any, Any]]:
+    def logs(self) -> dict[BucketCounts, LogBuckets]:
         """Parts of the log on the model's entries, by the parts (`surefoot.pipeline.parts`)."""
         return {}
 

@@ -1,6 +1,6 @@
 """The futures of a run: which ways of collecting data there are, and what each would promise."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +68,23 @@ class Outlook:
         here = np.isin(data.part, CERTIFYING)
         starts = None if data.starts is None else data.starts // 2
         return replace(data, entry=data.entry[here], part=data.part[here], starts=starts)
+
+
+def in_one_future(
+    outlook: Outlook, cells: Sequence[tuple[str, int]], rng: np.random.Generator,
+    told: Callable[[int, str, int], None] | None = None,
+) -> list[float]:  # fmt: skip
+    """Return the promise after each way and number of samples, all in one future.
+
+    ``told`` hears how many of them are done, and which one was the last.
+    """
+    truth = outlook.future.truth(rng)
+    found: list[float] = []
+    for way, samples in cells:
+        found.append(outlook.promise(way, samples, truth, rng))
+        if told is not None:
+            told(len(found), way, samples)
+    return found
 
 
 def outlook_of(

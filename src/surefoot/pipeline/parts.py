@@ -122,15 +122,13 @@ def log_of(model: Model, parts: BucketCounts | None) -> LogBuckets | None:
     if parts is None or not is_divisible(model.posterior):
         return None
     settings = model.settings
-    if id(parts) not in model.logs:
+    if parts not in model.logs:
         tries = 1 if settings.unvisited == "prior" else settings.least_tries
-        log = LogBuckets.of(
+        model.logs[parts] = LogBuckets.of(
             model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
             delta=settings.delta, stationary=settings.one_rule, least_tries=tries, keeps_usual=True,
         )  # fmt: skip
-        model.logs[id(parts)] = parts, log  # the parts too: so their number stays theirs
-    found: LogBuckets = model.logs[id(parts)][1]
-    return found
+    return model.logs[parts]
 
 
 def steps_alike(model: Model, parts: LogParts) -> list[Finding]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from surefoot._findings import Finding
+from surefoot._workers import current, each_part
 from surefoot.certificates.exploration import Exploration, exploration
 from surefoot.certificates.models import allowed_rows
 from surefoot.certificates.questions import expert_questions
@@ -18,7 +19,7 @@ from surefoot.certificates.row_doubt import RowDoubt, row_doubt
 from surefoot.pipeline.finished_runs import load_run
 from surefoot.pipeline.journal import Nobody, Teller
 from surefoot.pipeline.model import Model
-from surefoot.pipeline.outlook import Outlook, outlook_of
+from surefoot.pipeline.outlook import Outlook, in_one_future, outlook_of
 from surefoot.pipeline.plan_lines import (
     Forecast,
     UnusedLine,
@@ -30,7 +31,7 @@ from surefoot.pipeline.plan_lines import (
 )
 from surefoot.pipeline.plan_result import WAYS, Plan
 from surefoot.pipeline.posteriors import Own
-from surefoot.pipeline.runs import Run, processors
+from surefoot.pipeline.runs import Run, computing
 from surefoot.posterior.protocol import is_divisible
 
 SIZES, FAR_SIZES = (10, 100, 1000), (10_000, 100_000)
@@ -51,6 +52,7 @@ def plan(
     simulations: int = SIMULATIONS,
     posterior: Own | None = None,
     teller: Teller | None = None,
+    cluster: str | None = None,
 ) -> Plan:
     """Say where the doubt of a finished run comes from, and what to measure next.
 
@@ -71,6 +73,8 @@ def plan(
         What `run` was given, where it was given one: a folder cannot hold it, a `Run` does.
     teller
         Who tells how far it is; None is silent.
+    cluster
+        Who does the work, as for `certify`. The answer is the same, bit for bit.
 
     Examples
     --------
@@ -88,7 +92,7 @@ def plan(
     own = run.model.own if posterior is None and isinstance(run, Run) else posterior
     made = load_run(run.folder if isinstance(run, Run) else run, posterior=own)
     check_run(made)
-    with processors(made.settings):
+    with computing(replace(made.settings, cluster=cluster)):
         making = _Making(run=made, samples=samples, whole=episodes, teller=teller or Nobody())
         return making.plan(target, simulations)
 
@@ -213,18 +217,23 @@ class _Making:
         if simulations == 0:
             return ()
         cells = self._cells(outlook, far=far)
-        promises: dict[tuple[str, int], list[float]] = {cell: [] for cell in cells}
+        futures = [(rng,) for rng in self.rngs[3].spawn(simulations)]
+        promises: dict[int, list[float]] = {}
         with self.teller.stage("Simulating futures", simulations * len(cells)) as stage:
-            done = 0
-            for rng in self.rngs[3].spawn(simulations):
-                truth = outlook.future.truth(rng)
-                for (way, samples), found in promises.items():
-                    found.append(outlook.promise(way, samples, truth, rng))
-                    done += 1
-                    stage.update(done, f"{WAYS[way]}, {samples:,} samples")
+
+            def tell(done: int, way: str, samples: int) -> None:
+                over = len(promises) * len(cells)
+                stage.update(over + done, f"{WAYS[way]}, {samples:,} samples")
+
+            here = current() is None
+            work = partial(in_one_future, told=tell) if here else in_one_future
+            for future, found in each_part(work, (outlook, cells), futures):
+                promises[future] = found
+                if not here:
+                    stage.update(len(promises) * len(cells), f"{len(promises)} futures")
         return tuple(
-            Forecast.of(way, samples, found, self.sign)
-            for (way, samples), found in promises.items()
+            Forecast.of(way, samples, [promises[i][j] for i in range(simulations)], self.sign)
+            for j, (way, samples) in enumerate(cells)
         )
 
     def _cells(self, outlook: Outlook, *, far: bool) -> list[tuple[str, int]]:

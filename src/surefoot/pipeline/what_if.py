@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from surefoot._atomic import replacing
 from surefoot._display import Grid, Shown, number_of
 from surefoot._rounding import DIGITS, lower_text, upper_text
+from surefoot._workers import current, each_part
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.headlines import steady
 from surefoot.data.counts import Counts
@@ -21,13 +22,13 @@ from surefoot.pipeline import promises
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.finished_runs import load_run, stored_parts
 from surefoot.pipeline.honest import model_for
-from surefoot.pipeline.journal import Nobody, Teller
+from surefoot.pipeline.journal import Nobody, Stage, Teller, Watched
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import as_options
 from surefoot.pipeline.parts import LogParts
 from surefoot.pipeline.posteriors import Own, check_own
 from surefoot.pipeline.run_files import lines_of
-from surefoot.pipeline.runs import Run, earlier_counts, processors
+from surefoot.pipeline.runs import Run, computing, earlier_counts
 from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
 from surefoot.report.tables import PolicyLine, action_words
@@ -44,6 +45,10 @@ ALONE = (
 NO_DISCOUNT = "All steps count alike, so that there is no discount to vary."
 OF_EPISODES = ("past_matters", "steps_alike", "steps_differ")
 """Findings from whole episodes, which a run folder does not keep."""
+
+WHOLE_LINES = 50_000
+"""Entries of a model up to which a worker of a cluster solves whole lines, each in its own memory;
+those of larger models are shared as a run is."""
 
 ActionChange = tuple[Hashable, Hashable, Hashable]
 """A state, what the run does there, what is done there instead."""
@@ -241,6 +246,7 @@ def what_if(
     unseen: Sequence[str] = (),
     posterior: Own | None = None,
     teller: Teller | None = None,
+    cluster: str | None = None,
 ) -> WhatIf:
     """Solve a run again with one setting changed at a time; its log is not read.
 
@@ -261,6 +267,8 @@ def what_if(
         What `run` was given, where it was given one: a folder cannot hold it, a `Run` does.
     teller
         Who tells how far it is; None is silent.
+    cluster
+        Who does the work, as for `certify`. The answer is the same, bit for bit.
 
     Examples
     --------
@@ -281,38 +289,56 @@ def what_if(
     asked = asked or usual_variations(made)
     counts = earlier_counts(made.folder)
     parts = stored_parts(made.settings, made.folder, counts)
-    lines = [
-        WhatIfLine(
-            variation=None,
-            certificate=made.certificate,
-            discount=made.settings.discounted,
-            horizon=made.settings.horizon,
-        )
-    ]
-    telling = teller or Nobody()
+    own_line = WhatIfLine(
+        variation=None,
+        certificate=made.certificate,
+        discount=made.settings.discounted,
+        horizon=made.settings.horizon,
+    )
     with (
-        telling.stage("Solving again", len(asked)) as stage,
-        processors(made.settings),
-        tempfile.TemporaryDirectory() as scratch,
+        (teller or Nobody()).stage("Solving again", len(asked)) as stage,
+        computing(replace(made.settings, cluster=cluster), Watched(stage).parts),
     ):
+        found = dict(_lines(made, asked, counts, parts, stage))
+    return WhatIf(run=made, lines=(own_line, *(found[i] for i in range(len(asked)))))
+
+
+def _lines(
+    made: Run, asked: Sequence[Variation], counts: Counts, parts: LogParts, stage: Stage
+) -> Iterator[tuple[int, WhatIfLine]]:
+    """Yield place and line of each variation, in the order in which they are done."""
+    if not _by_workers(made):
         for i, one in enumerate(asked):
             stage.update(i, one.words)
-            lines.append(_line(made, one, counts, parts, Path(scratch)))
-    return WhatIf(run=made, lines=tuple(lines))
+            yield i, _line(made, counts, parts, one)
+        return
+    # Workers draw on their cores, as they do for a run.
+    on_cores = replace(made.model, settings=replace(made.settings, device="cpu"))
+    shared = (replace(made, model=on_cores), counts, parts)
+    lines = each_part(_line, shared, [(one,) for one in asked])
+    for done, (place, line) in enumerate(lines, start=1):
+        stage.update(done, asked[place].words)
+        yield place, line
 
 
-def _line(
-    made: Run, variation: Variation, counts: Counts, parts: LogParts, scratch: Path
-) -> WhatIfLine:
+def _by_workers(made: Run) -> bool:
+    """Tell whether workers solve whole lines: they know the run, but not the files it names."""
+    settings = made.settings
+    fits = made.model.mdp.num_entries <= WHOLE_LINES and settings.device != "gpu"
+    return current() is not None and fits and not settings.side_files()
+
+
+def _line(made: Run, counts: Counts, parts: LogParts, variation: Variation) -> WhatIfLine:
     discount = made.settings.discounted
     try:
-        settings = varied(made.model, variation, scratch)
-        discount = settings.discounted
-        settings.check_complete()
-        check_own(settings, made.model.own)
-        model = model_for(settings, counts, parts.buckets, made.model.own)
-        hurried = Budget(seconds=settings.time_budget).applied(model)
-        found = promises.find(hurried, parts, lambda _done, _remark: None, counts)
+        with tempfile.TemporaryDirectory() as scratch:
+            settings = varied(made.model, variation, Path(scratch))
+            discount = settings.discounted
+            settings.check_complete()
+            check_own(settings, made.model.own)
+            model = model_for(settings, counts, parts.buckets, made.model.own)
+            hurried = Budget(seconds=settings.time_budget).applied(model)
+            found = promises.find(hurried, parts, lambda _done, _remark: None, counts)
     except ValueError as problem:
         return WhatIfLine(
             variation=variation, certificate=None, discount=discount,
