@@ -50,12 +50,13 @@ Ints = NDArray[np.int64]
 
 
 class Loss(NamedTuple):
-    """What a half's policy loses on the other half.
+    """What the policy of a half loses on the other half.
 
     ``lucky``: how lucky its rows were (see `_shortfall`). ``departures``: in how many states it
     does something else than a policy that was given.
     """
 
+    policy: Policy
     less: float
     lucky: tuple[float, float]
     departures: int = 0
@@ -151,12 +152,11 @@ def both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...])
     found = []
     for turn, (own, other) in enumerate((sides, sides[::-1])):
         if (chosen, turn) not in log.losses:
-            policy = log.choose(own)
-            log.losses[chosen, turn] = policy, _shortfall(log, policy, own, other)
-        policy, loss = log.losses[chosen, turn]
+            log.losses[chosen, turn] = _shortfall(log, log.choose(own), own, other)
+        loss = log.losses[chosen, turn]
         if given is not None:
             less = loss.less - _missed(log, given, own, other)
-            loss = Loss(less, loss.lucky, _departures(log.mdp, policy, given))
+            loss = loss._replace(less=less, departures=_departures(log.mdp, loss.policy, given))
         found.append(loss)
     return found
 
@@ -202,7 +202,7 @@ def _shortfall(log: LogBuckets, policy: Policy, own: Half, other: Half) -> Loss:
     usual = max(0.0, lost / possible) if possible > 0 else 0.0
     less = np.where((weight > 0) & ~tested, usual * error, 0.0)
     checked = _return_on(log, policy, other, seen, less)
-    return Loss(plays.return_lower - checked, (lost, possible))
+    return Loss(policy, plays.return_lower - checked, (lost, possible))
 
 
 def _hardly_tried(log: LogBuckets, policy: Policy) -> float:

@@ -153,7 +153,7 @@ class LogBuckets:
 
     @cached_property
     def losses(self) -> dict[tuple[Any, ...], Any]:
-        """What its halves chose and lost, by halves: all questions about one log share it."""
+        """What its halves lost, by halves: questions about one log have that in common."""
         return {}
 
     @cached_property
