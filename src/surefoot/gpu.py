@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rehearsed = None
         if given.device != "cpu":  # starting JAX takes seconds: meanwhile the counts are read
             started = ThreadPoolExecutor(1).submit(_start_jax)
-            rehearsed = partial(_rehearse, started)
+            rehearsed = partial(_rehearse, started, given.draws)
         counts = Counts.load(given.counts)
         posterior, mdp = build(counts, given.discount, given.prior, rehearsed)
         _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
@@ -112,13 +112,15 @@ def _start_jax() -> Device | None:
     return found
 
 
-def _rehearse(started: "Future[Device | None]", posterior: Posterior, mdp: MDP) -> None:
+def _rehearse(
+    started: "Future[Device | None]", draws: int | None, posterior: Posterior, mdp: MDP
+) -> None:
     """Let a thread compile what will run on the GPU."""
 
     def compile_all() -> None:
         device = started.result()
         if device is not None and can_draw(posterior):
-            rehearse(posterior, mdp, DeviceEngine(device=device))
+            rehearse(posterior, mdp, DeviceEngine(device=device), draws)
 
     Thread(target=compile_all, daemon=True).start()
 

@@ -146,14 +146,14 @@ def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> l
     return [solver.solve(tolerance, scale=scale).policy for scale in ROBUST_SCALES]
 
 
-def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine) -> None:
-    """Compile, side by side, what a search and a certificate will run on a device.
+def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None) -> None:
+    """Compile, side by side, what a search and a certificate on ``n`` draws will run on a device.
 
     That takes seconds, and shapes are enough for it: whoever still works on the numbers of a model
     lets a thread rehearse meanwhile.
     """
     rewards = rewards_of(mdp, posterior, objective="max")
-    draws = Draws.take(posterior, mdp, rewards, CHOICE_DRAWS, np.random.default_rng(0))
+    draws = Draws.take(posterior, mdp, rewards, n or CHOICE_DRAWS, np.random.default_rng(0))
     first = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
     ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows))
     with ThreadPoolExecutor(ALONGSIDE) as pool:

@@ -125,7 +125,7 @@ sys.meta_path.insert(0, Blocked())
 from surefoot.solvers import solver
 from surefoot.solvers.gpu import choice, device
 host = device.host_device()
-for module in (choice, solver):
+for module in (choice, solver, device):
     module.the_gpu = module.find_gpu = lambda: host
 from surefoot.gpu import main
 sys.exit(main(sys.argv[1:]))

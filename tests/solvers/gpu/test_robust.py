@@ -19,6 +19,7 @@ from surefoot.solvers.gpu.robust_pallas import (
 )
 from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, worst_box, worst_l1
 from surefoot.solvers.gpu.robust_work import DeviceWork
+from surefoot.solvers.solution import Status
 
 
 def rows(length: int, number: int, seed: int = 0) -> Any:
@@ -156,3 +157,12 @@ def test_a_wrong_image_is_noticed(gpu: Device) -> None:
     work.lifted = np.asarray(work.lifted) + 1e-6
     with pytest.raises(RuntimeError, match="disagree about state"):
         work.recheck()
+
+
+def test_sweeps_end_at_their_limit(gpu: Device) -> None:
+    """Several are made between two looks at the changes, but never one too many."""
+    few, more = (solve(model(), device="gpu", tolerance=1e-300, max_iterations=n) for n in (7, 25))
+    assert (few.iterations, more.iterations) == (7, 25)
+    assert few.status is Status.ITERATION_LIMIT
+    assert np.abs(few.value - more.value).max() <= few.error_bound + more.error_bound
+    assert more.error_bound < few.error_bound
