@@ -94,9 +94,9 @@ def start_cluster(nodes: int = NODES) -> Any:
     return cluster
 
 
-def add_node(cluster: Any, cpus: int = 1) -> Any:
+def add_node(cluster: Any, cpus: int = 1, gpus: int = 0) -> Any:
     """Start a node, which joins when it can; Ray gives it 30 s, which busy cores exceed."""
-    node = {"wait": False, "num_cpus": cpus, "object_store_memory": STORE}
+    node = {"wait": False, "num_cpus": cpus, "num_gpus": gpus, "object_store_memory": STORE}
     for _ in range(STARTS - 1):
         try:
             return cluster.add_node(**node)

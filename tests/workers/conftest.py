@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from benchmarks.cluster_kills import start_cluster
+from benchmarks.cluster_kills import JOIN_SECONDS, add_node, start_cluster
 
 from requirements import lacking
 from surefoot.certificates import curse, pieces, upper
@@ -29,8 +29,9 @@ def cluster():
 @pytest.fixture
 def gpu_nodes():
     """A head, and a node that declares a GPU."""
-    made = started(0)
-    made.add_node(num_cpus=1, num_gpus=1, object_store_memory=STORE)
+    made = start_cluster(0)
+    add_node(made, gpus=1)
+    made.wait_for_nodes(JOIN_SECONDS)
     yield made
     made.shutdown()
 

@@ -95,6 +95,7 @@ def test_declared_gpus_of_nodes_are_used(gpu_nodes, monkeypatch):
 
     alone = certificate()
     assert certificate(gpu_nodes.address) == alone
-    gpu_nodes.add_node(num_cpus=1, object_store_memory=STORE)
+    add_node(gpu_nodes)
+    gpu_nodes.wait_for_nodes(JOIN_SECONDS)
     with pytest.raises(ValueError, match="has no GPU, and others have one"):
         certificate(gpu_nodes.address)
