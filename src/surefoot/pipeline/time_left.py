@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from surefoot._compile import working_clock
-from surefoot._cores import available_cores
-
 OWN_SHARE = 0.3
 """Of the work of a part that is over, what was counted is believed from this share on; else its
 work is of a kind that nobody counts."""
@@ -38,13 +35,16 @@ class TimeLeft:
     """
 
     def __init__(
-        self, parts: Mapping[str, float], *, clock: Clock = working_clock, cores: int | None = None
+        self, parts: Mapping[str, float], *, clock: Clock | None = None, cores: int | None = None
     ) -> None:
+        from surefoot import _compile, _cores  # the help of a command needs neither
+
         self.expected = dict(parts)
         self.done = dict.fromkeys(parts, 0.0)
         self.current = -1
-        self.clock, self.began = clock, clock()
-        self.cores = available_cores() if cores is None else cores
+        self.clock = clock or _compile.working_clock
+        self.began = self.clock()
+        self.cores = _cores.available_cores() if cores is None else cores
 
     def begin(self, part: str) -> None:
         """Go on to a part; those before it are over. Parts never go back."""
