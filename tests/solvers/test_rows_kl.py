@@ -9,7 +9,7 @@ from random_rows import random_nominal, random_values
 from oracles import precise_kl
 from surefoot import worst_case
 from surefoot.solvers.kl_kernels import kl_value
-from surefoot.solvers.row_kernels import NEVER
+from surefoot.solvers.pair_kernels import NEVER
 
 NONE = np.uint64(0)
 BUDGETS = (1e-16, 1e-12, 1e-8, 1e-3, 0.1, 0.5, 1.0, 3.0, 20.0, 100.0, 700.0)

@@ -10,9 +10,11 @@ from contracts import EXACT_SETS, NATURES, SETS, random_model
 from exact_models import ExactModel
 from oracles import exact
 from surefoot import MDP, garnet
+from surefoot.solvers.pair_kernels import NEVER
 from surefoot.solvers.problem import make_problem
-from surefoot.solvers.row_kernels import NEVER, Problem
+from surefoot.solvers.row_kernels import Problem
 from surefoot.solvers.sweep_kernels import sweeps_of
+from surefoot.solvers.workspace import Workspace
 
 Vector = NDArray[np.float64]
 
@@ -82,3 +84,21 @@ def test_warm_rows_are_exact(name: str, nature: str) -> None:
         found = all_rows(problem, v, memory)
         truth = [float(oracle.row(row, exact(v)).value) for row in range(mdp.num_rows)]
         np.testing.assert_allclose(found, truth, rtol=0, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rows_that_are_skipped_would_not_have_won(name: str) -> None:
+    rng = np.random.default_rng(len(name))
+    mdp = random_model(rng, 12, 3, discount=0.9)
+    problem = make_problem(mdp, SETS[name](mdp, 0.3), objective="max", nature="worst")
+    with Workspace(problem, None, 1) as work:
+        work.solve_rows_exactly()
+        for v in journey(rng, mdp.num_states):
+            for _ in range(3):
+                wanted = all_rows(problem, work.v, no_memory(mdp))
+                change, _ = work.step()
+                best = np.maximum.reduceat(wanted, mdp.state_start[:-1])
+                scale = np.abs(mdp.reward).max() + np.abs(work.v).max()
+                np.testing.assert_allclose(work.image, best, rtol=0, atol=1e-13 * scale)
+                work.accept_image(change.most)
+            work.move_to(v.copy())

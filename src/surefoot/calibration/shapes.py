@@ -71,8 +71,8 @@ class Shaping:
 
     def row_values(self, weights: Floats, budget: Floats, value: Floats) -> Floats:
         """Return the worst case of every row at a value function (larger is better)."""
+        from surefoot.solvers.pair_kernels import NEVER
         from surefoot.solvers.problem import make_problem
-        from surefoot.solvers.row_kernels import NEVER
         from surefoot.solvers.sweep_kernels import sweeps_of
 
         mdp = self.mdp

@@ -114,6 +114,7 @@ def spread_values(work: Workspace, stopping: Stopping) -> None:
             work.scratch[0],
         )
         work.sweeps += 1
+    work.forget_rest()
     work.move_to(v)
 
 

@@ -9,19 +9,14 @@ from surefoot._compile import kernel
 from surefoot.solvers.dual_kernels import (
     BOX,
     HUGE,
-    L1,
     LONG_ROW,
     ONE,
     ZERO,
     box_dual,
-    l1_donors,
-    l1_receiver,
     search,
 )
 from surefoot.solvers.kl_kernels import kl_value
-
-NEVER = np.int32(-1)
-"""What the memory of a row holds before the row was first solved."""
+from surefoot.solvers.pair_kernels import NEVER, l1_value
 
 
 class Problem(NamedTuple):
@@ -209,70 +204,6 @@ def nearest(z, k, level):
 
 
 @kernel(lean=True, forceinline=True)
-def l1_value(z, p, at, w, wat, k, budget, nominal, accuracy, row, memory):
-    """Return the worst case of an L1 row.
-
-    The optimal multiplier is where some donor and the receiver are level,
-    ``mu = (z_donor - z_receiver) / (w_donor + w_receiver)``. If the remembered pair still is that
-    one, then without the donor the budget is not yet spent and with it it is: one pass proves it.
-    """
-    guess, step = 0.0, HUGE
-    if memory[row, 0] != NEVER:
-        donor, receiver = np.uint64(memory[row, 0]), np.uint64(memory[row, 1])
-        both = w[wat + donor] + w[wat + receiver]
-        if both > 0 and z[donor] > z[receiver]:
-            mu = (z[donor] - z[receiver]) / both
-            value, slope, margin = l1_pair(
-                z, p, at, w, wat, k, budget, nominal, mu, donor, receiver
-            )
-            if slope <= 0 and slope + margin >= 0:
-                return value, 0.0
-            guess, step = mu, 0.05 * mu
-    value, gap, mu, _, _ = search(L1, z, p, at, w, wat, k, budget, nominal, guess, step, accuracy)
-    remember_pair(z, w, wat, k, mu, row, memory)
-    return value, gap
-
-
-@kernel(lean=True, forceinline=True)
-def l1_pair(z, p, at, w, wat, k, budget, nominal, mu, donor, receiver):
-    """Evaluate the dual where donor and receiver are level.
-
-    Returns the value, the slope without the donor, and what the donor adds to it. If another entry
-    undercuts the receiver the margin is negative, so that nothing is proved.
-    """
-    lowest = z[receiver] + mu * w[wat + receiver]
-    kept = z[donor]
-    z[donor] = lowest  # whatever rounding says: level, so no donor
-    taken, mass, weighted = l1_donors(z, p, at, w, wat, k, mu, lowest)
-    least = l1_receiver(z, w, wat, k, mu)
-    undercut = z[least] + mu * w[wat + least] < lowest
-    z[donor] = kept
-    value = nominal - mu * budget - taken
-    if undercut:
-        return value, 0.0, -1.0
-    slope = weighted + w[wat + receiver] * mass - budget
-    return value, slope, p[at + donor] * (w[wat + donor] + w[wat + receiver])
-
-
-@kernel(lean=True, forceinline=True)
-def remember_pair(z, w, wat, k, mu, row, memory):
-    """Remember the receiver at ``mu`` and the entry nearest to being its donor."""
-    receiver = l1_receiver(z, w, wat, k, mu)
-    lowest = z[receiver] + mu * w[wat + receiver]
-    smallest = HUGE
-    for i in range(k):
-        if i != receiver:
-            smallest = min(smallest, abs(z[i] - mu * w[wat + i] - lowest))
-    donor = ONE if receiver == ZERO else ZERO
-    for i in range(k):
-        if i != receiver and abs(z[i] - mu * w[wat + i] - lowest) <= smallest:
-            donor = i
-            break
-    memory[row, 0] = donor
-    memory[row, 1] = receiver
-
-
-@kernel(lean=True, forceinline=True)
 def compact(problem, start, k, z, free_p, free_w):
     """Move the entries with finite weights to the front of ``z``; return how many there are.
 
@@ -296,6 +227,63 @@ def row_of(family: str, value: Any) -> Any:
     return kernel(lean=True, forceinline=True, twin=family, using={"set_value": value})(robust_row)
 
 
-l1_row = row_of("l1", l1_ball)
+any_l1_row = kernel(lean=True, twin="l1", using={"set_value": l1_ball})(robust_row)
+
+
+@kernel(lean=True, forceinline=True)
+def l1_row(problem, row, v, accuracy, memory, scratch):
+    """Return the robust value of an L1 row: in one pass if it is short and its pair still right."""
+    start = problem.row_start[row]
+    k = problem.row_start[row + ONE] - start
+    if k < LONG_ROW and problem.uncertain[row] and memory[row, 0] >= 0:
+        value, proved = same_pair(problem, row, start, k, v, memory)
+        if proved:
+            return problem.sign * value, 0.0
+    return any_l1_row(problem, row, v, accuracy, memory, scratch)
+
+
+@kernel(lean=True, forceinline=True)
+def same_pair(problem, row, start, k, v, memory):
+    """Evaluate the dual of a row where its remembered pair is level, and tell whether it is best.
+
+    What ``l1_pair`` does, with the successor values computed on the way instead of stored.
+    """
+    scale = problem.sign * problem.discount
+    reward, own, base = problem.reward, problem.reward_per_entry, 0.0
+    if not own:
+        base = problem.sign * reward[row]
+    donor, receiver = np.uint64(memory[row, 0]), np.uint64(memory[row, 1])
+    wat = ZERO if problem.shared else start
+    p, w, successor = problem.probability, problem.weights, problem.successor
+    weight = w[wat + receiver]
+    both = w[wat + donor] + weight
+    high = scale * v[successor[start + donor]]
+    low = scale * v[successor[start + receiver]]
+    high += problem.sign * reward[start + donor] if own else base
+    low += problem.sign * reward[start + receiver] if own else base
+    if not (both > 0 and high > low):
+        return 0.0, False
+    mu = (high - low) / both
+    lowest = low + mu * weight
+    nominal = taken = mass = weighted = 0.0
+    undercut = 0
+    for i in range(k):
+        here = p[start + i]
+        z = scale * v[successor[start + i]]
+        z += problem.sign * reward[start + i] if own else base
+        nominal += here * z
+        away = mu * w[wat + i]
+        over = z - away
+        moved = here if (over > lowest) & (i != donor) else 0.0
+        undercut += z + away < lowest
+        taken += moved * (over - lowest)
+        mass += moved
+        weighted += moved * w[wat + i]
+    budget = problem.budget[row]
+    slope = weighted + weight * mass - budget
+    proved = undercut == 0 and slope <= 0 and slope + p[start + donor] * both >= 0
+    return nominal - mu * budget - taken, proved
+
+
 pinned_row = row_of("pinned", pinned_ball)
 box_row = row_of("box", box_value)

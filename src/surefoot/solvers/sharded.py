@@ -21,7 +21,8 @@ from surefoot._workers import current
 from surefoot.solvers.algorithms import OnSweep
 from surefoot.solvers.bounds import EPSILON, Bracket, SweepChange, bracket, rounding_allowance
 from surefoot.solvers.dual_kernels import NOMINAL
-from surefoot.solvers.row_kernels import NEVER, Problem
+from surefoot.solvers.pair_kernels import NEVER
+from surefoot.solvers.row_kernels import Problem
 from surefoot.solvers.solution import Status
 from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import INNER_SHARE
@@ -57,6 +58,7 @@ class Block:
         self.choice = self.problem.first.copy()
         self.image = np.empty(num_states)
         self.cap = np.full(count, np.inf)
+        self.rest = np.full(num_states, np.inf)
         robust = own.family != NOMINAL
         self.memory = np.full((count if robust else 0, 2), NEVER, dtype=np.int32)
 
@@ -70,8 +72,8 @@ class Block:
         """Return ``Lv`` of the block and what changed."""
         scratch = np.empty((4, self.problem.longest))
         change = sweeps_of(self.problem).bellman(
-            self.problem, *self.span, v, self.image, self.choice, self.cap, shift, margin,
-            accuracy, self.memory, scratch,
+            self.problem, *self.span, v, self.image, self.choice, self.cap, self.rest, shift,
+            margin, accuracy, self.memory, scratch,
         )  # fmt: skip
         return self.image[slice(*self.span)].copy(), change
 

@@ -22,7 +22,13 @@ from surefoot.solvers.choice_kernels import (
     pinned_choice,
 )
 from surefoot.solvers.dual_kernels import BOX, L1, L1_PINNED, NOMINAL, ONE
+from surefoot.solvers.prefetch_kernels import prefetch
 from surefoot.solvers.row_kernels import Problem, box_row, l1_row, nominal_row, pinned_row, row_of
+
+AHEAD = np.uint64(8)
+"""How many states ahead values of successors are asked for; their rows, twice as many."""
+LINE = np.uint64(8)
+"""Numbers that come from memory at a time."""
 
 
 @kernel(lean=True, forceinline=True)
@@ -55,18 +61,37 @@ def kl_floor(problem, row, at):
     return 0.0 if problem.uncertain[row] else problem.probability[at]
 
 
+@kernel(lean=True, forceinline=True)
+def ask_ahead(problem, choice, state, end, v):
+    """Ask for the rows that states ahead play, and nearer by for the values of their successors."""
+    if state + AHEAD + AHEAD < end:
+        start = problem.row_start[choice[state + AHEAD + AHEAD]]
+        prefetch(problem.successor, start)
+        prefetch(problem.probability, start)
+        prefetch(problem.probability, start + LINE)
+        prefetch(problem.weights, start)
+        prefetch(problem.weights, start + LINE)
+    if state + AHEAD < end:
+        row = choice[state + AHEAD]
+        start = problem.row_start[row]
+        stop = min(problem.row_start[row + ONE], start + LINE + LINE)
+        for at in range(start, stop):
+            prefetch(v, np.uint64(problem.successor[at]))
+
+
 row_value, row_choice, row_floor = nominal_row, nominal_choice, nominal_floor
 
 
 def bellman_sweep(
-    problem, begin, end, v, out, choice, cap, shift, margin, accuracy, memory, scratch
+    problem, begin, end, v, out, choice, cap, rest, shift, margin, accuracy, memory, scratch
 ):
     """Apply the robust Bellman operator to the states ``begin:end`` (Jacobi).
 
     ``cap[row] + shift`` is an upper bound on the row's value at this ``v``: what it was when last
     computed, plus discount times the most any ``v`` has risen since. A row whose bound lies below
     the best value found is skipped without being read. ``choice[s]`` is the chosen row, tried
-    first and kept in a tie.
+    first and kept in a tie. ``rest[s]`` is the largest cap of the others: where even that lies
+    below the chosen row's value, none of them is looked at.
 
     Returns the smallest and largest change, the largest gap of an inner problem, and the number of
     rows evaluated.
@@ -76,23 +101,37 @@ def bellman_sweep(
     worst_gap = 0.0
     evaluated = 0
     for state in range(np.uint64(begin), np.uint64(end)):
+        ask_ahead(problem, choice, state, np.uint64(end), v)
         incumbent = choice[state]
         start = problem.first[state]
         best = -np.inf
         chosen = incumbent
+        others = rest[state]
         for turn in range(problem.last[state] - start + ONE):
             row = incumbent  # first of all, then all the others in order
             if turn > 0:
+                if turn == ONE:
+                    if others + shift < best - margin:
+                        break
+                    others = -np.inf
                 row = start + turn - ONE
-                if row == incumbent or cap[row] + shift < best - margin:
+                if row == incumbent:
+                    continue
+                if cap[row] + shift < best - margin:
+                    others = max(others, cap[row])
                     continue
             value, gap = row_value(problem, row, v, accuracy, memory, scratch)
             cap[row] = value + gap - shift
             worst_gap = max(worst_gap, gap)
             evaluated += 1
             if value > best:
+                if turn > 0:
+                    others = max(others, cap[chosen])
                 best = value
                 chosen = row
+            else:
+                others = max(others, cap[row])
+        rest[state] = others
         out[state] = best
         choice[state] = chosen
         change = best - v[state]

@@ -19,7 +19,8 @@ from surefoot.solvers.bounds import (
     rounding_allowance,
 )
 from surefoot.solvers.dual_kernels import NOMINAL
-from surefoot.solvers.row_kernels import NEVER, Problem
+from surefoot.solvers.pair_kernels import NEVER
+from surefoot.solvers.row_kernels import Problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 
 ENTRIES_PER_THREAD = 200_000
@@ -58,6 +59,7 @@ class Workspace:
         robust = problem.family != NOMINAL
         self.memory = np.full((num_rows if robust else 0, 2), NEVER, dtype=np.int32)
         self.cap = np.full(0 if self.fixed else num_rows, np.inf)
+        self.rest = np.full(0 if self.fixed else self.num_states, np.inf)
         self.rise = 0.0  # discount times the sum of the largest rises of v so far
         self.drift = 0.0  # what rounding may have taken from that sum
         self.noise = 0.0  # the largest rounding error of any row so far: caps are as old as that
@@ -102,6 +104,11 @@ class Workspace:
         self.problem = robust
         if not robust.nominal_caps:
             self.cap[:] = np.inf
+            self.forget_rest()
+
+    def forget_rest(self) -> None:
+        """Look at all caps again: the choices, or the caps themselves, are no longer the same."""
+        self.rest[:] = np.inf
 
     def sweep(self) -> tuple[SweepChange, Bracket]:
         """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
@@ -119,7 +126,7 @@ class Workspace:
             change = self._collect(
                 lambda begin, end, scratch: sweeps_of(self.problem).bellman(
                     self.problem, begin, end, self.v, self.image, self.choice,
-                    self.cap, self.rise, 2 * (self.noise + self.drift),
+                    self.cap, self.rest, self.rise, 2 * (self.noise + self.drift),
                     self.accuracy, self.memory, scratch,
                 )
             )  # fmt: skip

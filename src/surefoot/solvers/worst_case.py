@@ -13,8 +13,8 @@ from surefoot._rounding import column_texts
 from surefoot.ambiguity.sets import BALLS, AmbiguitySet
 from surefoot.model.checks import as_float_array, check_distribution
 from surefoot.model.mdp import MDP
+from surefoot.solvers.pair_kernels import NEVER
 from surefoot.solvers.problem import LARGEST_VALUE, make_problem
-from surefoot.solvers.row_kernels import NEVER
 from surefoot.solvers.sweep_kernels import sweeps_of
 
 
