@@ -31,6 +31,7 @@ VALUES = {
     "choosing_without": -8.25,
     "column": "done",
     "data": "march.csv",
+    "declared": True,
     "device": "NVIDIA H200",
     "draws": 500,
     "tries": 3,

@@ -7,7 +7,7 @@ sentences for a list: the assumption, and what happens where it does not hold.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from surefoot._finding_codes import worst_words
+from surefoot._finding_codes import worst_of
 
 Told = tuple[str, str]
 PLAIN: dict[str, Callable[..., Told]] = {}
@@ -62,25 +62,29 @@ def _support_listed() -> Told:
 
 
 @_tells
-def _unseen_no_worse(state: str | None = None, objective: str = "max") -> Told:
+def _unseen_no_worse(
+    state: str | None = None, declared: bool = False, objective: str = "max"
+) -> Told:
     return (
-        f"What never happened in the log is no worse than {_worst(state, objective)}.",
+        f"What never happened in the log is no worse than {_worst(state, objective, declared)}.",
         f"If something worse can happen, the promise is {_too(objective)}.",
     )
 
 
 @_tells
-def _unseen_learned(state: str | None = None, objective: str = "max") -> Told:
+def _unseen_learned(
+    state: str | None = None, declared: bool = False, objective: str = "max"
+) -> Told:
     return (
         "What never happened in the log follows its patterns, or is at least no worse than "
-        f"{_worst(state, objective)}.",
+        f"{_worst(state, objective, declared)}.",
         f"If something worse can happen, the promise is {_too(objective)}.",
     )
 
 
-def _worst(state: str | None, objective: str) -> str:
+def _worst(state: str | None, objective: str, declared: bool) -> str:
     then = "" if state is None else f", followed by {state}"
-    return f"the {worst_words(objective)} seen{then}"
+    return f"the {worst_of(objective, declared=declared)}{then}"
 
 
 @_tells
@@ -92,10 +96,11 @@ def _unseen_both_ways() -> Told:
 
 
 @_tells
-def _unseen_taken(state: str | None = None, objective: str = "max") -> Told:
+def _unseen_taken(state: str | None = None, declared: bool = False, objective: str = "max") -> Told:
     then = "" if state is None else f", and then in {state}"
     return (
-        f"What never happened in the log ends at the {worst_words(objective)} seen{then}.",
+        "What never happened in the log ends at the "
+        f"{worst_of(objective, declared=declared)}{then}.",
         f"If something worse can happen, the promise is {_too(objective)}.",
     )
 
@@ -106,6 +111,15 @@ def _returns_within_log() -> Told:
         "No episode of the past could have gone better than the best path through the log.",
         "Only the gain over the past rests on this: if not, that gain is too high. A stated range "
         "of rewards replaces it.",
+    )
+
+
+@_tells
+def _chosen_elsewhere() -> Told:
+    return (
+        "The rule was chosen without this log.",
+        "If it was chosen on this log, the promise owes something to luck: surefoot solve measures "
+        "that and takes it off.",
     )
 
 

@@ -62,6 +62,19 @@ def _doubt_by_cause(
     )
 
 
+@says("note")
+def _curse_not_measured() -> str:
+    return (
+        "The policy was chosen and evaluated on the same data. How much that flatters it was not "
+        "measured, because the log cannot be divided."
+    )
+
+
+@says("assumption", lead="assuming that")
+def _chosen_elsewhere() -> str:
+    return "the policy was chosen without this log"
+
+
 @says("note", amounts=("promise",))
 def _split_would_promise(promise: float, objective: str = "max") -> str:
     return (

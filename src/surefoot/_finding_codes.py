@@ -52,3 +52,14 @@ def worst_words(objective: str) -> str:
     ('lowest reward', 'highest cost')
     """
     return "lowest reward" if objective == "max" else "highest cost"
+
+
+def worst_of(objective: str, *, declared: bool) -> str:
+    """Return what the worst amount is called that was seen, or that was declared.
+
+    Examples
+    --------
+    >>> worst_of("max", declared=False), worst_of("min", declared=True)
+    ('lowest reward seen', 'highest cost declared')
+    """
+    return f"{worst_words(objective)} {'declared' if declared else 'seen'}"

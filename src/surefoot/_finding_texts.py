@@ -11,7 +11,7 @@ from typing import Any
 from surefoot import _doubt_texts, _log_texts  # noqa: F401  (they register their words)
 from surefoot._display import number_of
 from surefoot._finding_codes import TEXTS as TEXTS
-from surefoot._finding_codes import says, worst_words
+from surefoot._finding_codes import says, worst_of
 from surefoot._rounding import rough_text as rough
 
 
@@ -81,23 +81,27 @@ def _support_listed() -> str:
 
 
 @says("assumption", lead="assuming that")
-def _unseen_no_worse(state: str | None = None, objective: str = "max") -> str:
-    worst = worst_words(objective)
+def _unseen_no_worse(
+    state: str | None = None, declared: bool = False, objective: str = "max"
+) -> str:
+    worst = worst_of(objective, declared=declared)
     if state is None:
-        return f"what was never observed leads to nothing worse than the {worst} seen"
+        return f"what was never observed leads to nothing worse than the {worst}"
     return (
-        f"what was never observed is no worse than the {worst} seen, and leads to no state worse "
-        f"than {state}"
+        f"what was never observed is no worse than the {worst}, and leads to no state worse than "
+        f"{state}"
     )
 
 
 @says("assumption", lead="assuming that")
-def _unseen_learned(state: str | None = None, objective: str = "max") -> str:
-    worst = worst_words(objective)
+def _unseen_learned(
+    state: str | None = None, declared: bool = False, objective: str = "max"
+) -> str:
+    worst = worst_of(objective, declared=declared)
     then = "" if state is None else f" and leads to no state worse than {state}"
     return (
         "what was never observed follows the patterns of the log, or else is no worse than the "
-        f"{worst} seen{then}"
+        f"{worst}{then}"
     )
 
 
@@ -172,14 +176,6 @@ def _first_state_unsure(starts: int, amount: float) -> str:
     )
 
 
-@says("note")
-def _curse_not_measured() -> str:
-    return (
-        "The policy was chosen and evaluated on the same data. How much that flatters it was not "
-        "measured, because the log cannot be divided."
-    )
-
-
 @says("warning")
 def _posterior_of_whole_logs() -> str:
     return (
@@ -245,9 +241,10 @@ def _backtest_rewards_worse(p_value: float, short: float) -> str:
 
 
 @says("assumption", lead="taking")
-def _unseen_taken(state: str | None = None, objective: str = "max") -> str:
+def _unseen_taken(state: str | None = None, declared: bool = False, objective: str = "max") -> str:
     then = "" if state is None else f", and then to {state}"
-    return f"what was never observed to lead to the {worst_words(objective)} seen{then}"
+    worst = worst_of(objective, declared=declared)
+    return f"what was never observed to lead to the {worst}{then}"
 
 
 @says("assumption", lead="taking")

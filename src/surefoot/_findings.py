@@ -12,6 +12,9 @@ from surefoot._display import Shown
 LEVELS = ("assumption", "note", "warning", "failed")
 """What a promise rests on; good to know; a reason for doubt; a check that failed."""
 
+MISMATCH = "behaviour_mismatch"
+"""The finding that model and log disagree about what was done."""
+
 Value = str | int | float | bool | None
 
 
@@ -126,6 +129,24 @@ def texts_of(findings: Iterable[Finding], *levels: str) -> tuple[str, ...]:
     ('a',)
     """
     return tuple(dict.fromkeys(found.text for found in findings if found.level in levels))
+
+
+_GRAVEST = ("failed", "warning", "note", "assumption")
+
+
+def gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings as people should read them: failed checks, warnings, then notes.
+
+    Of the warnings, that model and log disagree about what was done comes first.
+
+    Examples
+    --------
+    >>> [one.text for one in gravest_first([stated("a", "note"), stated("b", "warning")])]
+    ['b', 'a']
+    """
+    return tuple(
+        sorted(findings, key=lambda one: (_GRAVEST.index(one.level), one.code != MISMATCH))
+    )
 
 
 class WithFindings:

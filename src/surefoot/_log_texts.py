@@ -257,6 +257,15 @@ def _end_column_unused(column: str) -> str:
     )
 
 
+@says("note")
+def _episode_column_unused(column: str) -> str:
+    return (
+        f"The column {column!r} was not used. If it tells episodes apart, pass episode={column!r} "
+        "and step=: they show where episodes start, what was earned so far and whether the past "
+        "matters."
+    )
+
+
 @says("warning")
 def _labels_mixed(what: str, whole: int, odd: int, example: str) -> str:
     return (

@@ -312,5 +312,6 @@ def test_a_box_without_declared_successors_holds_the_mass_never_seen():
         entry = int(np.flatnonzero((placed.entry_state == 0) & (placed.successor == 40))[0])
         missing = share[array[0, 0] == 0].sum()
         assert 0 < missing <= box.upper[entry] <= 1
+    assert not any("read off" in found.text for found in box.confidence.findings)
     with pytest.raises(ValueError, match="clopper_pearson"):
         frequentist_set(placed, placed.to_mdp(discount=0.9), delta=0.05, kind="weighted_l1")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.certificates import sentences
+from surefoot._assumption_texts import plain
+from surefoot.certificates import provenance, sentences
 from surefoot.certificates.evidence import (
     Advantage,
     Backtest,
@@ -160,3 +161,17 @@ def test_the_upper_end_says_what_it_rests_on():
                          "than 2.0000")  # fmt: skip
     plain = sentences.promise(1.0, 2.0, scope="no policy", objective="max")
     assert "unseen" not in plain
+
+
+@pytest.mark.parametrize(("declared", "end"), [(None, "seen"), ((-9.0, 2.0), "declared")])
+def test_the_unseen_is_no_worse_than_what_was_declared(declared, end):
+    """The model pays the lower end of a declared range there, and the sentence says that end."""
+    log = {"state": [0, 0, 1], "action": [0, 0, 0], "next_state": [1, 0, 0], "reward": [1, 0, -1]}
+    counts = sf.read_transitions(log, reward_range=declared)
+    for support in ("unseen", "learned"):
+        placed = counts.on_support(support)
+        mdp = placed.to_mdp(discount=0.9, prior=1.0)
+        found = provenance.findings_of(sf.DirichletPosterior(placed), mdp)
+        assert f"no worse than the lowest reward {end}" in found[0].text
+        assert mdp.reward.min() == (-1.0 if declared is None else -9.0)
+        assert end in plain(found[0].code, found[0].values)[0]

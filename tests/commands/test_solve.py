@@ -1,12 +1,13 @@
 """Commands on logs and runs: one line from a log to a promise, one line per mistake."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from command_line import run
-from surefoot import demo
+from surefoot import Certificate, Finding, demo
 from surefoot.cli import main
 from surefoot.commands.command import ExitCode
 from surefoot.pipeline import folder
@@ -163,6 +164,22 @@ def test_certify_a_policy_from_a_log_and_from_a_run(capsys, tmp_path, made):
     assert json.loads(out)["lower_bound"] > 0
     code, out, _ = run(capsys, "compare", made, "--policy", policy, "-q")
     assert f"{policy} earns at most" in out
+
+
+def test_a_run_that_failed_a_check_certifies_no_other_policy(capsys, tmp_path, made):
+    other = tmp_path / "run"
+    shutil.copytree(made, other)
+    stored = Certificate.load(other / "certificate.json")
+    assert not stored.withheld
+    failed = Finding.of("backtest_steps_worse", p_value=0.001, short=1.0)
+    stored.adding(failed).save(other / "certificate.json")
+    _, sound, _ = run(capsys, "certify", made, "--policy", made)
+    _, certified, _ = run(capsys, "certify", other, "--policy", made)
+    _, compared, _ = run(capsys, "compare", other, "--policy", made)
+    assert "NOT CERTIFIED" not in sound
+    assert "that the policy was chosen without this log" in sound
+    assert certified.startswith("NOT CERTIFIED")
+    assert compared.startswith("NOT CERTIFIED")
 
 
 def test_a_policy_compared_with_itself_makes_no_difference(capsys, made):

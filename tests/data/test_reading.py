@@ -349,3 +349,15 @@ def test_an_unused_mark_of_ends_is_mentioned() -> None:
 def test_columns_whose_names_are_numbers_are_left_alone() -> None:
     table = TERMINAL.assign(x=1).rename(columns={"x": 0})
     assert read_transitions(table, terminal="done").count.sum() == 5
+
+
+def test_a_column_that_looks_like_episodes_is_mentioned_where_it_is_not_used():
+    log = {"Episode": [0, 0, 1], "t": [0, 1, 0], "state": [0, 1, 0], "action": [0, 0, 0],
+           "reward": [0, 1, 0], "next_state": [1, 0, 1]}  # fmt: skip
+    found = read_transitions(log).findings
+    assert [one.values for one in found if one.code == "episode_column_unused"] == [
+        {"column": "Episode"}
+    ]
+    used = read_transitions(log, episode="Episode", step="t").findings
+    assert "episode_column_unused" not in {one.code for one in used}
+    assert not read_transitions(log | {"Episode": [0, 1, 2]}, state="Episode").findings

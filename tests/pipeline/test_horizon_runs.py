@@ -210,7 +210,7 @@ def test_pooling_is_checked(visits, tmp_path) -> None:
 
 def test_runs_until_the_end(visits, tmp_path) -> None:
     made = run(replace(visits, horizon=None, discount=1.0), tmp_path / "run")
-    assert "expected return until the end from the stated" in made.certificate.sentence
+    assert "expected return until the end from first states as in" in made.certificate.sentence
     assert made.certificate.horizon is None
     assert verify_run(made.folder, np.random.default_rng(0)).stands
     path = tmp_path / "endless.csv"

@@ -253,3 +253,24 @@ def test_unknown_first_states_count_as_the_least_there_is(tmp_path):
     assert found >= 0.5 * mean  # the least is 0
     known = replace(model, settings=replace(settings, initial="uniform"))
     assert first_state_doubt(known, policy, reach=0.0, delta=0.05) == 0.0
+
+
+def test_without_a_prior_the_log_stands_beside_the_models_of_the_set(machines):
+    """What was done lies between its worst and its best case; nothing is read off twice."""
+    model, parts = built(basis="frequentist")
+    certificate = find(model, parts, lambda *_: None).certificate
+    bayesian = practice(*machines, certified(machines[0]), None, np.random.default_rng(0))
+    shown, by_model = certificate.behaviour.log, certificate.behaviour.model
+    assert shown.mean == bayesian.behaviour.log.mean
+    assert by_model.lower < by_model.mean < by_model.upper
+    assert certificate.has("practice_seen")
+    assert not certificate.has("behaviour_mismatch")
+    assert f"first states as in {model.starts} episodes of the log" in certificate.sentence
+
+
+def test_a_mismatch_is_told_before_anything_else(machines):
+    model, parts = machines
+    worse = replace(model, mdp=replace(model.mdp, reward=model.mdp.reward - 1e3))
+    told = practice(worse, parts, certified(model), None, np.random.default_rng(0))
+    assert told._remarks()[0].code == "behaviour_mismatch"
+    assert told.warnings[0] == told._remarks()[0].text

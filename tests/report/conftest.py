@@ -63,6 +63,7 @@ def page_of(made, **changes):
 def pages(demo, pumps):
     """Pages by what is special about them."""
     failed = Finding.of("not_markov", p_value=1e-9)
+    mismatch = Finding.of("behaviour_mismatch", log=5.0, model=7.0)
     plain = page_of(demo)
     many = [
         replace(plain.rows[i % 10], state=(f"stock {i}",), order=(i,), find=f"stock {i} run")
@@ -71,6 +72,7 @@ def pages(demo, pumps):
     return {
         "demo": plain,
         "grid of costs": page_of(pumps),
+        "mismatch": page_of(demo, findings=(*demo.certificate.findings, mismatch)),
         "withheld": page_of(demo, findings=(*demo.certificate.findings, failed)),
         "300 states": replace(plain, rows=many, num_states=400),
         "long words": replace(

@@ -27,6 +27,7 @@ def page(**changes):
     content = {
         "title": EVIL,
         "failures": (EVIL,),
+        "mismatch": EVIL,
         "rule": EVIL,
         "promise": EVIL,
         "before": EVIL,
@@ -133,6 +134,13 @@ def test_the_head_of_costs(pages):
     assert re.search(r"this rule costs at most [\d.,]+ EUR, the same as a steady [\d.,]+ EUR", head)
     assert re.search(r"What was done so far (would )?cost [\d.,]+ EUR", head)
     assert not JARGON.search(head)
+
+
+def test_a_mismatch_with_the_log_is_the_first_thing_said(pages):
+    html = pages["mismatch"].to_html()
+    said = html.index("but 7 according to the model")
+    assert html.index("<h1>") < said < html.index('class="rule"')
+    assert html.count("but 7 according to the model") == 1
 
 
 def test_a_withheld_promise_is_the_first_thing_said(pages):

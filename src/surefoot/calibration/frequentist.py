@@ -328,6 +328,8 @@ def _findings(
         codes.append("weights_reused" if reuse else "weights_from_other_data")
     if policy:
         codes.append("policy_from_other_data")
-    if counts.report is not None and counts.report.support != "listed":
+    # Where a state stands for the unseen, its mass is bounded; else the list is taken as complete.
+    read_off = counts.report is not None and counts.report.support != "listed"
+    if read_off and counts.unseen is None:
         codes.append("successors_read_off")
     return tuple(map(Finding.of, codes))

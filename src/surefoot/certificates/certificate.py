@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot._display import Grid, Shown
-from surefoot._findings import Finding, WithFindings, stated, texts_of
+from surefoot._findings import Finding, WithFindings, gravest_first, stated, texts_of
 from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates import sentences
 from surefoot.certificates.evidence import (
@@ -99,6 +99,8 @@ class Certificate(WithFindings, Shown):
         What the numbers are measured in, for instance ``"EUR"``.
     stream
         The random stream the draws came from; None without draws.
+    starts
+        How many episodes of the log show the first state; None where its distribution was stated.
 
     Examples
     --------
@@ -144,11 +146,12 @@ class Certificate(WithFindings, Shown):
     unit: str | None = None
     stream: str | None = None
     discount: float | None = None
+    starts: int | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons for doubt, in sentences."""
-        return texts_of(self.findings, "failed", "warning")
+        return texts_of(gravest_first(self.findings), "failed", "warning")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -194,7 +197,7 @@ class Certificate(WithFindings, Shown):
             self.lower_bound, self.upper_bound, scope=self.scope, objective=self.objective,
             unit=self.unit, horizon=self.horizon, discounted=self.discount != 1.0,
             by_step=isinstance(self.policy, StepPolicy) or self.has("rows_by_step"),
-            unseen=self._unseen,
+            unseen=self._unseen, starts=self.starts,
         )  # fmt: skip
         own = [found for found in self.findings if found.code != OF_THE_GAIN]
         said = sentences.surely(self.delta, self.basis, own, claim)
@@ -245,7 +248,8 @@ class Certificate(WithFindings, Shown):
         return self.sentence
 
     def _remarks(self) -> tuple[Finding, ...]:
-        return tuple(found for found in self.findings if found.level != "assumption")
+        remarks = [found for found in self.findings if found.level != "assumption"]
+        return gravest_first(remarks)
 
     def _facts(self) -> list[tuple[str, str]]:
         reward = self.objective == "max"
@@ -301,7 +305,7 @@ class Certificate(WithFindings, Shown):
             raise ValueError(f"this is not a certificate of format 1 or {FORMAT}.")
         if content["format"] == 1:
             content = _from_format_1(content)
-        content = {"tilted": []} | content  # younger than the format
+        content = {"tilted": [], "starts": None} | content  # younger than the format
         missing = [field.name for field in fields(cls) if field.name not in content]
         if missing:
             raise ValueError(f"the certificate lacks {', '.join(sorted(missing))}.")

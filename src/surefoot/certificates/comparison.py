@@ -245,7 +245,7 @@ def compare_frequentist(
     high = evaluate(better, policy_b, ambiguity, nature="best").return_upper
     nominal = as_rewards(mdp, objective)
     assumed = (
-        *provenance.assumed(confidence.support),
+        *provenance.assumed(confidence.support, declared=confidence.reward_law == "bounded"),
         *provenance.about_reward_law(confidence.reward_law),
     )
     made = Comparison(

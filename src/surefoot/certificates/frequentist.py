@@ -90,7 +90,7 @@ def certify_frequentist(
         data_fingerprint=confidence.seal,
         model_fingerprint=provenance.model_fingerprint(mdp),
         findings=(
-            *provenance.assumed(confidence.support),
+            *provenance.assumed(confidence.support, declared=confidence.reward_law == "bounded"),
             *provenance.about_reward_law(confidence.reward_law),
             *confidence.findings,
         ),

@@ -74,12 +74,12 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
     if counts is None:
         return (Finding.of("posterior_without_counts"),)
     support = "" if counts.report is None else counts.report.support
-    found = assumed(support)
+    found = assumed(support, declared=counts.reward_range is not None)
     if support in ("unseen", "learned") and counts.unseen is not None:
         target = landing_of(mdp, counts.unseen)
         if target != counts.unseen:
             name = str(name_of(target, mdp.state_labels))
-            found = (Finding.of(ASSUMED[support], state=name),)
+            found = tuple(replace(one, values={"state": name, **one.values}) for one in found)
     return (*found, *_about_rewards(counts, mdp), *counts.findings)
 
 
@@ -97,9 +97,12 @@ def about_reward_law(law: str) -> tuple[Finding, ...]:
     return (Finding.of(REWARDS[law]),) if law in REWARDS else ()
 
 
-def assumed(support: str) -> tuple[Finding, ...]:
-    """Return what a promise on a support assumes."""
-    return (Finding.of(ASSUMED[support]),) if support in ASSUMED else ()
+def assumed(support: str, *, declared: bool = False) -> tuple[Finding, ...]:
+    """Return what a promise on a support assumes; ``declared``: so were the ends of rewards."""
+    if support not in ASSUMED:
+        return ()
+    ends = {"declared": True} if declared and support in ("unseen", "learned") else {}
+    return (Finding.of(ASSUMED[support], **ends),)
 
 
 def of_difference(findings: Iterable[Finding], *, both_ways: bool = False) -> tuple[Finding, ...]:

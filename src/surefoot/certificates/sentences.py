@@ -78,17 +78,20 @@ def not_certified(failures: Iterable[str], said: str) -> str:
 def promise(
     lower: float, upper: float, *, scope: str, objective: str, unit: str | None = None,
     horizon: int | None = None, unseen: bool = False, discounted: bool = True,
-    by_step: bool = False,
+    by_step: bool = False, starts: int | None = None,
 ) -> str:  # fmt: skip
     """Return what a policy is promised, and what could at best be promised.
 
     ``unseen``: part of the model stands for what was never observed. That it is no worse supports
-    the promise alone; the limit takes it as the model does, and says so.
+    the promise alone; the limit takes it as the model does, and says so. ``starts``: how many
+    episodes show the first state; None where its distribution is stated.
 
     Examples
     --------
     >>> promise(1.25, 2.5, scope="no policy", objective="max", unit="EUR").split(" is ")[1]
     'at least 1.2500 EUR; no policy can be promised more than 2.5000 EUR'
+    >>> promise(1.25, 2.5, scope="no policy", objective="max", starts=60).split(" is ")[0]
+    "the policy's expected discounted return from first states as in 60 episodes of the log"
     """
     low, high = (_amount(end, unit) for end in bracket_text(lower, upper))
     word, safe, best = (
@@ -101,10 +104,11 @@ def promise(
         steps = f" over at most {number_of(horizon, 'step')}"
     if discounted:
         word = f"discounted {word}"
-    claim = (
-        f"{_rule(horizon, by_step=by_step)}the policy's expected {word}{steps} from the stated "
-        f"initial distribution is {safe}"
-    )
+    first = "the stated initial distribution"
+    if starts is not None:
+        first = f"first states as in {number_of(starts, 'episode')} of the log"
+    rule = _rule(horizon, by_step=by_step)
+    claim = f"{rule}the policy's expected {word}{steps} from {first} is {safe}"
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return claim
     return f"{claim}; {limit(best, scope=scope, objective=objective, unseen=unseen)}"

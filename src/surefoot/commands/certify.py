@@ -17,6 +17,7 @@ from surefoot.commands.options import (
 from surefoot.pipeline.setting import COMPUTING, FILE, MODEL, PROMISE, READING
 
 if TYPE_CHECKING:
+    from surefoot._findings import Finding
     from surefoot.model.policies import AnyPolicy
     from surefoot.pipeline.model import Model
 
@@ -78,7 +79,7 @@ def certify(
         output.stage("Certifying the policy") as stage,
         computing(model.settings, Watched(stage).parts),
     ):
-        certificate = promises.certify_policy(model, chosen)
+        certificate = promises.certify_policy(model, chosen).adding(*_failures(log))
     if out is not None:
         certificate.save(out)
     where = [] if out is None else ["", f"Certificate: {out}"]
@@ -110,6 +111,7 @@ def compare(
     announce_compiling(output)
     with output.stage("Comparing") as stage, computing(model.settings, Watched(stage).parts):
         made = promises.difference(model, first, second, log=promises.dealt_log(model))
+    made = made.adding(*_failures(log))
     made = replace(made, a=str(policy), b=BEHAVIOUR if other is None else str(other))
     output.result(made.to_mapping(), made.sentence)
 
@@ -132,6 +134,17 @@ def _model(
     _ = settings.discounted
     with output.stage("Reading the log"):
         return build_model(settings, read_log(settings))
+
+
+def _failures(log: list[str] | None) -> "tuple[Finding, ...]":
+    """Return which checks of its log a run failed: they speak against other policies just so."""
+    from surefoot.pipeline.folder import is_run
+    from surefoot.pipeline.run_files import read_certificate
+
+    if not (log and len(log) == 1 and is_run(log[0])):
+        return ()
+    stored = read_certificate(Path(log[0]) / "certificate.json")
+    return tuple(found for found in stored.findings if found.level == "failed")
 
 
 def _policy(path: Path, model: "Model") -> "AnyPolicy":

@@ -156,6 +156,7 @@ def _support(counts: "Counts", costs: bool) -> list[str]:
     if report.filled_rewards:
         lines.append(
             f"{_number(report.filled_rewards, 'possible transition')} never seen: at the "
-            f"{worst_words('min' if costs else 'max')} of the action"
+            f"{worst_words('min' if costs else 'max')} "
+            f"{'of the action' if counts.reward_range is None else 'declared'}"
         )
     return lines

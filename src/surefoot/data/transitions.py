@@ -29,6 +29,8 @@ from surefoot.data.tally import Tally
 DEFAULT_REWARD_MODEL = "bounded"
 """How mean rewards are treated where one transition shows several: the cautious model."""
 
+EPISODE_NAMES = ("episode", "episode_id", "trajectory", "trajectory_id")
+"""Columns that most likely tell episodes apart."""
 END_NAMES = ("terminal", "terminated", "terminals", "done", "is_terminal")
 """Columns that are mentioned when they are there and not used."""
 
@@ -246,6 +248,10 @@ def _findings(layout: Layout, seen: Tally) -> tuple[Finding, ...]:
         for name in layout.source.types
         if name.lower() in END_NAMES and layout.columns.terminal is None
     ]
+    if layout.columns.episode is None and layout.columns.count is None:
+        names = [name for name in layout.source.types if name.lower() in EPISODE_NAMES]
+        free = [name for name in names if name not in _used(layout)]
+        found += [Finding.of("episode_column_unused", column=name) for name in free[:1]]
     found += _continuous(layout, seen)
     for what, labels in (("state", seen.state_labels), ("action", seen.action_labels)):
         text = [label for label in labels if isinstance(label, str)]
@@ -254,6 +260,11 @@ def _findings(layout: Layout, seen: Tally) -> tuple[Finding, ...]:
             numbers = {"whole": len(text) - len(odd), "odd": len(odd)}
             found.append(Finding.of("labels_mixed", what=what, example=odd[0], **numbers))
     return tuple(found)
+
+
+def _used(layout: Layout) -> set[str]:
+    columns = layout.columns
+    return {*columns.state, *columns.action, *(columns.next_state or ())}
 
 
 def _continuous(layout: Layout, seen: Tally) -> list[Finding]:

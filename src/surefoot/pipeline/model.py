@@ -184,6 +184,14 @@ class Model:
             raise ValueError("basis='frequentist' has no posterior.")
         return self.fitted
 
+    @property
+    def starts(self) -> int | None:
+        """How many episodes show the first state; None where its distribution was stated."""
+        shown = self.placed.starts
+        if shown is None or not shown.any() or self.settings.initial not in (None, "episodes"):
+            return None
+        return int(shown.sum())
+
     @cached_property
     def logs(self) -> dict[BucketCounts, LogBuckets]:
         """Parts of the log on the model's entries, by the parts (`surefoot.pipeline.parts`)."""

@@ -9,7 +9,7 @@ import numpy as np
 from surefoot._atomic import replacing
 from surefoot._display import Grid, number_of
 from surefoot._doubt_texts import CAUSES
-from surefoot._findings import Finding, texts_of
+from surefoot._findings import MISMATCH, Finding, texts_of
 from surefoot._rounding import lower_text, near_text, upper_text
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.headlines import (
@@ -62,6 +62,7 @@ def make_page(
     return Page(
         title=_title(model),
         failures=tuple(map(as_options, certificate.failures)),
+        mismatch=" ".join(_mismatch(certificate)),
         rule=_rule(certificate, rule_words(lines, found, columns)),
         promise=promise_headline(certificate, model.mdp.discount),
         before=before_headline(certificate),
@@ -116,9 +117,13 @@ def _title(model: Model) -> str:
 
 
 def _warnings(certificate: Certificate) -> tuple[str, ...]:
-    """Return the warnings; what failed stands at the very top already."""
-    failed = certificate.failures
-    return tuple(as_options(text) for text in certificate.warnings if text not in failed)
+    """Return the warnings; what failed and a mismatch stand at the very top already."""
+    above = (*certificate.failures, *_mismatch(certificate))
+    return tuple(as_options(text) for text in certificate.warnings if text not in above)
+
+
+def _mismatch(certificate: Certificate) -> tuple[str, ...]:
+    return tuple(found.text for found in certificate.findings if found.code == MISMATCH)
 
 
 def _without_advice(model: Model) -> int:

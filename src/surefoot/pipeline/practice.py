@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from surefoot._findings import Finding
 from surefoot._order_statistics import draws_needed
 from surefoot._work import begin
+from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import draw_plan
 from surefoot.certificates.behaviour import earned, gain, share_delta
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Behaviour, Curse, Earned, Gain, Interval
+from surefoot.certificates.frequentist import at_reward_ends
 from surefoot.certificates.sentences import percent
 from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
@@ -25,6 +27,7 @@ from surefoot.pipeline.reward_ends import reward_ends
 from surefoot.posterior.protocol import at_most
 from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import counted_steps, until_the_end
 
 MODEL_DRAWS, LEAST_DRAWS, WORK = 400, 100, 2e9
@@ -119,6 +122,29 @@ def practice(
     if model.placed.reward_range is None and made.lower_bound is not None:
         told = told.adding(Finding.of("returns_within_log"))
     return told.adding(*_mismatch(shown, by_model))
+
+
+def practice_without_prior(
+    model: Model, parts: LogParts, certificate: Certificate, center: MDP, ambiguity: AmbiguitySet
+) -> Certificate:
+    """Add what behaviour earned, by the log and over all models of a set, in rewards.
+
+    A mismatch then means that no model of the set earns what the log shows. No gain is certified.
+    """
+    begin("practice")
+    lowest, highest = return_limits(model)
+    delta = share_delta(model.settings.delta)[1]
+    shown = earned(_signed(parts, model), lowest=lowest, highest=highest, delta=delta)
+    shown = replace(shown, horizon=model.mdp.horizon)
+    poor, rich = at_reward_ends(center, ambiguity)
+    by_model = Interval(
+        mean=evaluate(center, model.behaviour).return_lower,
+        lower=evaluate(poor, model.behaviour, ambiguity).return_lower,
+        upper=evaluate(rich, model.behaviour, ambiguity, nature="best").return_upper,
+    )
+    told = replace(certificate, behaviour=Behaviour(log=shown, model=by_model))
+    found = [*_seen(shown, by_model), *_lacking(parts)]
+    return told.adding(*found, *_mismatch(shown, by_model) if model.starts else ())
 
 
 def _signed(parts: LogParts, model: Model) -> Any:

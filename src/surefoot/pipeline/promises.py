@@ -31,6 +31,7 @@ from surefoot.pipeline.honest import find_honestly
 from surefoot.pipeline.journal import OnStep
 from surefoot.pipeline.model import Model, build_model, frequentist
 from surefoot.pipeline.parts import LogParts, log_of
+from surefoot.pipeline.practice import practice_without_prior
 from surefoot.pipeline.robust import with_robust
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.protocol import at_most
@@ -61,9 +62,7 @@ def find(
     is that of `weigh`.
     """
     if not model.bayesian:
-        found = _find_frequentist(model)
-        checked = found.certificate.adding(*past(model, parts))
-        return _shown(model, replace(found, certificate=checked))
+        return _shown(model, _find_frequentist(model, parts))
     settings = model.settings
     progress = _progress(settings, told)
     if settings.honest:
@@ -116,18 +115,24 @@ def _progress(settings: Settings, told: OnStep) -> Callable[[str, float], None]:
 def _shown(model: Model, result: Result) -> Result:
     """Return a result in the units of the log."""
     turned = model.shown(result)
-    made = replace(turned.certificate, unit=model.settings.unit).adding(*_kept_apart(model))
-    return replace(turned, certificate=made)
+    return replace(turned, certificate=_named(model, turned.certificate))
+
+
+def _named(model: Model, certificate: Certificate) -> Certificate:
+    """Return a certificate that says what it is measured in and where the first state is from."""
+    made = replace(certificate, unit=model.settings.unit, starts=model.starts)
+    return made.adding(*_kept_apart(model))
 
 
 def _kept_apart(model: Model) -> list[Finding]:
     return [Finding.of("rows_by_step")] if model.settings.by_step else []
 
 
-def _find_frequentist(model: Model) -> Result:
+def _find_frequentist(model: Model, parts: LogParts) -> Result:
     center, ambiguity = frequentist(model)
     policy = _robust_policy(model, _discouraged(center, model.allowed), ambiguity)
-    certificate = certify_frequentist(policy, ambiguity, center)
+    certificate = certify_frequentist(policy, ambiguity, center).adding(*past(model, parts))
+    certificate = practice_without_prior(model, parts, certificate, center, ambiguity)
     candidate = Candidate(
         name=f"robust, {ambiguity.confidence.kind if ambiguity.confidence else 'set'}",
         percentile=certificate.lower_bound,
@@ -165,14 +170,15 @@ def certify_policy(model: Model, policy: AnyPolicy) -> Certificate:
     if not model.bayesian:
         center, ambiguity = frequentist(model)
         made = certify_frequentist(policy, ambiguity, center).adding(*past(model, NO_PARTS))
-        return replace(model.shown(made), unit=settings.unit)
+        return _named(model, model.shown(made))
     made = certify(
         policy, model.posterior, model.mdp, delta=settings.delta, eta=settings.eta,
         draws=settings.draws, rng=streams(settings.seed)[0], device=settings.device,
         limit_effort=settings.limit_effort,
     )  # fmt: skip
-    made = for_first_state(model, made).adding(*past(model, NO_PARTS))
-    shown = replace(model.shown(made), unit=settings.unit).adding(*_kept_apart(model))
+    # Only `find` measures what choosing owes to luck: here somebody else chose, on other data.
+    made = for_first_state(model, made).adding(Finding.of("chosen_elsewhere"))
+    shown = _named(model, model.shown(made.adding(*past(model, NO_PARTS))))
     certain = policy.ndim == 1 or isinstance(policy, StepPolicy)
     return with_robust(model, shown, streams(settings.seed)[1]) if certain else shown
 

@@ -49,6 +49,8 @@ class Page:
         What it is about.
     failures
         Why the promise is withheld; empty where it stands.
+    mismatch
+        That model and log disagree about what was done; "" where they do not.
     rule, promise, before
         The head: what to do, what it brings at least, what was earned so far ("" if unknown).
     picture, narrow
@@ -89,6 +91,7 @@ class Page:
 
     title: str
     failures: Sequence[str]
+    mismatch: str
     rule: str
     promise: str
     before: str
