@@ -3,7 +3,7 @@
 from surefoot._compile import COMPILES
 
 if COMPILES:
-    from llvmlite import ir
+    from llvmlite import ir  # type: ignore[import-untyped]
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
