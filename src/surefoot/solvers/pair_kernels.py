@@ -28,7 +28,7 @@ NEVER = np.int32(-1)
 STEP = 0.05
 """How far the first step goes from a multiplier that was right for other values, relative to it."""
 MAX_STEPS = 40
-"""Passes before a donor is given up (seen: at most a dozen)."""
+"""Passes before a donor is given up; two to six are usual."""
 MAX_IDLE = 6
 """Passes in a row that take no entry out of the bracket: then those in it are level."""
 
