@@ -227,7 +227,7 @@ def summarize(differences: Floats) -> Curse:
     --------
     >>> curse = summarize(np.array([0.1, 0.3, 0.3, 0.5]))
     >>> round(curse.mean, 3), round(curse.spread, 3)
-    (0.212, 0.071)
+    (0.24, 0.08)
     """
     if not np.isfinite(differences).all():  # never taken for no luck at all
         return Curse(mean=np.inf, spread=0.0, differences=differences)
