@@ -115,7 +115,7 @@ def predict_by_less(
     """Return what patterns with fewer terms say of transitions never seen, NaN where none does.
 
     The least of those that agree with all transitions shown, less a share of the way to the
-    ``lowest``: a bound on how many exceptions so many tests may have missed.
+    ``lowest``: a bound on how many exceptions the tests may have missed.
 
     Examples
     --------

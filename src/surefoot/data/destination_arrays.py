@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 MOST_EXPANDED = 2**22
-"""Pools of so many rows are written out at a time as have about this many members together."""
+"""Pools are written out a few rows at a time, with about this many members together."""
 
 
 class Pools(NamedTuple):

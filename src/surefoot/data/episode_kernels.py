@@ -29,8 +29,8 @@ def follow(
     Episode ``i`` owns the steps ``start[i]:start[i+1]``. It is followed until a terminal step, or
     until the following row is not the next one of the episode (``goes_on``) or does not have the
     next state: what came after that gap is unknown, as it is for an episode that was cut off. At
-    most ``horizon`` steps count, and an episode of so many has ended; 0 counts all. What was
-    ``earned`` in so many ``steps`` before is added to; ``closed`` episodes stay as they are.
+    most ``horizon`` steps count, and an episode of that length has ended; 0 counts all. What was
+    ``earned`` in the ``steps`` before is added to; ``closed`` episodes stay as they are.
     ``last`` is the last step followed, -1 for none. O(steps).
     """
     for episode in range(len(start) - 1):

@@ -34,7 +34,7 @@ SPARSE_COST = 3.0
 
 
 REMEMBERED_STATES, REMEMBERED = 500, 16
-"""Choices are remembered for models with so many states, and this many of them: a run asks about
+"""How many choices are remembered, for models with at least this many states: a run asks about
 the same policy a dozen times, and an order of thousands of states takes a tenth of a second to look
 for."""
 

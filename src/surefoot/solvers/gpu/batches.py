@@ -101,7 +101,7 @@ class Batches:
         return DRAWING(device, formulas, keys, numbers, self.shared(first, last), draw)
 
     def prepare(self, device: Any, size: int) -> Any:
-        """Compile the drawing of so many models; return the shapes of the tiles."""
+        """Compile the drawing of a batch of models; return the shapes of the tiles."""
         draw = np.arange(size, dtype=np.uint32)
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)

@@ -28,7 +28,7 @@ MOST_DRAWS, ROUND_DRAWS = 256, 16
 CACHE = 2**25
 """Bytes of values that stay in the device's cache, where they are looked up."""
 ROOM = 2.0
-"""Policies lie alike if that takes at most so many times their own entries."""
+"""Policies share a layout if it takes at most this many times their own entries."""
 COPIES = 6
 """Arrays of the size of a batch that drawing takes at the same time."""
 CHECKED = 4
