@@ -314,6 +314,31 @@ def test_rare_catastrophes_in_a_declared_range_never_break_a_promise():
     assert broken <= stats.binom.isf(0.01, trials, 0.05)
 
 
+def promised(counts, policy, support):
+    if support == "learned":
+        posterior = sf.LearnedPosterior(counts)
+        mdp = posterior.to_mdp(discount=0.9)
+    else:
+        posterior, mdp = sf.DirichletPosterior(counts), counts.to_mdp(discount=0.9, prior=1.0)
+    padded = np.pad(policy, (0, mdp.num_states - len(policy)))  # the unseen has one action
+    return sf.certify(padded, posterior, mdp, draws=1000, delta=0.2, rng=rng(1))
+
+
+@pytest.mark.parametrize("support", ["observed", "learned"])
+def test_a_range_that_reaches_far_down_is_no_limit_to_what_can_be_promised(support):
+    """The law of means in a range leans down; the limit is not below what means as seen allow."""
+    log = noisy_log(rows=300)
+    counts = sf.read_transitions(log, reward_range=(-400.0, 7.0)).on_support(support)
+    entry = np.column_stack([log[name] for name in ("state", "action", "next_state")])
+    _, place = np.unique(entry, axis=0, return_inverse=True)
+    mean = np.bincount(place, log["reward"]) / np.bincount(place)
+    exact = sf.read_transitions(log | {"reward": mean[place].round(12)}).on_support(support)
+    policy = np.array([0, 1, 1, 0])
+    made, known = (promised(one, policy, support) for one in (counts, exact))
+    assert made.lower_bound < known.lower_bound - 10
+    assert made.upper_bound >= known.lower_bound
+
+
 def test_a_declared_range_leaves_no_reward_to_a_pattern():
     """Rewards that are uncertain follow no pattern exactly: unseen ones are not filled by it."""
     state, after = (i.ravel() for i in np.indices((6, 6)))

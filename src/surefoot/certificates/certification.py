@@ -145,7 +145,7 @@ def certify(
             start=part.start, tolerance=near, randomised=len(rows.rows) > mdp.num_states,
             engine=engine,
         )  # fmt: skip
-        best = _unseen_at_best(mdp, posterior, rewards, objective)
+        best = _at_best(mdp, posterior, rewards, objective)
         if best is not None:
             benign = policy_returns(
                 posterior, best[0], rows, m, seen_again, rewards=best[1], tolerance=near,
@@ -200,23 +200,29 @@ def check_effort(effort: float) -> float:
     return float(effort)
 
 
-def _unseen_at_best(
+def _at_best(
     mdp: MDP, posterior: Posterior, rewards: Rewards, objective: str
 ) -> tuple[MDP, Rewards] | None:
-    """Return the model with the unseen at its best, and its rewards; None where nothing is unseen.
+    """Return the model with nothing taken for worse than it may be; None where nothing is.
 
-    The promise takes the unseen at its worst. A limit that does so too may lie below what the very
-    same policy can be promised by somebody who knows better, so it is never below that.
+    The promise takes the unseen at its worst, and means of rewards in a range by a law that leans
+    down. A limit that does so too may lie below what the very same policy can be promised by
+    somebody who knows better, so it is never below that: the unseen at its best, such means as they
+    were seen, and where they were not, at the highest of them.
     """
     counts = posterior.counts
-    if counts is None or counts.unseen is None:
+    if counts is None:
+        return None
+    leans = counts.reward_model == "bounded" and bool(rewards.uncertain.any())
+    if counts.unseen is None and not leans:
         return None
     own = as_rewards(mdp, objective)
-    best = lead_to_best(own, counts)
-    same = best.entry_reward == own.entry_reward
-    final = best.final_reward
-    kept = replace(rewards, fixed=best.entry_reward, uncertain=rewards.uncertain & same)
-    return best, replace(kept, final=final)
+    best = own if counts.unseen is None else lead_to_best(own, counts)
+    paid, uncertain = best.entry_reward, rewards.uncertain & (best.entry_reward == own.entry_reward)
+    if leans:
+        paid = np.where(counts.count > 0, paid, np.maximum(paid, own.entry_reward.max()))
+        uncertain = np.zeros_like(uncertain)
+    return best, replace(rewards, fixed=paid, uncertain=uncertain, final=best.final_reward)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
