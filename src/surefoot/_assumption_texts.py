@@ -141,6 +141,15 @@ def _rewards_within_seen() -> Told:
 
 
 @_tells
+def _rewards_as_seen() -> Told:
+    return (
+        "What a transition brought every time it happened, it always brings.",
+        "If it may bring a rare large loss that the log never met, the promise may not hold. State "
+        "the range of rewards.",
+    )
+
+
+@_tells
 def _posterior_without_counts(objective: str = "max") -> Told:
     known = "rewards" if objective == "max" else "costs"
     return (

@@ -257,6 +257,11 @@ def _rewards_within_seen() -> str:
     return "no step brings more or less than was ever seen"
 
 
+@says("assumption", lead="assuming that")
+def _rewards_as_seen() -> str:
+    return "a transition that always brought the same always will"
+
+
 @says("assumption", lead="taking")
 def _posterior_without_counts(objective: str = "max") -> str:
     known = "rewards" if objective == "max" else "costs"

@@ -55,7 +55,7 @@ def _no_memory_seen(
     p_value: float, tried: int, sample: int | None = 1, data: str | None = None
 ) -> str:
     found = _tried(p_value, tried, sample)
-    return _about(data, f"The next state does not visibly depend on the previous one {found}.")
+    return _about(data, f"The next state does not visibly depend on the step before it {found}.")
 
 
 @says("warning")
@@ -65,7 +65,7 @@ def _memory_seen(
 ) -> str:  # fmt: skip
     return _about(
         data,
-        "The next state depends on the previous one, given state and action "
+        "The next state depends on the step before it, given state and action "
         f"{_tried(p_value, tried, sample)}, most clearly in state {state} under action {action}; "
         "the state may lack something that matters.",
     )

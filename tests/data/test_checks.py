@@ -44,7 +44,7 @@ def test_memory_is_found_and_named() -> None:
     memory, drift = counts.checks
     assert memory.warns
     assert not drift.warns
-    assert "The next state depends on the previous one" in counts.warnings[0]
+    assert "The next state depends on the step before it" in counts.warnings[0]
     assert "under action 0" in counts.warnings[0]
     assert "p = " in counts.warnings[0]
     assert f"warning: {counts.warnings[0]}" in counts.summary()

@@ -10,6 +10,7 @@ from surefoot._rows import pack
 from surefoot.data import destination_arrays, destinations
 from surefoot.data import destination_kernels as kernels
 from surefoot.data.destinations import (
+    BY_ROWS,
     FEWEST_ROWS,
     PARTS,
     PRIOR_SHARES,
@@ -40,9 +41,25 @@ def candidates(counts, state, action, part):
     return dict(zip(found.state[listed].tolist(), found.weight[listed].tolist(), strict=True))
 
 
+def hides(shown, tries, after):
+    """What a row that showed something so often hides of it after tries of a row like it."""
+    share = shown / (tries + 1)
+    return share * (1 - share) ** after
+
+
+def mixed(hidden, rows):
+    """Shares by what rows hide, and a little by how many there are; keyed by target."""
+    total, number = sum(hidden.values()), sum(rows.values())
+    return {
+        target: (1 - BY_ROWS) * hidden[target] / total + BY_ROWS * rows[target] / number
+        for target in hidden
+    }
+
+
 def test_same_state_lists_what_other_actions_reached():
     counts = log({(0, 0, 1): 4, (0, 1, 2): 2, (0, 1, 3): 1, (0, 2, 3): 5, (1, 0, 4): 1}, 5, 3)
-    assert candidates(counts, 0, 0, "same state") == {2: 1 / 3, 3: 2 / 3}
+    expected = {2: hides(2, 3, 4), 3: hides(1, 3, 4) + hides(5, 5, 4)}
+    assert candidates(counts, 0, 0, "same state") == pytest.approx(mixed(expected, {2: 1, 3: 2}))
     assert candidates(counts, 0, 1, "same state") == {1: 1.0}
     assert candidates(counts, 1, 0, "same state") == {}
 
@@ -50,7 +67,10 @@ def test_same_state_lists_what_other_actions_reached():
 def test_entered_needs_three_other_rows_of_the_action():
     into = {(s, 0, 5): 1 for s in range(FEWEST_ROWS)} | {(s, 0, 6): 1 for s in range(4)}
     counts = log(into | {(4, 0, 0): 3, (4, 1, 0): 1}, 7, 2)
-    assert candidates(counts, 4, 0, "entered") == {5: 3 / 7, 6: 4 / 7}
+    # Of 6, one row is known by one try; of the others both were shown by one of two tries.
+    expected = {5: 3 * hides(1, 2, 2), 6: 3 * hides(1, 2, 2) + hides(1, 1, 2)}
+    found = candidates(counts, 4, 0, "entered")  # three tries count as two
+    assert found == pytest.approx(mixed(expected, {5: 3, 6: 4}))
     assert candidates(counts, 4, 1, "entered") == {}  # another action
     # State 3 has shown 6 itself; its candidate is 5, which three others entered.
     assert candidates(counts, 3, 0, "entered") == {5: 1.0}
@@ -101,27 +121,35 @@ def by_definition(counts):
     number = state_numbers(counts.state_labels, counts.num_states)
 
     def pointing(part, place, target):
+        """How often, and of how many tries, each other row has shown what points there."""
         state, action = place
-        others = (other for other in rows if other != place)
-        if part == 0:
-            return sum(s == state and target in rows[s, a] for s, a in others)
-        if part == 2:
-            return sum(a == action and target in rows[s, a] for s, a in others)
-        if number is None or np.isnan(number[[state, target]]).any():
-            return 0
-        step = number[target] - number[state]
-        return sum(
-            a == action and any(number[t] - number[s] == step for t in rows[s, a])
-            for s, a in others
-        )
+        found = []
+        for (s, a), shown in rows.items():
+            if (s, a) == place or (s != state if part == 0 else a != action):
+                continue
+            wanted = target
+            if part == 1:
+                if number is None or np.isnan(number[[state, target]]).any():
+                    continue
+                step = number[target] - number[state]
+                wanted = next((t for t in shown if number[t] - number[s] == step), None)
+            if wanted in shown:
+                found.append((shown[wanted], sum(shown.values())))
+        return found
 
     named, pools = [], []
     for place in sorted(rows):
         shown, own = rows[place], []
         for part, fewest in enumerate((1, FEWEST_ROWS, FEWEST_ROWS)):
             votes = {t: pointing(part, place, t) for t in range(counts.num_states)}
-            own.append({t: n for t, n in votes.items() if n >= fewest})
-        pools.append([{t: n for t, n in pool.items() if t not in shown} for pool in own])
+            own.append({t: found for t, found in votes.items() if len(found) >= fewest})
+        after = 2 ** int(np.log2(sum(shown.values())))
+        pools.append([])
+        for pool in own:
+            free = {t: found for t, found in pool.items() if t not in shown}
+            hidden = {t: sum(hides(*row, after) for row in found) for t, found in free.items()}
+            pools[-1].append(mixed(hidden, {t: len(found) for t, found in free.items()}))
+        own = [{t: len(found) for t, found in pool.items()} for pool in own]
         for x in [t for t, n in shown.items() if n == 1 and sum(shown.values()) > 1]:
             free = [{t: n for t, n in pool.items() if t == x or t not in shown} for pool in own]
             chance = [pool.get(x, 0) / max(1, sum(pool.values())) for pool in free]
@@ -142,7 +170,7 @@ def test_candidates_and_shares_by_definition(seed):
             at = len(PARTS) * row + part
             listed = slice(found.start[at], found.start[at + 1])
             assert set(found.state[listed].tolist()) == set(pool)
-            expected = [pool[t] / sum(pool.values()) for t in found.state[listed]]
+            expected = [pool[t] for t in found.state[listed]]
             np.testing.assert_allclose(found.weight[listed], expected)
     prior = np.array(PRIOR_SHARES)
     share = prior / prior.sum()

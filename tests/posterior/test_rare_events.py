@@ -41,20 +41,42 @@ def test_rare_accidents_are_expected_again(accidents):
     assert unseen_mass(posterior) == pytest.approx(accidents + BEFORE, rel=0.05)
 
 
+@pytest.mark.parametrize("accidents", [3, 6])
+def test_accidents_are_expected_in_rows_that_have_not_shown_them(accidents):
+    """By Robbins: those that showed it once, over the tries of rows that did not, and one more."""
+    posterior = LearnedPosterior(road(100, accidents))
+    rows, tries = 40, 100
+    quiet = rows - accidents
+    total = BEFORE + accidents
+    visits = rows * tries + accidents
+    hazard = accidents / (quiet * tries + tries + 1)
+    expected = np.where(
+        np.arange(rows) < accidents, BEFORE / total, (BEFORE + hazard * visits) / total
+    )
+    np.testing.assert_allclose(posterior.rare.open[:rows], expected)
+    ditch = np.flatnonzero(posterior.counts.successor == rows)
+    by_row = np.zeros(posterior.layout.num_rows)
+    by_row[posterior.layout.entry_row[ditch]] = posterior.mean()[ditch]
+    if accidents == 6:  # three other rows make it a place to expect
+        assert by_row[accidents:rows].min() > 0.8 * hazard
+
+
 def test_nothing_is_added_where_the_laws_expect_as_much():
     rare = RareEvents(tries=np.array([50.0, 0.0]), new=np.array([2.0, 0.0]),
-                      by_laws=np.array([3.5, 0.0]))  # fmt: skip
+                      by_laws=np.array([3.5, 0.0]), open=np.array([1.0, 2.0]))  # fmt: skip
     np.testing.assert_array_equal(rare.draw(np.full((3, 2), 0.9)), 0.0)
-    np.testing.assert_array_equal(rare.mean(), 0.0)
+    np.testing.assert_array_equal(rare.row_means(np.array([0, 1])), 0.0)
 
 
 def test_draws_have_their_mean_and_stay_below_one():
     rare = RareEvents(tries=np.array([1.0, 200.0]), new=np.array([1.0, 4.0]),
-                      by_laws=np.array([0.3, 2.0]))  # fmt: skip
+                      by_laws=np.array([0.3, 2.0]), open=np.array([1.0, 0.2, 3.0]))  # fmt: skip
     drawn = rare.draw(np.random.default_rng(0).random((200_000, 2)))
     assert drawn.min() >= 0.0
     assert drawn.max() < 1.0
-    np.testing.assert_allclose(drawn.mean(axis=0), rare.mean(), rtol=0.01)
+    action = np.array([0, 1, 1])
+    added = 1.0 - (1.0 - drawn[:, action]) ** rare.open
+    np.testing.assert_allclose(added.mean(axis=0), rare.row_means(action), rtol=0.01)
 
 
 def test_tries_that_a_row_repeated_count_less():
@@ -63,6 +85,7 @@ def test_tries_that_a_row_repeated_count_less():
         twice: RareEvents.count(
             count=np.array([1.0] * 4 + [2.0] * twice), row_start=np.array([0, 4 + twice]),
             action=np.array([0]), num_actions=1, missing=np.array([0.0]),
+            patterns=(np.arange(4 + twice),),
         ).new[0]
         for twice in (0, 4)
     }  # fmt: skip

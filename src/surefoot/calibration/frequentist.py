@@ -16,7 +16,11 @@ from surefoot.calibration import budget_kernels as kernels
 from surefoot.calibration.concentration import BOUNDS, clopper_pearson
 from surefoot.calibration.weights import ChosenWeights, choose_weights, successor_values
 from surefoot.data.counts import Counts
-from surefoot.data.reward_uncertainty import mean_reward_interval, model_uncertain_rewards
+from surefoot.data.reward_uncertainty import (
+    mean_reward_interval,
+    model_uncertain_rewards,
+    rewards_taken_as_seen,
+)
 from surefoot.model.checks import row_name
 from surefoot.model.mdp import MDP
 
@@ -332,4 +336,6 @@ def _findings(
     read_off = counts.report is not None and counts.report.support != "listed"
     if read_off and counts.unseen is None:
         codes.append("successors_read_off")
+    if rewards_taken_as_seen(counts):
+        codes.append("rewards_as_seen")
     return tuple(map(Finding.of, codes))

@@ -13,6 +13,10 @@ Quenouille): it is taken off ``w_Y``.
 Rows that Y never tried are as lucky as those it tried, in deviations of their estimate. The same
 goes for rows of the final policy that the whole log tried once or twice: no half can test them.
 
+The final policy is also valued by the plain frequencies of the whole log, which chose it: luck
+stands in both values, so that what the posterior thinks better of it is the prior's doing. It is
+the least that is taken off.
+
 There is no proof behind it: how much it leaves broken is counted, not derived (docs/guarantee.md).
 """
 
@@ -84,7 +88,8 @@ def curse_of_choosing(
 ) -> Curse:
     """Choose on one half of a log, value on both, and return the difference.
 
-    ``policy``: the one chosen on the whole log, whose hardly tried rows are charged as well.
+    ``policy``: the one chosen on the whole log, whose hardly tried rows are charged as well, and
+    which the prior must not flatter by more than is taken off.
     """
     found = _shortfalls(log, None, halves, seed)
     curse = summarize(np.array([loss.less for loss in found]))
@@ -92,7 +97,18 @@ def curse_of_choosing(
         return curse
     gained, possible = map(float, np.sum([loss.lucky for loss in found], axis=0))
     usual = max(0.0, gained / possible) if possible > 0 else 0.0
-    return replace(curse, mean=curse.mean + usual * _hardly_tried(log, policy))
+    mean = curse.mean + usual * _hardly_tried(log, policy)
+    return replace(curse, mean=max(mean, flattery(log, policy)))
+
+
+def flattery(log: LogBuckets, policy: Policy) -> float:
+    """Return how much better the posterior thinks of a policy than the plain frequencies do.
+
+    Not below 0: where the unseen makes the posterior the more cautious one, it flatters nobody.
+    """
+    whole = log.half(np.arange(NUM_BUCKETS))
+    seen = evaluate(as_seen(whole, whole), policy)
+    return max(0.0, evaluate(whole.mdp, policy).return_lower - seen.return_upper)
 
 
 def curse_of_preferring(

@@ -15,6 +15,7 @@ from surefoot.certificates.usual import (
     caution_at,
     ends_by_counts,
     keep_usual,
+    lower_ends,
     surer_rows,
     usual_rows,
 )
@@ -245,7 +246,8 @@ class LogBuckets:
             best = np.flatnonzero(worth == value[mdp.row_state])
             rows = best[np.unique(mdp.row_state[best], return_index=True)[1]]
             if self.keep is not None:
-                rows = surer_rows(rows, usual, half.visits, mean - self.keep * error)
+                ends = lower_ends(mdp, half.visits, mean, error, self.keep)
+                rows = surer_rows(rows, usual, half.visits, ends)
                 value = worth[rows]
             found.note(step, rows)
         return found.policy()

@@ -154,6 +154,7 @@ def optimize(
     final_reward: ArrayLike | None = None,
     stationary: bool = False,
     keep_usual: bool = False,
+    choose_delta: float | None = None,
     cluster: str | None = None,  # noqa: ARG001
     device: str = "auto",
 ) -> Result:
@@ -211,6 +212,9 @@ def optimize(
         end (its mean value less as many deviations as delta is worth). For logs of behaviour:
         departures that merely look better are mostly luck. Needs counts; not for one rule for all
         steps.
+    choose_delta
+        The delta that the policy is chosen for, where it is to be more cautious (or bolder) than
+        the promise; None: ``delta``. Runs choose for .05 at most.
     cluster
         Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
         an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
@@ -230,6 +234,7 @@ def optimize(
     True
     """
     delta, eta = check_levels(delta, eta)
+    aim = delta if choose_delta is None else check_levels(choose_delta, eta)[0]
     limit_effort = check_effort(limit_effort)
     check_objective(posterior, objective)
     mdp = counted(mdp, horizon, final_reward)
@@ -273,12 +278,12 @@ def optimize(
     if isinstance(engine, OnDevice):
         n = CHOICE_DRAWS if draws is None else draws
         candidates = search_on_device(
-            choosing, mdp, rewards, rows, n, source, engine, delta, clock, told, visits
+            choosing, mdp, rewards, rows, n, source, engine, aim, clock, told, visits
         )
         found = [Finding.of("device_search", candidates=len(candidates))]
     else:
         batch = draw_models(choosing, mdp, rewards, rows, n, source)
-        candidates = search(batch, delta, clock, told, stationary=stationary, visits=visits)
+        candidates = search(batch, aim, clock, told, stationary=stationary, visits=visits)
         del batch  # a quarter of a gigabyte that the certificate has no use for
     if clock.stopped:
         found.append(Finding.of("stopped_early"))

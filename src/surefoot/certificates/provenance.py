@@ -11,7 +11,11 @@ from surefoot._findings import Finding
 from surefoot._fingerprint import fingerprint
 from surefoot._version import __version__
 from surefoot.data.counts import Counts
-from surefoot.data.reward_uncertainty import model_uncertain_rewards, reward_facts
+from surefoot.data.reward_uncertainty import (
+    model_uncertain_rewards,
+    reward_facts,
+    rewards_taken_as_seen,
+)
 from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
@@ -84,12 +88,13 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
 
 
 def _about_rewards(counts: Counts, mdp: MDP) -> tuple[Finding, ...]:
-    """Return what the law of uncertain mean rewards rests on, where the model has any."""
+    """Return what is assumed about rewards: those taken as exact, and the law of the others."""
+    exact = (Finding.of("rewards_as_seen"),) if rewards_taken_as_seen(counts) else ()
     if counts.reward_mean is None or not model_uncertain_rewards(counts, mdp).any():
-        return ()
+        return exact
     if counts.reward_model == "normal":
-        return about_reward_law("normal")
-    return about_reward_law("seen" if counts.reward_range is None else "bounded")
+        return (*about_reward_law("normal"), *exact)
+    return (*about_reward_law("seen" if counts.reward_range is None else "bounded"), *exact)
 
 
 def about_reward_law(law: str) -> tuple[Finding, ...]:

@@ -137,7 +137,7 @@ def search(
 
 def _keeping(batch: Models, choice: Policy, visits: Ints, delta: float) -> Policy:
     """Return a choice that keeps usual actions; one rule for all steps stays as it is."""
-    ends = ends_by_draws(batch.mdp, batch.draws, batch.gains, caution_at(delta))
+    ends = ends_by_draws(batch.mdp, visits, batch.draws, batch.gains, caution_at(delta))
     if isinstance(choice, StepPolicy):
         return keep_usual_by_step(batch.mdp, choice, visits, ends)
     return choice if batch.mdp.horizon is not None else keep_usual(batch.mdp, choice, visits, ends)

@@ -3,6 +3,9 @@
 Both questions are asked of every row (state-action pair) with enough data, by Pearson's chi-square
 test of independence: between the previous and the next state, and between the half of the log and
 the next state. Rare categories are put together so that every expected count is at least 5.
+
+Memory is looked for twice: in the previous state, and in the previous state and action together.
+Types that differ in what helps them leave no trace in the state alone where behaviour is at random.
 """
 
 import re
@@ -39,6 +42,10 @@ MOST_ROWS = 2_000_000
 """Larger logs are checked for memory on a sample of this size."""
 BLOCK = 1024
 """Long episodes are sampled in blocks of this many steps."""
+
+WITH_ACTION = 1 / 3
+"""Of the level at which memory is looked for, the share of the test that knows the previous action:
+it has many more categories, and so less power wherever the state alone remembers."""
 
 Codes = NDArray[np.int64]
 
@@ -220,22 +227,45 @@ def _memory(
     connection: Connection, layout: Layout, drop_missing: bool, rows: int, attempts: int
 ) -> Check:
     moves, sample = _sampled(connection, layout, drop_missing, rows)
-    before = ", ".join(f"lag({name}) OVER w AS p{i}" for i, name in enumerate(names(layout, "s")))
-    previous = [f"p{i}" for i in range(len(layout.state_kinds))]
+    past = {"p": names(layout, "s"), "q": names(layout, "a")}
+    lags = [
+        f"lag({name}) OVER w AS {mark}{i}"
+        for mark, columns in past.items()
+        for i, name in enumerate(columns)
+    ]
+    state, action = ([f"{mark}{i}" for i in range(len(past[mark]))] for mark in past)
     found = connection.execute(
-        f"SELECT {row_hash(layout)} AS pair, {hashed(previous)} AS before, "
+        f"SELECT {row_hash(layout)} AS pair, {hashed(state)} AS before, "
+        f"{hashed([*state, *action])} AS before_and_done, "
         f"{hashed([*names(layout, 't'), 'z'])} AS after, count(*) AS n FROM ("
-        f"SELECT *, {before} FROM ({moves}) WINDOW w AS (PARTITION BY e, block ORDER BY k)) "
-        f"WHERE p0 IS NOT NULL GROUP BY ALL"
+        f"SELECT *, {', '.join(lags)} FROM ({moves}) WINDOW w AS "
+        f"(PARTITION BY e, block ORDER BY k)) WHERE p0 IS NOT NULL GROUP BY ALL"
     ).fetchnumpy()
     pairs, pair = np.unique(np.asarray(found["pair"]), return_inverse=True)
-    _, past = np.unique(np.asarray(found["before"]), return_inverse=True)
     _, after = np.unique(np.asarray(found["after"]), return_inverse=True)
-    evidence = independence(pair, past, after, np.asarray(found["n"]))
+
+    def of(column: str) -> Evidence:
+        _, before = np.unique(np.asarray(found[column]), return_inverse=True)
+        return independence(pair, before, after, np.asarray(found["n"]))
+
+    evidence = _stronger(of("before"), of("before_and_done"))
     return _conclude(
         "memory", evidence, attempts, MEMORY, {"sample": sample},
         where=lambda row: _worst(connection, layout, int(pairs[row])),
     )  # fmt: skip
+
+
+def _stronger(state: Evidence, state_and_action: Evidence) -> Evidence:
+    """Return the test that says more of two that share a level, its p-value corrected for that.
+
+    One that could try nothing leaves the level to the other.
+    """
+    tests = [(state, 1 - WITH_ACTION), (state_and_action, WITH_ACTION)]
+    tried = [(found, share) for found, share in tests if found.tried]
+    if len(tried) < len(tests):
+        return tried[0][0] if tried else state
+    corrected = [found._replace(p_value=min(1.0, found.p_value / share)) for found, share in tried]
+    return min(corrected, key=lambda found: found.p_value)
 
 
 def _conclude(

@@ -10,6 +10,11 @@ An unseen successor of the row (s, a) is taken to come from one of four parts:
 
 How much each part deserves is learned by leaving out the successors that a row showed just once,
 one at a time, and asking which part would have named them.
+
+Within a part, a candidate counts by what rows like those that have shown it would still hide after
+as many tries as this row has had: the sum of ``p (1 - p) ** tries`` over them, ``p`` their share of
+it. After seventy tries what is left to see is the ditch that some rows met once, not the next place
+that others reach every other time.
 """
 
 import re
@@ -40,6 +45,8 @@ ROUNDS = 200
 CANDIDATES, MOST_EACH = 20_000, 64
 """About how many candidates a part lists over all rows, and at most in one row. Large models list
 a third of the number of successors a row has shown, so that no model doubles."""
+BY_ROWS = 0.05
+"""The share of a candidate's weight that goes by how many rows have shown it, and nothing else."""
 MOST_NUMBERS_EACH = 1000
 """Numbers in labels that lie further apart on average name things; they do not order them."""
 
@@ -159,10 +166,28 @@ def _learn(counts: Any) -> Destinations:
         np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
         counts.num_states - (counts.unseen is not None), start, states, weight, named,
     )  # fmt: skip
-    return Destinations(
-        start=start,
-        state=states[: start[-1]].copy(),
-        weight=weight[: start[-1]].copy(),
+    states = states[: start[-1]].copy()
+    found = Destinations(
+        start=start, state=states, weight=weight[: start[-1]].copy(), shares=np.zeros(0)
+    )
+    share = counts.count[shown] / (visits[row] + 1.0)
+    of_row, part = np.divmod(np.repeat(np.arange(len(start) - 1), np.diff(start)), len(PARTS))
+    origin = counts.row_state[of_row]
+    by_action, by_state = counts.row_action[of_row].astype(np.int64), origin.astype(np.int64)
+    looked_up = [
+        (state, successor, share, by_state, states),
+        (action[known], steps, share[known], by_action, number[states] - number[origin]),
+        (action, successor, share, by_action, states),
+    ]
+    hidden = np.ones(len(states))
+    for k, (group, what, of_entry, asked, candidate) in enumerate(looked_up):
+        mine = part == k
+        hidden[mine] = _hidden(
+            group, what, of_entry, asked[mine], candidate[mine], visits[of_row[mine]]
+        )
+    return replace(
+        found,
+        weight=_reweighed(found, hidden),
         shares=kernels.mixture_weights(named, np.array(PRIOR_SHARES), ROUNDS, 1e-9),
     )
 
@@ -220,6 +245,52 @@ def _numbering(counts: Any) -> tuple[Ints, Ints]:
     state_of = np.full(span, -1)
     state_of[values - values[0]] = numbered[first]
     return number, state_of
+
+
+def shown_patterns(counts: Any) -> tuple[Ints, Ints]:
+    """Return ``(E,)`` names of what entries show: the successor, and the step; below 0 for none."""
+    number, _ = _numbering(counts)
+    state, successor = counts.entry_state, counts.successor.astype(np.int64)
+    known = (number[state] >= 0) & (number[successor] >= 0)
+    span = int(number.max(initial=0)) + 1
+    return successor, np.where(known, number[successor] - number[state] + span, -1)
+
+
+def _hidden(
+    group: Ints, what: Ints, share: Floats, asked: Ints, candidate: Ints, tries: Floats
+) -> Floats:
+    """Return what a row that has shown a candidate hides of it after some tries, on average.
+
+    ``group, what, share``: what rows have shown, and their shares of it. ``asked, candidate,
+    tries``: whose average is wanted. Tries count in powers of two, rounded down.
+    """
+    if len(candidate) == 0:  # all of them come from what was shown
+        return np.zeros(0)
+    low = min(int(what.min()), int(candidate.min()))
+    span = max(int(what.max()), int(candidate.max())) - low + 1
+    keys, key = np.unique(group.astype(np.int64) * span + (what - low), return_inverse=True)
+    at = np.searchsorted(keys, asked * span + (candidate - low))
+    rows, found = np.bincount(key), np.zeros(len(candidate))
+    level = np.log2(np.maximum(tries, 1.0)).astype(np.int64)
+    for one in np.unique(level):
+        here = level == one
+        mass = np.bincount(key, share * (1.0 - share) ** (2.0**one))
+        found[here] = (mass / rows)[at[here]]
+    return found
+
+
+def _reweighed(found: Destinations, factor: Floats) -> Floats:
+    """Return the weights of candidates times a factor, each list with the sum that it had.
+
+    A small share stays as it was: shares of few tries are no proof that a candidate is impossible.
+    """
+    lists = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
+    made = found.weight * factor
+    before = np.bincount(lists, found.weight, len(found.start) - 1)
+    after = np.bincount(lists, made, len(found.start) - 1)
+    ratio = np.divide(before, after, out=np.zeros(len(before)), where=after > 0)
+    made = np.where(after[lists] > 0, made * ratio[lists], found.weight)
+    return (1.0 - BY_ROWS) * made + BY_ROWS * found.weight
 
 
 def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, Floats]:

@@ -46,15 +46,40 @@ def uncertain_rewards(counts: Counts) -> NDArray[np.bool_]:
     action = counts.entry_action
     noisy = np.full(counts.num_actions, range_declared(counts))
     noisy[action[counts.reward_var > 0]] = True
-    uncertain: NDArray[np.bool_] = noisy[action] & (counts.count > 0)
-    if counts.given is not None:
-        uncertain &= np.isnan(
-            counts.given.of(
-                counts.entry_state, action, counts.successor.astype(np.int64),
-                counts.state_labels, counts.action_labels,
-            )
-        )  # fmt: skip
-    return uncertain
+    return noisy[action] & _read_from_log(counts)
+
+
+def _read_from_log(counts: Counts) -> NDArray[np.bool_]:
+    """Return ``(E,)``: entries that were seen, and whose reward nobody gave."""
+    seen: NDArray[np.bool_] = counts.count > 0
+    if counts.given is None:
+        return seen
+    given = counts.given.of(
+        counts.entry_state, counts.entry_action, counts.successor.astype(np.int64),
+        counts.state_labels, counts.action_labels,
+    )  # fmt: skip
+    return seen & np.isnan(given)
+
+
+def rewards_taken_as_seen(counts: Counts) -> bool:
+    """Return whether some rewards of a log are taken as exact because they never varied.
+
+    A transition that paid the same each time may still pay something else now and then: without a
+    declared range no log can rule that out.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0, 0, 1], "action": [0, 0, 1], "next_state": [1, 1, 0],
+    ...        "reward": [1.0, 1.0, 5.0]}
+    >>> rewards_taken_as_seen(read_transitions(log))
+    True
+    >>> rewards_taken_as_seen(read_transitions(log, reward_range=(0.0, 10.0)))
+    False
+    """
+    if counts.log is None or counts.reward_mean is None or range_declared(counts):
+        return False
+    return bool(np.any(_read_from_log(counts) & ~uncertain_rewards(counts)))
 
 
 def model_uncertain_rewards(counts: Counts, mdp: MDP) -> NDArray[np.bool_]:

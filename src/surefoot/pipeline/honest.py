@@ -15,6 +15,7 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certification import certify
 from surefoot.certificates.evidence import Split
 from surefoot.certificates.optimize import Result, optimize
+from surefoot.certificates.usual import chosen_at
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, part
 from surefoot.data.counts import Counts
 from surefoot.model.policies import AnyPolicy
@@ -72,6 +73,7 @@ def find_honestly(
         time_budget=settings.time_budget, steps=settings.search_steps, allowed=both,
         eta=settings.eta, draws=settings.draws, progress=progress, holdout=chooser.posterior,
         stationary=settings.one_rule, keep_usual=True, device=settings.device,
+        choose_delta=chosen_at(settings.delta),
     )  # fmt: skip
     policy = played_by(found.certificate.policy, chooser, model)
     made = certify(

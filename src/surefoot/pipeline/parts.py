@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from surefoot._findings import Finding
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.memory import Memory, early_and_late
+from surefoot.certificates.usual import chosen_at
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts, deal
 from surefoot.data.check import ALARM
 from surefoot.data.checks import independence
@@ -126,7 +127,8 @@ def log_of(model: Model, parts: BucketCounts | None) -> LogBuckets | None:
         tries = 1 if settings.unvisited == "prior" else settings.least_tries
         model.logs[parts] = LogBuckets.of(
             model.posterior, model.mdp, model.counts, parts, costs=settings.costs,
-            delta=settings.delta, stationary=settings.one_rule, least_tries=tries, keeps_usual=True,
+            delta=chosen_at(settings.delta), stationary=settings.one_rule, least_tries=tries,
+            keeps_usual=True,
         )  # fmt: skip
     return model.logs[parts]
 

@@ -19,6 +19,7 @@ from surefoot.certificates.frequentist import at_reward_ends, certify_frequentis
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.optimize import Result, optimize
 from surefoot.certificates.search import Candidate
+from surefoot.certificates.usual import chosen_at
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
 from surefoot.data.counts import Counts
@@ -82,7 +83,7 @@ def find(
             allowed=model.allowed, considered=model.considered, eta=settings.eta,
             draws=settings.draws, progress=progress, holdout=model.posterior,
             stationary=settings.one_rule, keep_usual=True, device=settings.device,
-            limit_effort=settings.limit_effort,
+            choose_delta=chosen_at(settings.delta), limit_effort=settings.limit_effort,
         )  # fmt: skip
         weighed = weigh(
             model, parts, result.certificate, streams(settings.seed)[4], in_full=in_full

@@ -199,8 +199,8 @@ def row_worths(
 def deal_draws(
     row: int, begin: int, end: int, column: int, action: int, shown: int, used: Ints, place: Ints,
     mass: Floats, bits: Floats, by_worth: Ints, by_number: Ints, shares: Floats, usual: Floats,
-    part_start: Ints, part_entry: Ints, part_cumulative: Floats, rare: Floats, landing: Floats,
-    out: Floats,
+    part_start: Ints, part_entry: Ints, part_cumulative: Floats, rare: Floats, open_to: float,
+    landing: Floats, out: Floats,
 ) -> None:  # fmt: skip
     """Write the k-th draw of a row by worth into the k-th model by number."""
     new = 0.0
@@ -209,10 +209,10 @@ def deal_draws(
     for k in range(len(by_worth)):
         i, model = by_worth[k], by_number[k]
         room = running_shares(row, shares[model], part_start, usual)
+        share = 1.0 - (1.0 - rare[model, action]) ** open_to if new > 0.0 else 0.0
         deal_row(
             row, begin, end, column, shown, used[i], place, mass[i], bits[i], usual, room,
-            part_start, part_entry, part_cumulative, rare[model, action] if new > 0.0 else 0.0,
-            landing, out[model],
+            part_start, part_entry, part_cumulative, share, landing, out[model],
         )  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def couple_rows(
     sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats, part_start: Ints,
     part_entry: Ints, part_cumulative: Floats, key0: np.uint64, key1: np.uint64, first: int,
     states: Ints, values: Floats, classes: Floats, numbers: Floats, usual_shares: Floats,
-    rare: Floats, landing: Floats, out: Floats,
+    rare: Floats, open_to: Floats, landing: Floats, out: Floats,
 ) -> None:  # fmt: skip
     """Write draws of several rows, those of one state lucky together; see `learned_rows`.
 
@@ -272,5 +272,6 @@ def couple_rows(
         order_in_classes(number, classes, act, key, by_number, merged)
         deal_draws(
             row, begin, end, column, act, shown, used, place, mass, bits, by_worth, by_number,
-            shares, usual, part_start, part_entry, part_cumulative, rare, landing, out,
+            shares, usual, part_start, part_entry, part_cumulative, rare, open_to[row], landing,
+            out,
         )  # fmt: skip

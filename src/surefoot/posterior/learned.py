@@ -16,6 +16,7 @@ from surefoot.data.destinations import (
     carried_over,
     learn_destinations,
     on_entries,
+    shown_patterns,
 )
 from surefoot.data.support import LEARNED
 from surefoot.model.mdp import MDP
@@ -198,8 +199,8 @@ class LearnedPosterior(OfCounts):
                 *drawn[:3], *self._places, *key, begin, out,
             )  # fmt: skip
             add_rare(
-                drawn[3], self._landing, self.row_start, chosen[part], columns[part],
-                self.laws.action, out,
+                drawn[3], self.rare.open, self._landing, self.row_start, chosen[part],
+                columns[part], self.laws.action, out,
             )  # fmt: skip
 
         fill_rows(fill, ends, out.size, threads)
@@ -225,7 +226,7 @@ class LearnedPosterior(OfCounts):
             couple_rows(
                 self._count, self.row_start, chosen[part], columns[part], *self._law_arrays, sizes,
                 alphas, shares, *self._places, *key, first, states[part], values, laws, numbers,
-                usual, rare, self._landing, out,
+                usual, rare, self.rare.open, self._landing, out,
             )  # fmt: skip
 
         fill_rows(fill, ends, out.size, None)
@@ -281,11 +282,12 @@ class LearnedPosterior(OfCounts):
             count=self._count, row_start=self.row_start, action=self.laws.action,
             num_actions=self.layout.num_actions,
             missing=1.0 - np.add.reduceat(seen, self.row_start[:-1]),
+            patterns=shown_patterns(self.counts),
         )  # fmt: skip
 
     @cached_property
     def _mean(self) -> Floats:
-        rare = self.rare.mean()[self.laws.action] * self._has_new
+        rare = self.rare.row_means(self.laws.action) * self._has_new
         row = self.layout.entry_row
         return np.asarray(self._by_laws * (1.0 - rare[row]) + self._landing * rare[row])
 

@@ -8,34 +8,55 @@ ended where their row went just once estimate how many of the next ``N`` would e
 has a Beta posterior with a flat prior. What the laws lack of it is added to every row of the
 action: a number of new ones that is drawn, since numbers of new ones drawn from the laws and from
 the rest add up to those of the whole (as gamma variates of one scale do).
+
+Not to all rows alike: a row that has shown the ditch cannot show it for the first time. A successor
+(or, where states have an order, a step) that several rows of the action have shown is expected in
+the rows that have not, and only there. A policy is chosen among rows that look good because they
+have shown no accident: spread over all rows, they got half of what they hide.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, gammaln
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BEFORE = 1.0
 """New ones before any was counted: a flat prior of their rate."""
+FEWEST_ROWS = 3
+"""Rows that must have shown something before it is expected in the others more than elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RareEvents:
-    """By action: tries, how many of as many more are expected to be new, and by the laws alone."""
+    """How often rows show something new.
+
+    Attributes
+    ----------
+    tries, new, by_laws
+        ``(A,)``: tries of each action, how many of as many more are expected to be new, and by the
+        laws alone.
+    open
+        ``(R,)``: how many times as often as the mean of its action a row is expected to do so.
+    """
 
     tries: Floats
     new: Floats
     by_laws: Floats
+    open: Floats
 
     @classmethod
     def count(
-        cls, *, count: Floats, row_start: Ints, action: Ints, num_actions: int, missing: Floats
-    ) -> "RareEvents":
-        """Count over the rows of every action; ``missing`` is the unseen mass by the laws."""
+        cls, *, count: Floats, row_start: Ints, action: Ints, num_actions: int, missing: Floats,
+        patterns: tuple[Ints, ...],
+    ) -> "RareEvents":  # fmt: skip
+        """Count over the rows of every action; ``missing`` is the unseen mass by the laws.
+
+        ``patterns``: names of what each entry shows, such as its successor; below 0 for none.
+        """
         visits = np.add.reduceat(count, row_start[:-1])
 
         def total(of_row: NDArray[np.floating]) -> Floats:
@@ -46,7 +67,10 @@ class RareEvents:
         tries, rows = total(visits), total((visits > 0).astype(np.float64))
         again = np.maximum(tries / np.maximum(rows, 1.0) - 1.0, 0.0) * once
         kept = np.divide(again, again + 2 * twice, out=np.ones_like(once), where=again > 0)
-        return cls(tries=tries, new=once * kept, by_laws=total(visits * missing))
+        return cls(
+            tries=tries, new=once * kept, by_laws=total(visits * missing),
+            open=_open_rows(count, row_start, action, patterns),
+        )  # fmt: skip
 
     @property
     def _beyond(self) -> Floats:
@@ -62,6 +86,49 @@ class RareEvents:
         found[some] = betaincinv(beyond[some], rest[some], uniform[some])
         return found
 
-    def mean(self) -> Floats:
-        """Return the mean of :meth:`draw`."""
-        return np.asarray(self._beyond / (self._beyond + self.tries + 1.0))
+    def row_means(self, action: Ints) -> Floats:
+        """Return ``(R,)``: the mean of what is added to each row, ``1 - (1 - drawn) ** open``."""
+        beyond, rest = self._beyond[action], self.tries[action] + 1.0
+        left = gammaln(rest + self.open) - gammaln(rest)
+        left += gammaln(beyond + rest) - gammaln(beyond + rest + self.open)
+        return np.where(beyond > 0, -np.expm1(left), 0.0)
+
+
+def _open_rows(count: Floats, row_start: Ints, action: Ints, patterns: tuple[Ints, ...]) -> Floats:
+    """Return ``(R,)``: how many times as often as the mean of its action a row shows new things.
+
+    What ``N`` rows have shown just once is expected, in a try of a row that has not shown it, with
+    the chance ``N / (tries of all such rows, and of one more)``: the empirical Bayes estimate of
+    Robbins (1956). Of several patterns that an entry belongs to, the one of most rows counts. What
+    is no pattern of enough rows may come anywhere.
+    """
+    visits = np.add.reduceat(count, row_start[:-1])
+    tries = np.bincount(action, visits)
+    seen = np.flatnonzero(count > 0)
+    row = np.repeat(np.arange(len(visits)), np.diff(row_start))[seen]
+    once = count[seen] == 1
+    keys = [_keys(action[row], names[seen]) for names in patterns]
+    rows = [
+        np.where(names[seen] >= 0, np.bincount(key)[key], 0)
+        for key, names in zip(keys, patterns, strict=True)
+    ]
+    most = np.max(rows, axis=0, initial=FEWEST_ROWS)
+    anywhere, expected = once.copy(), np.zeros(len(visits))
+    for key, shown_by in zip(keys, rows, strict=True):
+        counts_here = anywhere & (shown_by == most)
+        anywhere &= ~counts_here
+        first_time, shown = np.bincount(key, counts_here), np.bincount(key, visits[row])
+        one_more = np.bincount(key, visits[row] * counts_here) / np.maximum(first_time, 1.0)
+        hazard = first_time[key] / np.maximum(tries[action[row]] - (shown - one_more)[key], 1.0)
+        # All hazards of the action, less those of what the row has shown.
+        of_action = np.bincount(action[row], hazard / shown_by.clip(1), len(tries))
+        expected += of_action[action] - np.bincount(row, hazard, len(visits))
+    free = BEFORE + np.bincount(action[row], anywhere, len(tries))
+    total = BEFORE + np.bincount(action[row], once, len(tries))
+    # What is left of a difference of equal sums may lie below zero by its rounding.
+    return (np.maximum(expected, 0.0) * tries[action] + free[action]) / total[action]
+
+
+def _keys(action: Ints, name: Ints) -> Ints:
+    """Return a number for each action and name; those without a name share one."""
+    return np.unique(action * (int(name.max(initial=0)) + 2) + name + 1, return_inverse=True)[1]

@@ -11,12 +11,13 @@ Ints = NDArray[np.int64]
 
 @kernel(lean=True)
 def add_rare(
-    rare: Floats, landing: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints,
-    out: Floats,
+    rare: Floats, open_to: Floats, landing: Floats, row_start: Ints, rows: Ints, columns: Ints,
+    action: Ints, out: Floats,
 ) -> None:  # fmt: skip
-    """Move the share ``rare[i, action]`` of every row of model ``i`` to where the unseen lands.
+    """Move a share of every row of model ``i`` to where the unseen lands.
 
-    Rows of which no successor is new, or that have a single one, stay as they are.
+    The share is ``1 - (1 - rare[i, action]) ** open_to[row]``. Rows of which no successor is new,
+    or that have a single one, stay as they are.
     """
     for j in range(len(rows)):
         begin, end = row_start[rows[j]], row_start[rows[j] + 1]
@@ -26,7 +27,7 @@ def add_rare(
         if new <= 0.0 or end - begin == 1:
             continue
         for i in range(len(out)):
-            share = rare[i, action[rows[j]]]
+            share = 1.0 - (1.0 - rare[i, action[rows[j]]]) ** open_to[rows[j]]
             if share > 0.0:
                 for e in range(begin, end):
                     at = columns[j] + e - begin

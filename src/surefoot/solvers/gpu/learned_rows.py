@@ -47,6 +47,7 @@ def learned_fixed(
         "sizes": laws.sizes.reshape(-1, laws.sizes.shape[-1]),
         "size_laws": np.int32(laws.sizes.shape[1]),
         "landing": np.where(tile.entry < 0, 0.0, _landing(posterior)[:, entry]),
+        "rare_open": np.where(none, 0.0, posterior.rare.open[row])[..., None],
         "rare_landing": np.where(tile.entry < 0, 0.0, posterior._landing[entry])[..., None],
         "alone": ((tile.entry >= 0).sum(axis=0) == 1)[..., None] & ~none[..., None],
     }
@@ -86,7 +87,8 @@ def learned_probabilities(
     logs = log_gammas(arrays, key, fixed["place"], draw, GAMMAS, shape, small=True)
     first = xp.arange(len(logs))[:, None, None, None] == 0
     landing = fixed["rare_landing"]
-    rare = xp.where(landing.sum(axis=0) > 0.0, drawn["rare"][action], 0.0)
+    share = 1.0 - (1.0 - drawn["rare"][action]) ** fixed["rare_open"]
+    rare = xp.where(landing.sum(axis=0) > 0.0, share, 0.0)
     mixed = (1.0 - rare) * shares(xp, logs) + rare * landing
     return xp.where(fixed["alone"], first * 1.0, mixed)
 
