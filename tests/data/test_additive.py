@@ -242,6 +242,31 @@ def test_declared_successors_keep_the_lowest_reward_of_the_action():
     np.testing.assert_array_equal(counts.reward_mean[unseen], -10.0)
 
 
+def test_with_a_prior_declared_successors_pay_what_their_row_always_paid_less_exceptions():
+    few = read_transitions(nearly_steady(np.random.default_rng(0), exceptions=0.01))
+    state, following = np.divmod(np.arange(400), 20)
+    listed = {"state": state, "action": np.zeros(400, int), "next_state": following}
+    declared, learned = few.on_support(listed, steady=True), few.on_support("learned")
+    paid = dict(
+        zip(
+            zip(learned.entry_state.tolist(), learned.successor.tolist(), strict=True),
+            learned.reward_mean.tolist(), strict=True,
+        )
+    )  # fmt: skip
+    unseen = np.flatnonzero(declared.count == 0)
+    places = zip(
+        declared.entry_state[unseen].tolist(), declared.successor[unseen].tolist(), strict=True
+    )
+    both = [
+        (mean, paid[place])
+        for mean, place in zip(declared.reward_mean[unseen].tolist(), places, strict=True)
+        if place in paid
+    ]
+    assert len(both) > 10
+    assert max(mean for mean, _ in both) > -1.0
+    np.testing.assert_allclose(*zip(*both, strict=True))  # as where the support is learned
+
+
 def test_rewards_that_depend_on_less_are_known_across_parts() -> None:
     """Two actions lead to states of their own, which pay: no transition connects the two.
 

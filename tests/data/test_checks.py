@@ -258,3 +258,47 @@ def test_too_little_memory_for_a_check_is_said(monkeypatch: pytest.MonkeyPatch) 
     log_of = {"state": [0, 1], "action": [0, 0], "reward": [0, 1], "next_state": [1, 0]}
     sentences = [check.sentence for check in read_transitions(log_of).checks]
     assert all("DuckDB may use 500MB of memory, and it needs more" in s for s in sentences)
+
+
+def hidden_types(episodes: int, rng: np.random.Generator) -> Any:
+    """Log cases of two types, who differ in what helps them, under actions at random."""
+    kind = np.repeat(rng.integers(0, 2, episodes), 15)
+    action = rng.integers(0, 2, episodes * 15)
+    up = rng.random(episodes * 15) < np.where(action == kind, 0.6, 0.15)
+    state = np.zeros((episodes, 16), dtype=int)
+    state[:, 0] = 2
+    for step in range(15):
+        moved = state[:, step] + np.where(up.reshape(episodes, 15)[:, step], 1, -1)
+        state[:, step + 1] = np.clip(moved, 0, 4)
+    return {
+        "state": state[:, :-1].ravel(), "action": action, "reward": np.zeros(episodes * 15),
+        "next_state": state[:, 1:].ravel(), "episode": np.repeat(np.arange(episodes), 15),
+        "step": np.tile(np.arange(15), episodes),
+    }  # fmt: skip
+
+
+def test_memory_that_shows_with_the_previous_action_only() -> None:
+    """Whether the last step helped says nothing by itself; together with what was done it does."""
+    log_ = hidden_types(800, np.random.default_rng(0))
+    memory = read_transitions(log_, **ORDER).checks[0]
+    assert memory.p_value is not None
+    assert memory.p_value < 1e-20
+    table = pl.DataFrame(log_).sort("episode", "step")
+    table = table.with_columns(
+        pl.col("state").shift(1).over("episode").alias("before")
+    ).drop_nulls()
+    row = (table["state"] * 2 + table["action"]).to_numpy()
+    state_alone = independence(
+        row, table["before"].to_numpy(), table["next_state"].to_numpy(), np.ones(len(row))
+    )
+    assert state_alone.p_value > 1e-3
+
+
+def test_two_looks_for_memory_share_one_level() -> None:
+    """False alarms of both together: no more than the level, however the log was made."""
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(60):
+        found = read_transitions(chain(400, rng), **ORDER).checks[0].p_value
+        alarms += found is not None and found < 0.1
+    assert alarms <= stats.binom.ppf(0.999, 60, 0.1)

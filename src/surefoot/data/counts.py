@@ -195,8 +195,9 @@ class Counts(RowSparse, Shown):
         return rewards.lowest(self)
 
     def on_support(
-        self, support: Any = None, unvisited: str | None = None, min_visits: int = 0
-    ) -> Counts:
+        self, support: Any = None, unvisited: str | None = None, min_visits: int = 0, *,
+        steady: bool = False,
+    ) -> Counts:  # fmt: skip
         """Return declared counts: the skeleton of a model, every reachable successor listed.
 
         Parameters
@@ -216,6 +217,11 @@ class Counts(RowSparse, Shown):
             ``"prior"``: it is offered, and its row is left to the prior.
         min_visits
             Rows tried fewer times are not offered either.
+        steady
+            Whether rows that always paid the same are believed to pay it for listed successors too
+            that were never seen, less what exceptions cost. For promises with a prior only; else,
+            and where rows paid differently, those pay the lowest reward of the action, unless a
+            pattern of all rewards says more.
 
         Examples
         --------
@@ -225,7 +231,7 @@ class Counts(RowSparse, Shown):
         >>> counts.on_support("action").count.tolist()
         [3, 1, 0, 2]
         """
-        return place(self, support, unvisited, min_visits)
+        return place(self, support, unvisited, min_visits, steady=steady)
 
     def to_mdp(
         self,

@@ -93,9 +93,13 @@ class _OfferedRows(NamedTuple):
 
 
 def place(
-    counts: "Counts", support: Any = None, unvisited: str | None = None, min_visits: int = 0
-) -> "Counts":
-    """Return declared counts: every reachable entry listed, every state with a row."""
+    counts: "Counts", support: Any = None, unvisited: str | None = None, min_visits: int = 0,
+    *, steady: bool = False,
+) -> "Counts":  # fmt: skip
+    """Return declared counts: every reachable entry listed, every state with a row.
+
+    The arguments are those of `Counts.on_support`.
+    """
     _check_options(counts, support, unvisited, min_visits)
     if counts.declared:
         return _thinned(counts, max(int(min_visits), 1 if unvisited == "drop" else 0))
@@ -104,13 +108,13 @@ def place(
     if isinstance(chosen, str) and chosen in SUPPORTS:
         rows = _offered(counts, None, mode, min_visits)
         entries = _inferred(counts, chosen, rows)
-        return _assemble(counts, entries, rows, chosen, mode, min_visits)
+        return _assemble(counts, entries, rows, chosen, mode, min_visits, steady=chosen == LEARNED)
     from surefoot.data.declared import read_support
 
     counts, listed = read_support(chosen, counts)
     rows = _offered(counts, listed, mode, min_visits)
     entries = listed.where(_is_offered(counts, rows, listed))
-    return _assemble(counts, entries, rows, "listed", mode, min_visits)
+    return _assemble(counts, entries, rows, "listed", mode, min_visits, steady=steady)
 
 
 def _check_options(counts: "Counts", support: Any, unvisited: str | None, min_visits: int) -> None:
@@ -214,8 +218,9 @@ def _check_size(entries: int, chosen: str) -> None:
 
 
 def _assemble(
-    counts: "Counts", entries: Entries, rows: _OfferedRows, support: str, mode: str, min_visits: int
-) -> "Counts":
+    counts: "Counts", entries: Entries, rows: _OfferedRows, support: str, mode: str,
+    min_visits: int, *, steady: bool,
+) -> "Counts":  # fmt: skip
     """Put counts and rewards on the entries; states without rows become absorbing."""
     if len(rows.state) == 0 and min_visits > 0:
         raise ValueError(
@@ -240,8 +245,7 @@ def _assemble(
     at, found = _positions(counts, listed, num_states, rowless)
     count = np.zeros(len(order), dtype=counts.count.dtype)
     count[at] = counts.count[found]
-    learned = support == LEARNED
-    fields, filled, floor = _rewards(counts, listed, rowless, terminal, at, found, learned)
+    fields, filled, floor = _rewards(counts, listed, rowless, terminal, at, found, steady)
     labels = counts.state_labels
     if has_unseen and labels is not None:
         labels = (*labels, free_label(UNSEEN_LABEL, labels))
@@ -291,12 +295,13 @@ def _positions(
 
 def _rewards(
     counts: "Counts", listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
-    at: Ints, found: NDArray[np.bool_], learned: bool,
+    at: Ints, found: NDArray[np.bool_], steady: bool,
 ) -> tuple[dict[str, Any], int, float | None]:  # fmt: skip
     """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all.
 
-    ``learned``: how likely each entry is will be learned too, so that some may be exceptions. In
-    sets that hold without a prior nature may lead to the exception alone: there none is believed.
+    ``steady``: rows that always paid the same are believed to, less what exceptions cost. That
+    needs a prior, by which some entries are exceptions: in sets that hold without one, nature may
+    lead to the exception alone.
     """
     floor = counts.lowest_reward
     if (
@@ -324,7 +329,7 @@ def _rewards(
         lowest = np.full_like(lowest, min(counts.reward_range[0], floor))
     tries = np.zeros(len(mean), dtype=np.int64)
     tries[at] = counts.count[found]
-    worst = lowest if learned else None
+    worst = lowest if steady else None
     fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, worst)
     empty = np.isnan(mean) & ~loop
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
@@ -356,4 +361,5 @@ def _thinned(counts: "Counts", fewest: int) -> "Counts":
     )
     entries = Entries(counts.entry_state, counts.entry_action, counts.successor.astype(np.int64))
     support = "listed" if counts.report is None else counts.report.support
-    return _assemble(counts, entries.where(kept[counts.entry_row]), rows, support, "drop", fewest)
+    left = entries.where(kept[counts.entry_row])
+    return _assemble(counts, left, rows, support, "drop", fewest, steady=support == LEARNED)

@@ -274,7 +274,9 @@ def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:
             "support='learned' goes with a learned prior. Leave out prior= and basis=, or choose "
             "another support."
         )
-    placed = signed.on_support(support, settings.unvisited, settings.min_visits)
+    placed = signed.on_support(
+        support, settings.unvisited, settings.min_visits, steady=settings.basis == "bayesian"
+    )
     return _past_the_horizon(placed, settings.horizon) if settings.by_step else placed
 
 

@@ -108,7 +108,7 @@ def default(
     )  # fmt: skip
     counts = read_transitions(columns, **column_roles(settings), reward_range=facts.reward_range)
     if facts.support is not None:
-        counts = counts.on_support(facts.support)
+        counts = counts.on_support(facts.support, steady=True)
     model = build_model(settings, counts, first_states(counts, facts))
     parts = divide_log(settings, counts, (columns,))
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
