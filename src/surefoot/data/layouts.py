@@ -9,8 +9,8 @@ import numpy as np
 from surefoot.data.bins import Binning, at_quantiles
 from surefoot.data.columns import Columns, Layout
 from surefoot.data.dates import StepKind, learn_rhythm, step_kind
+from surefoot.data.log_format import LogFormat
 from surefoot.data.numerals import PLAIN, Numerals, Spellings, decide
-from surefoot.data.reading import Reading
 from surefoot.data.sources import Connection, Source, list_names, quote_name, scan
 from surefoot.data.tables import family
 
@@ -19,10 +19,10 @@ FIRST_ROWS = 1000
 
 
 def lay_out(
-    connection: Connection, source: Source, columns: Columns, how: Reading | None = None
+    connection: Connection, source: Source, columns: Columns, how: LogFormat | None = None
 ) -> Layout:
     """Check the types of the columns and return the layout for queries."""
-    how = how or Reading()
+    how = how or LogFormat()
     _check_bins(columns, how.bins)
     types = {name: source.types[name] for name in columns.used}
     steps = StepKind(type="" if columns.step is None else types[columns.step])
@@ -73,7 +73,7 @@ def _decimal(numbers: Mapping[str, str]) -> list[str]:
     return [name for name, kind in numbers.items() if kind == "DOUBLE"]
 
 
-def _binned(columns: Columns, how: Reading) -> list[str]:
+def _binned(columns: Columns, how: LogFormat) -> list[str]:
     """Return the columns that are cut into bins, and the next states of such columns."""
     asked = {one.column for one in how.bins}
     after = zip(columns.next_state or (), columns.state, strict=False)
@@ -93,7 +93,7 @@ def _check_bins(columns: Columns, bins: tuple[Binning, ...]) -> None:
 
 
 def _numerals(
-    connection: Connection, source: Source, names: Sequence[str], how: Reading
+    connection: Connection, source: Source, names: Sequence[str], how: LogFormat
 ) -> Numerals:
     """Find out how the numbers of a text file are written."""
     if not names:
@@ -150,7 +150,7 @@ def _resolved(connection: Connection, layout: Layout, asked: Binning) -> Binning
     return at_quantiles(asked.column, asked.number, values, often)
 
 
-def _state_kinds(source: Source, columns: Columns, how: Reading) -> tuple[str, ...]:
+def _state_kinds(source: Source, columns: Columns, how: LogFormat) -> tuple[str, ...]:
     kinds = _key_kinds(source, columns.state, how)
     for i, name in enumerate(columns.next_state or ()):
         if columns.state[i] in {one.column for one in how.bins}:
@@ -172,7 +172,7 @@ def _plural(kind: str) -> str:
     return names.get(kind, "text")
 
 
-def _key_kinds(source: Source, names: tuple[str, ...], how: Reading) -> tuple[str, ...]:
+def _key_kinds(source: Source, names: tuple[str, ...], how: LogFormat) -> tuple[str, ...]:
     kinds = tuple(family(source.types[name]) for name in names)
     binned = {one.column for one in how.bins}
     for name, kind in zip(names, kinds, strict=True):

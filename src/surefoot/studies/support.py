@@ -28,7 +28,7 @@ from surefoot.studies.chance import refutes
 from surefoot.studies.options import Delta, Domains, Draws, Only, Replications, Seed
 from surefoot.studies.support_choices import CHOICES, TRUE_SUPPORT, SupportChoice
 from surefoot.studies.table import markdown_table, number_text
-from surefoot.studies.truth import as_logged, from_prior
+from surefoot.studies.true_models import as_logged, from_prior
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
