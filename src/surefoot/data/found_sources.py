@@ -109,16 +109,16 @@ def _from_csv(
     copies: dict[Path, Path] = {}
     said, joined = list(found.findings), False
     for i, path in enumerate(found.files):
-        copy = scratch(connection) / f"{i}.csv"
         if kind_of(path) == "sheet":
-            from_sheet(path, how.sheet, copy)
-            copies[path] = copy
+            copies[path] = scratch(connection) / f"{i}.csv"
+            from_sheet(path, how.sheet, copies[path])
             continue
         seen = None if is_marked(path) else inspect(path)
         encoding = _encoding(path, how.encoding, is_utf8=seen is not None and seen.is_utf8)
         if encoding is not None:
-            recoded(path, encoding, copy)
-            copies[path], seen = copy, inspect(copy)
+            copies[path] = scratch(connection) / f"{i}.csv"
+            recoded(path, encoding, copies[path])
+            seen = inspect(copies[path])
             if how.encoding is None:
                 said.append(Finding.of("recoded", file=printable(path.name), encoding=encoding))
         joined = joined or seen is None or seen.joined_digits

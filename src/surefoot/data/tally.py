@@ -24,6 +24,26 @@ class Scale(NamedTuple):
     decimals: int
 
 
+class FirstRewards(NamedTuple):
+    """What the first rows show: a guess that the count confirms or not.
+
+    ``far`` is how far they are at most from rewards with 0, 1, ... decimals; None: not known.
+    """
+
+    vary: bool
+    largest: float
+    far: list[float | None] | None
+
+    def decimals(self, digits: int) -> int | None:
+        """Return how many decimals they have; None: many, or unknown."""
+        if self.far is None or not 0 <= digits <= count_queries.MOST_DIGITS:
+            return None
+        for decimals, far in enumerate(self.far[: digits + 1]):
+            if far is not None and far <= float(count_queries.near(digits, decimals)):
+                return decimals
+        return None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tally:
     """What a log holds, by id.
@@ -182,8 +202,8 @@ def _group(
     if layout.columns.reward is None:
         _create_groups(connection, layout, None, options)
         return Scale(0, 0)
-    vary, largest = _first_rewards(connection, layout)
-    if not vary:
+    first = _first_rewards(connection, layout)
+    if not first.vary:
         _create_groups(connection, layout, None, options)
         right = _right_digits(connection, most)
         if not _rewards_vary(connection):
@@ -191,8 +211,8 @@ def _group(
             return Scale(right, right)
         guess = right
     else:
-        guess = digits_for(_largest(connection, layout, largest))
-        decimals = _decimals(connection, layout, guess)
+        guess = digits_for(_largest(connection, layout, first.largest))
+        decimals = first.decimals(guess)
         if decimals is not None:
             scale = Scale(guess, decimals)
             if _add_decimals(connection, layout, scale, most, options):
@@ -218,19 +238,6 @@ def _add_decimals(
     return bool(exact) and _right_digits(connection, most) == digits
 
 
-def _decimals(connection: Connection, layout: Layout, digits: int) -> int | None:
-    """Return how many decimals the rewards of the first rows have; None: many, or unknown."""
-    if layout.columns.count is not None or not 0 <= digits <= count_queries.MOST_DIGITS:
-        return None
-    try:
-        found = connection.execute(
-            count_queries.decimals_query(layout, digits, FIRST_ROWS)
-        ).fetchall()[0]
-    except duckdb.Error:  # the count itself will say where the file cannot be read
-        return None
-    return next((decimals for decimals, enough in enumerate(found) if enough), None)
-
-
 def _create_groups(
     connection: Connection, layout: Layout, digits: int | None, options: dict[str, Any]
 ) -> None:
@@ -242,24 +249,16 @@ def _create_groups(
         faults.execute(connection, layout, query)
 
 
-def _first_rewards(connection: Connection, layout: Layout) -> tuple[bool, float]:
-    """Tell whether transitions among the first rows show two rewards, and the largest of these.
-
-    Following rows and weights are not looked at: such transitions are taken to show several.
-    """
-    keyed = not layout.derived and layout.columns.count is None
-    listed = ", ".join(count_queries.keys(layout)) if keyed else "1"
-    query = (
-        "SELECT coalesce(bool_or(least < most), true), max(greatest(-least, most)) FROM (SELECT "
-        "min(r) AS least, max(r) AS most FROM "
-        f"(SELECT * FROM ({layout.select()}) LIMIT {FIRST_ROWS}) "
-        f"WHERE isfinite(r) GROUP BY {listed})"
-    )
+def _first_rewards(connection: Connection, layout: Layout) -> FirstRewards:
+    """Look at the rewards of the first rows; where next states are derived they count as varied."""
+    query = count_queries.first_rewards_query(layout, FIRST_ROWS)
     try:
-        vary, largest = connection.execute(query).fetchall()[0]
+        vary, largest, *far = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # the count itself will say where the file cannot be read
-        return True, 0.0
-    return vary or not keyed, largest or 0.0
+        return FirstRewards(True, 0.0, None)
+    if layout.columns.count is not None:
+        return FirstRewards(True, largest or 0.0, None)
+    return FirstRewards(vary or layout.derived, largest or 0.0, far)
 
 
 def _largest(connection: Connection, layout: Layout, first: float) -> float:
