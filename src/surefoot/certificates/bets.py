@@ -62,7 +62,7 @@ def mean_above(values: ArrayLike, *, delta: float, scale: float) -> float:
     numbers = np.asarray(values, dtype=np.float64)
     _check(numbers, delta, scale)
     size = len(numbers)
-    if not numbers.any():  # nor is there a bet to be won where all is 0, whatever the scale
+    if not numbers.any():  # no bet can win anything, whatever the scale
         return 0.0
     bets = np.sqrt(2 * np.log(1 / delta) / size) / (SPREADS * scale)
     wealth = sum(

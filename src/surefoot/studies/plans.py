@@ -339,7 +339,8 @@ def command(
     ] = None,
     replications: Replications = 50,
     seconds: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Stop after so long; run it again.")
+        float | None,
+        typer.Option(metavar="NUMBER", help="Stop after this time; run it again to go on."),
     ] = None,
     folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where outcomes are kept.")] = Path(
         "planning"
