@@ -87,10 +87,9 @@ def transition_matrix(mdp: MDP, played: RowPolicy) -> Any:
     """Return ``(S, S)``, sparse: where a policy leads from each state."""
     rows = played.rows.astype(np.int64)
     sizes = np.diff(mdp.row_start)[rows]
-    last = np.cumsum(sizes)
-    entries = np.repeat(mdp.row_start[rows] - last + sizes, sizes) + np.arange(sizes.sum())
+    entries = mdp.entries_of(rows)
     chance = mdp.probability[entries] * np.repeat(played.share, sizes)
-    start = np.concatenate(([0], last))[played.start]
+    start = np.concatenate(([0], np.cumsum(sizes)))[played.start]
     return sparse.csr_matrix((chance, mdp.successor[entries], start), shape=(mdp.num_states,) * 2)
 
 
