@@ -326,7 +326,7 @@ def rows_of(cases: Iterable[PlanCase], found: Sequence[PlanOutcome]) -> list[tup
 
 
 def p_value(found: Sequence[PlanOutcome], other: str) -> float:
-    """Return how easily chance would make the plan look so much better (Wilcoxon, one side)."""
+    """Return the p-value of the plan being better than other data (Wilcoxon, one-sided)."""
     less = np.array([one.plan - getattr(one, other) for one in found])
     if len(less) < 2 or not np.any(less):
         return 1.0
