@@ -28,6 +28,7 @@ from benchmarks import logs, pipeline
 from benchmarks.table import figure, render
 from benchmarks.timing import describe_machine
 
+PARTS = ("solvers", "certificates", "reading", "pipeline")
 ALLOWED = 1.1
 HEADINGS = ("what", "before, s", "now, s", "now / before", "")
 HERE = Path(__file__).resolve().parents[1]
@@ -184,15 +185,17 @@ def main() -> None:
     """Measure, print one table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.before_after", description=__doc__)
     parser.add_argument("other", type=Path, help="a checkout of the other version")
-    known = ("solvers", "certificates", "reading", "pipeline")
-    parser.add_argument("parts", nargs="*", choices=[*known, []], help="some of the parts only")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; else all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=float, default=2e6, help="of logs")
     parser.add_argument("--cases", default="d200,s2000,m1000,river500", help="of solvers")
     given = parser.parse_args()
+    unknown = [part for part in given.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}.")
     lines = []
     with tempfile.TemporaryDirectory(prefix="surefoot-before-") as name:
-        for part in given.parts or known:
+        for part in given.parts or PARTS:
             for job in jobs(part, given.cases, int(given.rows), Path(name)):
                 found = turns(job, given.other.resolve(), given.rounds)
                 lines += [line_of(*one) for one in found]
