@@ -37,7 +37,7 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
     solution = solve(batch.mdp, tolerance=_tolerance(batch))
     nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
-    if not until_the_end(batch.mdp):  # nature might put off an end forever
+    if not until_the_end(batch.mdp):  # nature might put off an end for ever
         yield from _robust(batch, stopped)
         yield from _var(batch, delta, solution.value, stopped)
     known = policy_values(batch, nominal)
