@@ -71,13 +71,13 @@ class Fate:
 
 def drive(out: Path, address: str | None) -> None:
     """Make a run folder; a cluster gets even the smallest jobs."""
-    from surefoot.certificates import curse, pieces, upper
+    from surefoot.certificates import curse, limit, shared_batches
     from surefoot.demo import demo_settings
     from surefoot.pipeline.runs import run
     from surefoot.solvers.evaluation import engines
 
     engines.FIRST_DRAWS, engines.PART_SECONDS, engines.WORTH_SECONDS = 16, 0.0, 0.0
-    pieces.SHARED_WORK = upper.SHARED_WORK = 0.0
+    shared_batches.SHARED_WORK = limit.SHARED_WORK = 0.0
     curse.SHARED_ROWS = 0
     run(replace(demo_settings(), draws=DRAWS, cluster=address), out)
 

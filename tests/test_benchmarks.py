@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks import logs, pipeline, scale, scale_run, start
+from benchmarks import before_after, logs, pipeline, scale, scale_run, start
 from benchmarks.cases import KINDS, Size, garnet_case, river_case
 from benchmarks.contenders import our_solve
 from benchmarks.peers import CONTENDERS, YARDSTICK
@@ -90,3 +90,26 @@ def test_the_whole_job_is_reported_with_its_shares(capsys):
     slow = logs.Run(9.0, 9.0, 0.1, 10)
     bare = logs.Run(0.1, 0.1, 0.1, 10)
     assert not pipeline.report("csv", 10_000_000, jobs, slow, bare)
+
+
+def test_two_versions_are_timed_in_turns():
+    took = iter([9.0, 9.0, 2.0, 2.3, 2.2, 2.5, 2.1, 2.4])  # the first two do not count
+    trees = []
+
+    def job(tree):
+        trees.append(tree)
+        return {"a job": next(took)}
+
+    other = before_after.HERE / "other"
+    found = list(before_after.turns(job, other, 3))
+    assert found == [("a job", 2.1, 2.4)]
+    assert trees == [other, before_after.HERE] * 4
+    assert before_after.line_of(*found[0])[3:] == ("1.14", "slower")
+    assert before_after.line_of("a job", 2.0, 2.1)[3:] == ("1.05", "")
+
+
+def test_a_version_is_compared_with_itself(tmp_path):
+    log = tmp_path / "log.csv"
+    logs.write(log, 300, "noisy rewards")
+    found = before_after.reading(before_after.HERE, "csv", log)
+    assert found["reading, csv"] > 0

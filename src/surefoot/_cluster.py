@@ -127,7 +127,7 @@ def _first_line(problem: object) -> str:
 
 
 def _reach(address: str) -> None:
-    """Refuse an address that nobody answers at: Ray itself would try for minutes."""
+    """Refuse an address where no cluster answers: Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         place = host.strip("[]"), int(port)

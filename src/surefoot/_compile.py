@@ -128,7 +128,7 @@ def _forgiving(compiled: Any) -> Any:
 
 
 def _missing(source: Callable[..., Any]) -> Any:
-    """Return a function that says what a kernel needs: as plain Python it would take for ever."""
+    """Return a function that says what a kernel needs: as plain Python it would take forever."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise ImportError(

@@ -66,6 +66,14 @@ class RowSparse:
         """``(E,)``: the row of each entry."""
         return np.repeat(np.arange(self.num_rows), np.diff(self.row_start))
 
+    def entries_of(self, rows: Ints) -> Ints:
+        """Return the entries of some rows, one row after another."""
+        sizes = np.diff(self.row_start)[rows]
+        ends = np.cumsum(sizes)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+        entries: Ints = np.repeat(self.row_start[rows], sizes) + within
+        return entries
+
     @property
     def entry_state(self) -> Ints:
         """``(E,)``: the state of each entry."""

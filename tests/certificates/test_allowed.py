@@ -30,7 +30,7 @@ def allowed():
 
 @pytest.mark.parametrize("most", [4096, 0])
 def test_the_other_end_speaks_of_what_is_allowed(problem, allowed, most, monkeypatch):
-    monkeypatch.setattr("surefoot.certificates.upper.MAX_POLICIES", most)
+    monkeypatch.setattr("surefoot.certificates.limit.MAX_POLICIES", most)
     posterior, mdp = problem
     policy = allowed.argmax(axis=1)
     options = {"delta": 0.1, "draws": 1000}

@@ -10,8 +10,8 @@ from scipy.stats import binom
 import surefoot as sf
 from surefoot._order_statistics import draws_needed, lower_rank, marginal_rank, upper_rank
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.limit import count_policies, upper_bound
 from surefoot.certificates.sentences import percent
-from surefoot.certificates.upper import count_policies, upper_bound
 from surefoot.model.policies import check_policy
 from surefoot.solvers.evaluation.returns import best_returns, policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
@@ -199,7 +199,7 @@ def test_plain_upper_bound_lies_above_the_listed_one(river, monkeypatch):
     rewards = rewards_of(mdp, posterior, objective="max")
     ends = []
     for most, randomised in ((4096, False), (0, True)):
-        monkeypatch.setattr("surefoot.certificates.upper.MAX_POLICIES", most)
+        monkeypatch.setattr("surefoot.certificates.limit.MAX_POLICIES", most)
         rng = np.random.default_rng(1)
         ends.append(
             upper_bound(

@@ -85,7 +85,7 @@ def test_nothing_is_searched_where_there_is_nothing_to_choose(size, monkeypatch)
     for place in ("optimize.draw_models", "search.proposals", "search.local_search"):
         monkeypatch.setattr(f"surefoot.certificates.{place}", None)
     for name in ("best_returns", "policy_returns"):
-        monkeypatch.setattr(f"surefoot.certificates.upper.{name}", None)
+        monkeypatch.setattr(f"surefoot.certificates.limit.{name}", None)
     told = []
     result = sf.optimize(
         posterior, mdp, draws=500, rng=rng(1), progress=lambda name, best: told.append(name)

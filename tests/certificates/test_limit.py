@@ -7,9 +7,14 @@ import pytest
 from scipy.stats import binom
 
 import surefoot as sf
-from surefoot.certificates import certification, upper
-from surefoot.certificates.coupling import coupled
-from surefoot.certificates.upper import ANY_POLICY, DETERMINISTIC, bound_of_one, upper_bound
+from surefoot.certificates import certification, limit
+from surefoot.certificates.limit import (
+    ANY_POLICY,
+    DETERMINISTIC,
+    bound_of_one,
+    coupled,
+    upper_bound,
+)
 from surefoot.domains.garnet import garnet
 from surefoot.model.policies import check_policy
 from surefoot.solvers.evaluation.returns import policy_returns
@@ -41,7 +46,7 @@ def optimum(mdp, posterior, rewards, draws=20_000):
 
 @pytest.fixture
 def not_listed(monkeypatch):
-    monkeypatch.setattr(upper, "MAX_POLICIES", 0)
+    monkeypatch.setattr(limit, "MAX_POLICIES", 0)
 
 
 @pytest.mark.parametrize("posterior", [sf.DirichletPosterior, sf.LearnedPosterior])

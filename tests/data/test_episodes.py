@@ -13,7 +13,7 @@ from surefoot.data import episodes as module
 from surefoot.data.buckets import NUM_BUCKETS, deal, part
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import identity_of, read_episodes
-from surefoot.data.followed import Episodes
+from surefoot.data.followed_episodes import Episodes
 from surefoot.data.transitions import read_transitions
 
 ROLES = {"episode": "episode", "step": "step", "terminal": "terminal"}

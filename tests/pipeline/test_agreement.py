@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import Settings, run
-from surefoot.certificates.betting import ANYTIME_WEIGHTS, anytime_evidence
+from surefoot.certificates.bets import ANYTIME_WEIGHTS, anytime_evidence
 from surefoot.cli import main
 from surefoot.pipeline.agreement import agreement_with
 from surefoot.pipeline.step_values import averaged

@@ -157,7 +157,7 @@ def test_a_run_that_is_read_back_knows_its_bins(measured):
 def test_a_file_of_measurements_may_have_semicolons(measured, tmp_path):
     path = tmp_path / "asked.csv"
     path.write_text("id;pressure;ward\n1;143,5;A\n2;139,9;A\n", encoding="utf-8")
-    answers = answer_file(measured.advice, path, ("dose",), how=measured.settings.reading)
+    answers = answer_file(measured.advice, path, ("dose",), how=measured.settings.log_format)
     assert [one.state["pressure"] for one in answers.decisions] == [
         "pressure 140-160", "pressure 125-140",
     ]  # fmt: skip

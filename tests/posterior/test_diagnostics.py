@@ -7,7 +7,7 @@ import xarray as xr
 from scipy import stats
 
 from surefoot.posterior.diagnostics import diagnose
-from surefoot.posterior.thinning import correlated, thin
+from surefoot.posterior.independent_draws import correlated, thin
 
 
 def autoregressive(chains, draws, quantities, rho, rng):

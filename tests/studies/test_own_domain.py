@@ -18,7 +18,7 @@ from surefoot.studies.reproduction_job import reproduce_to
 from surefoot.studies.reproduction_tables import tables
 from surefoot.studies.request import Request
 from surefoot.studies.scale_mismatch import scale_mismatch
-from surefoot.studies.truth import from_prior
+from surefoot.studies.true_models import from_prior
 
 OWN = Domain(
     name="workshop",

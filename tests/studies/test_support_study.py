@@ -10,7 +10,7 @@ from surefoot.data.support import DEFAULT_SUPPORT, UNSEEN_PRIOR
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import inventory, machine_replacement, riverswim
 from surefoot.model.mdp import MDP
-from surefoot.studies import support, truth
+from surefoot.studies import support, true_models
 from surefoot.studies.__main__ import app
 from surefoot.studies.support_choices import CHOICES, per_entry, per_row, with_unseen
 
@@ -35,7 +35,7 @@ def test_optimal_rows_attain_the_known_optimum():
 
 def test_a_log_shows_what_was_seen_and_nothing_else():
     declared = inventory().simulate(3, np.random.default_rng(0))
-    log = truth.as_logged(declared)
+    log = true_models.as_logged(declared)
     assert not log.declared
     assert log.num_entries == np.count_nonzero(declared.count)
     assert log.count.sum() == declared.count.sum()
@@ -64,7 +64,7 @@ def test_the_default_is_among_the_choices():
 
 
 def test_choices_spread_their_prior():
-    counts = truth.as_logged(riverswim().simulate(5, np.random.default_rng(0)))
+    counts = true_models.as_logged(riverswim().simulate(5, np.random.default_rng(0)))
     placed = counts.on_support("action")
     total = np.add.reduceat(per_row("action").parameters(placed), placed.row_start[:-1])
     np.testing.assert_allclose(total, 1.0)
@@ -123,7 +123,7 @@ def test_reading_the_log_gives_the_same_counts():
         }
     )
     read = read_transitions(log).on_support()
-    skipped = truth.as_logged(declared).on_support()
+    skipped = true_models.as_logged(declared).on_support()
     for name in ("state_start", "row_action", "row_start", "successor", "count", "reward_mean"):
         np.testing.assert_allclose(getattr(read, name), getattr(skipped, name), err_msg=name)
     assert read.unseen == skipped.unseen == 31

@@ -7,9 +7,9 @@ from surefoot.certificates.policies import behaviour_policy
 from surefoot.studies.zoo.baselines import LEAST_COUNT, EpisodeSteps, _weights, bootstrapped
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.claims import facts_of, judge
+from surefoot.studies.zoo.log_model import read_log
 from surefoot.studies.zoo.logs import fixed_tries, greedy_shares, trajectories
 from surefoot.studies.zoo.methods import find_method
-from surefoot.studies.zoo.reading import read_log
 from surefoot.studies.zoo.rsvf import smallest_ball
 from surefoot.studies.zoo.truth import Choice, earned, shares_of
 

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.cluster_kills import JOIN_SECONDS, add_node, start_cluster
 
 from requirements import lacking
-from surefoot.certificates import curse, pieces, upper
+from surefoot.certificates import curse, limit, shared_batches
 from surefoot.solvers.evaluation import engines
 
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
@@ -42,6 +42,6 @@ def small_jobs_shared(monkeypatch):
     monkeypatch.setattr(engines, "FIRST_DRAWS", 16)
     monkeypatch.setattr(engines, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(engines, "PART_SECONDS", 0.0)
-    monkeypatch.setattr(pieces, "SHARED_WORK", 0.0)
-    monkeypatch.setattr(upper, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(shared_batches, "SHARED_WORK", 0.0)
+    monkeypatch.setattr(limit, "SHARED_WORK", 0.0)
     monkeypatch.setattr(curse, "SHARED_ROWS", 0)

@@ -147,6 +147,4 @@ def _parts(rows: Ints, size: int) -> Iterator[Ints]:
 def _entries(mdp: MDP, rows: Ints) -> tuple[Ints, Ints]:
     """Return the entries of some rows, and where each row starts among them."""
     sizes = np.diff(mdp.row_start)[rows]
-    start = np.concatenate(([0], np.cumsum(sizes)))
-    entries: Ints = np.repeat(mdp.row_start[rows] - start[:-1], sizes) + np.arange(start[-1])
-    return entries, start
+    return mdp.entries_of(rows), np.concatenate(([0], np.cumsum(sizes)))

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown
 from surefoot._findings import Finding
-from surefoot.certificates.betting import anytime_evidence
+from surefoot.certificates.bets import anytime_evidence
 
 ALARM = 0.01
 """How often, at most, a promise that holds is ever called into question."""

@@ -1,7 +1,7 @@
 """What behaviour earned, from the log's own episodes, and what a policy gains over it.
 
 No model and no prior: the mean discounted return of the episodes, with ends that hold in finite
-samples (:mod:`surefoot.certificates.betting`). Episodes may differ and may depend on each other, as
+samples (:mod:`surefoot.certificates.bets`). Episodes may differ and may depend on each other, as
 they do where behaviour learns: the interval is for the average over the episodes of the log, given
 where each of them started or not, whichever the promise it is compared with speaks of.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._arguments import check_inside
-from surefoot.certificates.betting import mean_above
+from surefoot.certificates.bets import mean_above
 from surefoot.certificates.evidence import Earned, Gain
 
 BEHAVIOUR_SHARE = 0.2

@@ -15,8 +15,8 @@ from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.costs import as_rewards
+from surefoot.certificates.limit import UpperBound, bound_of_one, upper_bound
 from surefoot.certificates.models import allowed_rows, children, has_chosen, restricted
-from surefoot.certificates.upper import UpperBound, bound_of_one, upper_bound
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, as_given, check_policy
 from surefoot.posterior.protocol import Posterior

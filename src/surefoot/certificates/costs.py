@@ -1,4 +1,4 @@
-"""Costs are rewards with the other sign: in here, and out through ``mirrored``."""
+"""Costs are rewards with the other sign: negated here, and turned back by ``mirrored``."""
 
 from dataclasses import replace
 

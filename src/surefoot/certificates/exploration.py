@@ -66,9 +66,9 @@ def exploration(
     """
     if mdp.horizon is not None:
         raise ValueError("what exploring is worth is not known for policies over a horizon.")
-    played = check_policy(mdp, policy).rows.astype(np.int64)
+    played = check_policy(mdp, policy)
     offered = np.arange(mdp.num_rows) if rows is None else rows
-    other = np.setdiff1d(offered, played)
+    other = np.setdiff1d(offered, played.rows.astype(np.int64))
     if len(other) == 0:
         return Exploration(rows=other, chance=np.zeros(0), value=np.zeros(0))
     layout = RowLayout.of(mdp)

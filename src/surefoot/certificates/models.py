@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._order_statistics import marginal_rank
 from surefoot._work import OPERATION, count
 from surefoot.certificates import search_kernels as kernels
-from surefoot.certificates.pieces import by_workers, worth_sharing
+from surefoot.certificates.shared_batches import by_workers, worth_sharing
 from surefoot.model.mdp import MDP
 from surefoot.posterior.draws import PosteriorDraws
 from surefoot.posterior.protocol import Posterior, check_generator, stream_key

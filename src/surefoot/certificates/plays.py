@@ -5,7 +5,7 @@ all of them, so that an error in it costs its plays times what is off in their m
 """
 
 from math import isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy import sparse
 
 from surefoot.certificates.by_step import Policy, rows_at
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import check_policy
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 
@@ -52,9 +52,9 @@ def plays_of(mdp: MDP, policy: Policy) -> Plays:
     """Return the plays of a policy that takes one action in each state (and step)."""
     found = evaluate(mdp, policy)
     if mdp.horizon is None:
-        rows = check_policy(mdp, policy).rows.astype(np.int64)
+        played = check_policy(mdp, policy)
         weight = np.zeros(mdp.num_rows)
-        weight[rows] = visits_of(mdp, rows)
+        weight[played.rows] = visits_of(mdp, played)
         ahead = mdp.discount * found.value[mdp.successor]
     else:
         weight, ahead = _over_steps(mdp, policy, mdp.horizon)
@@ -83,18 +83,34 @@ def standard_error(deviation: Floats, visits: NDArray[np.number]) -> Floats:
     return np.asarray(deviation / np.sqrt(visits + 1.0))
 
 
-def visits_of(mdp: MDP, rows: Ints) -> Floats:
-    """Return ``(S,)`` discounted visits of a policy that plays one row in each state."""
+def transition_matrix(mdp: MDP, played: RowPolicy) -> Any:
+    """Return ``(S, S)``, sparse: where a policy leads from each state."""
+    rows = played.rows.astype(np.int64)
     sizes = np.diff(mdp.row_start)[rows]
-    entries = np.repeat(mdp.row_start[rows] - np.cumsum(sizes) + sizes, sizes) + np.arange(
-        sizes.sum()
-    )
-    matrix = sparse.csr_matrix(
-        (mdp.probability[entries], mdp.successor[entries], np.concatenate(([0], np.cumsum(sizes)))),
-        shape=(mdp.num_states, mdp.num_states),
-    ).T.tocsr()
+    entries = mdp.entries_of(rows)
+    chance = mdp.probability[entries] * np.repeat(played.share, sizes)
+    start = np.concatenate(([0], np.cumsum(sizes)))[played.start]
+    return sparse.csr_matrix((chance, mdp.successor[entries], start), shape=(mdp.num_states,) * 2)
+
+
+def visits_of(mdp: MDP, played: RowPolicy) -> Floats:
+    """Return ``(S,)``: how often a policy meets each state, later steps counting less.
+
+    Examples
+    --------
+    >>> from surefoot import riverswim
+    >>> mdp = riverswim().mdp
+    >>> round(float(visits_of(mdp, check_policy(mdp, [1] * 6)).sum()), 6)  # 1/(1 - discount)
+    100.0
+    """
+    matrix = transition_matrix(mdp, played).T.tocsr()
     visits = np.array(mdp.initial, dtype=np.float64)
     step = visits.copy()
+    if mdp.horizon is not None:
+        for _ in range(mdp.horizon - 1):
+            step = mdp.discount * (matrix @ step)
+            visits += step
+        return visits
     goes_on = ~ends_of(mdp) if until_the_end(mdp) else np.ones(mdp.num_states, dtype=np.bool_)
     if mdp.num_states <= DENSE and mdp.discount < 1.0:
         onward = mdp.discount * goes_on[:, None] * matrix.toarray()

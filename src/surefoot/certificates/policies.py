@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.data.counts import Counts
+from surefoot.data.log_format import LogFormat
 from surefoot.data.numerals import parse_number
-from surefoot.data.reading import Reading
 from surefoot.data.side_files import LabelColumns, finder, read_side_file
 from surefoot.data.step_layers import names_of, step_of
 from surefoot.model.mdp import MDP
@@ -38,7 +38,7 @@ def read_policy(
     mdp: MDP,
     *,
     columns: LabelColumns | None = None,
-    how: Reading | None = None,
+    how: LogFormat | None = None,
     by_step: bool = False,
 ) -> AnyPolicy:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.

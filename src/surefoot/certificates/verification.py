@@ -13,7 +13,7 @@ from surefoot._order_statistics import draws_needed
 from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
-from surefoot.certificates.upper import DETERMINISTIC
+from surefoot.certificates.limit import DETERMINISTIC
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most

@@ -153,5 +153,5 @@ def _policy(path: Path, model: "Model") -> "AnyPolicy":
     file = path / "policy.csv" if path.is_dir() else path
     settings = model.settings
     return read_policy(
-        file, model.mdp, columns=settings.columns, how=settings.reading, by_step=settings.by_step
+        file, model.mdp, columns=settings.columns, how=settings.log_format, by_step=settings.by_step
     )

@@ -100,7 +100,7 @@ def _many(output: Output, made: "Run", path: Path, out: Path | None, step: int |
     from surefoot.pipeline.answers import answer_file
 
     settings = made.settings
-    answers = answer_file(made.advice, path, settings.columns.action, step, settings.reading)
+    answers = answer_file(made.advice, path, settings.columns.action, step, settings.log_format)
     size = len(answers.rows)
     told = f"{number_of(size, 'state')}, {answers.unknown} of them without advice."
     if out is not None:

@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 
 from surefoot._findings import Finding
 from surefoot.data.columns import Columns, Layout, choose
+from surefoot.data.count_queries import names
 from surefoot.data.counts import Counts
 from surefoot.data.episode_ends import EpisodeEnds
 from surefoot.data.episodes import hashed_label
 from surefoot.data.found_sources import find
-from surefoot.data.groups import names
 from surefoot.data.layouts import lay_out
 from surefoot.data.log import Log
+from surefoot.data.log_format import LogFormat
 from surefoot.data.open_log import open_log
-from surefoot.data.reading import Reading
 from surefoot.data.side_files import parts_of
 from surefoot.data.sources import Connection, session
 from surefoot.data.transitions import assemble
 
 
 def read_ends(
-    source: Any, counts: Counts, columns: dict[str, Any], how: Reading, *, seed: int
+    source: Any, counts: Counts, columns: dict[str, Any], how: LogFormat, *, seed: int
 ) -> EpisodeEnds:
     """Read where the episodes of a log begin and stop; ``counts`` were read from it."""
     if counts.log is not None:

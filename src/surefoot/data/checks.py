@@ -20,7 +20,7 @@ from scipy import stats
 from surefoot._findings import Finding
 from surefoot.data.check import ALARM, Check
 from surefoot.data.columns import Layout
-from surefoot.data.groups import names
+from surefoot.data.count_queries import names
 from surefoot.data.label_ids import CANONICAL_INTEGER
 from surefoot.data.log_halves import (
     Sides,

@@ -157,8 +157,8 @@ class Layout:
         """Whether the log says in which order the rows of an episode come."""
         return self.columns.episode is not None and self.columns.step is not None
 
-    def select(self, *, rows: bool = False) -> str:
-        """Return the SQL of the log under short names.
+    def select(self, *, rows: bool = False, first: int | None = None) -> str:
+        """Return the SQL of the log, or of its ``first`` rows, under short names.
 
         ``rows`` adds the place ("row number") and how a terminal mark is spelled ("spelled_end").
         """
@@ -167,7 +167,8 @@ class Layout:
             parts.append('"row number"')
             mark = self.columns.terminal
             parts += [f"{quote_name(mark)}::VARCHAR AS spelled_end"] if mark is not None else []
-        inner = scan(self.source, {name: self.types[name] for name in self.columns.used}, rows=rows)
+        types = {name: self.types[name] for name in self.columns.used}
+        inner = scan(self.source, types, rows=rows, first=first)
         return f"SELECT {', '.join(parts)} FROM ({inner})"
 
 

@@ -105,7 +105,7 @@ def fields_on_rows_of(mdp: MDP, count: ArrayLike) -> dict[str, Any]:
 
 def with_rewards(counts: "Counts", rewards: Any) -> "Counts":
     """Return the counts with given rewards in place of those seen, where they are given."""
-    from surefoot.data.declared import is_listing, read_rewards
+    from surefoot.data.declared_transitions import is_listing, read_rewards
 
     given = read_rewards(rewards, counts) if is_listing(rewards) else as_given(rewards)
     if given.array is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 
 from surefoot._display import printable
-from surefoot.data.copies import choose_name
+from surefoot.data.csv_copies import choose_name
 
 SQLITE, DUCKDB = b"SQLite format 3\x00", b"DUCK"
 OWN, VIEW = "stored", "surefoot_log"

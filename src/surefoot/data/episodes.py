@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from surefoot.data.buckets import NUM_BUCKETS, gather
 from surefoot.data.columns import Layout, as_names, choose, next_names
+from surefoot.data.count_queries import names
 from surefoot.data.counts import Counts
 from surefoot.data.episode_kernels import follow
-from surefoot.data.followed import Episodes, Paths
+from surefoot.data.followed_episodes import Episodes, Paths
 from surefoot.data.found_sources import find
-from surefoot.data.groups import names
 from surefoot.data.layouts import lay_out
+from surefoot.data.log_format import LogFormat
 from surefoot.data.log_halves import counted_moves
 from surefoot.data.merge import TERMINAL_LABEL
-from surefoot.data.reading import Reading
 from surefoot.data.returns import Begun
 from surefoot.data.sources import Connection, session
 from surefoot.data.tables import StepColumns, family
@@ -119,16 +119,16 @@ def read_episodes(
     wanted = {*as_names("state", state), *as_names("action", action), episode, step}
     wanted |= {*(next_names(state, next_state) or ())}
     wanted |= {name for name in (reward, terminal) if name is not None}
-    reading = Reading.of(**how)
+    log_format = LogFormat.of(**how)
     if counts.log is not None:
-        reading = replace(reading, bins=counts.log.bins)  # the edges that were counted with
+        log_format = replace(log_format, bins=counts.log.bins)  # the edges that were counted with
     with session() as connection:
-        found = find(connection, source, wanted, reading)
+        found = find(connection, source, wanted, log_format)
         columns = choose(
             list(found.types), found.name, state=state, action=action, next_state=next_state,
             reward=reward, episode=episode, step=step, terminal=terminal, count=None,
         )  # fmt: skip
-        layout = lay_out(connection, found, columns, reading)
+        layout = lay_out(connection, found, columns, log_format)
         return follow_episodes(
             connection, layout, counts, discount=discount, seed=seed,
             drop_missing=missing == "drop", whole=whole, horizon=horizon, begun=begun,

@@ -10,8 +10,7 @@ import duckdb
 
 from surefoot._display import printable
 from surefoot.data.columns import Layout
-from surefoot.data.dates import EXACT
-from surefoot.data.groups import (
+from surefoot.data.count_queries import (
     AFTER_END,
     CUT,
     GAP,
@@ -22,6 +21,7 @@ from surefoot.data.groups import (
     missing,
     transitions,
 )
+from surefoot.data.dates import EXACT
 from surefoot.data.sources import MEMORY_LIMIT, Connection, quote_name, quote_text, scan
 from surefoot.model.csv_lines import numbered_records, open_csv
 

@@ -14,20 +14,20 @@ import duckdb
 from surefoot._display import printable
 from surefoot._findings import Finding
 from surefoot.data import tables
-from surefoot.data.copies import count_records, from_sheet, from_sqlite, recoded
 from surefoot.data.csv_bytes import best_delimiter, encoding_of, inspect, is_marked
+from surefoot.data.csv_copies import count_records, from_sheet, from_sqlite, recoded
 from surefoot.data.databases import VIEW, attach, engine_of
 from surefoot.data.log_files import SUFFIXES, LogFiles, folder_keys, kind_of, log_files
-from surefoot.data.reading import Reading
+from surefoot.data.log_format import LogFormat
 from surefoot.data.sources import KINDS, Connection, CsvPart, Source, file_list, list_names
 from surefoot.model.csv_lines import open_csv
 
 
 def find(
-    connection: Connection, source: Any, wanted: Collection[str], how: Reading | None = None
+    connection: Connection, source: Any, wanted: Collection[str], how: LogFormat | None = None
 ) -> Source:
     """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
-    how = how or Reading()
+    how = how or LogFormat()
     if isinstance(source, (str, os.PathLike)):
         return _from_files(connection, log_files(source), printable(source), wanted, how)
     if isinstance(source, (list, tuple)) and source and all(map(_is_path, source)):
@@ -41,7 +41,7 @@ def _is_path(thing: Any) -> bool:
 
 
 def _from_files(
-    connection: Connection, found: LogFiles, name: str, wanted: Collection[str], how: Reading
+    connection: Connection, found: LogFiles, name: str, wanted: Collection[str], how: LogFormat
 ) -> Source:
     files, findings = found
     odd_name = next((path for path in files if not _is_unicode(str(path))), None)
@@ -80,7 +80,7 @@ def _one_kind(files: tuple[Path, ...], name: str) -> str:
     return first
 
 
-def _from_database(connection: Connection, files: tuple[Path, ...], how: Reading) -> Source:
+def _from_database(connection: Connection, files: tuple[Path, ...], how: LogFormat) -> Source:
     path = files[0]
     if engine_of(path) == "sqlite":
         copy = scratch(connection) / "table.csv"
@@ -103,22 +103,22 @@ def scratch(connection: Connection) -> Path:
 
 
 def _from_csv(
-    connection: Connection, found: LogFiles, name: str, wanted: Collection[str], how: Reading
+    connection: Connection, found: LogFiles, name: str, wanted: Collection[str], how: LogFormat
 ) -> Source:
     """Return text files or spreadsheets as a source; what DuckDB cannot read is written again."""
     copies: dict[Path, Path] = {}
     said, joined = list(found.findings), False
     for i, path in enumerate(found.files):
-        copy = scratch(connection) / f"{i}.csv"
         if kind_of(path) == "sheet":
-            from_sheet(path, how.sheet, copy)
-            copies[path] = copy
+            copies[path] = scratch(connection) / f"{i}.csv"
+            from_sheet(path, how.sheet, copies[path])
             continue
         seen = None if is_marked(path) else inspect(path)
         encoding = _encoding(path, how.encoding, is_utf8=seen is not None and seen.is_utf8)
         if encoding is not None:
-            recoded(path, encoding, copy)
-            copies[path], seen = copy, inspect(copy)
+            copies[path] = scratch(connection) / f"{i}.csv"
+            recoded(path, encoding, copies[path])
+            seen = inspect(copies[path])
             if how.encoding is None:
                 said.append(Finding.of("recoded", file=printable(path.name), encoding=encoding))
         joined = joined or seen is None or seen.joined_digits

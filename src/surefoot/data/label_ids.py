@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from surefoot.data import faults
 from surefoot.data.columns import Layout
-from surefoot.data.groups import CUT, GAP, MOVE, names
+from surefoot.data.count_queries import CUT, GAP, MOVE, names
 from surefoot.data.sources import Connection
 
 CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.data.bins import Binning
-from surefoot.data.reading import Reading
+from surefoot.data.log_format import LogFormat
 from surefoot.data.side_files import LabelColumns, parts_of, read_side_file
 
 
@@ -64,7 +64,7 @@ class LabelOrder:
 
 def read_order(
     path: str | None, columns: LabelColumns, bins: Sequence[Binning],
-    labels: Mapping[str, Sequence[Hashable]], how: Reading,
+    labels: Mapping[str, Sequence[Hashable]], how: LogFormat,
 ) -> LabelOrder:  # fmt: skip
     """Return the order of labels: of a file where there is one, and of the bins.
 

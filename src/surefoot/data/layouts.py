@@ -1,7 +1,9 @@
 """From the columns of a log to their types, and how their numbers and dates are read."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import duckdb
 import numpy as np
@@ -9,20 +11,21 @@ import numpy as np
 from surefoot.data.bins import Binning, at_quantiles
 from surefoot.data.columns import Columns, Layout
 from surefoot.data.dates import StepKind, learn_rhythm, step_kind
-from surefoot.data.numerals import PLAIN, Numerals, Spellings, decide
-from surefoot.data.reading import Reading
+from surefoot.data.log_format import LogFormat
+from surefoot.data.numerals import PLAIN, SPACES, Numerals, Spellings, decide
 from surefoot.data.sources import Connection, Source, list_names, quote_name, scan
 from surefoot.data.tables import family
+from surefoot.model.csv_lines import open_csv
 
 FIRST_ROWS = 1000
 """Rows of a comma-separated file that tell how its numbers are written."""
 
 
 def lay_out(
-    connection: Connection, source: Source, columns: Columns, how: Reading | None = None
+    connection: Connection, source: Source, columns: Columns, how: LogFormat | None = None
 ) -> Layout:
     """Check the types of the columns and return the layout for queries."""
-    how = how or Reading()
+    how = how or LogFormat()
     _check_bins(columns, how.bins)
     types = {name: source.types[name] for name in columns.used}
     steps = StepKind(type="" if columns.step is None else types[columns.step])
@@ -73,7 +76,7 @@ def _decimal(numbers: Mapping[str, str]) -> list[str]:
     return [name for name, kind in numbers.items() if kind == "DOUBLE"]
 
 
-def _binned(columns: Columns, how: Reading) -> list[str]:
+def _binned(columns: Columns, how: LogFormat) -> list[str]:
     """Return the columns that are cut into bins, and the next states of such columns."""
     asked = {one.column for one in how.bins}
     after = zip(columns.next_state or (), columns.state, strict=False)
@@ -93,12 +96,14 @@ def _check_bins(columns: Columns, bins: tuple[Binning, ...]) -> None:
 
 
 def _numerals(
-    connection: Connection, source: Source, names: Sequence[str], how: Reading
+    connection: Connection, source: Source, names: Sequence[str], how: LogFormat
 ) -> Numerals:
     """Find out how the numbers of a text file are written."""
     if not names:
         return PLAIN
     commas = all(part.delimiter == "," for part in source.parts)
+    if commas and how.decimal is None and _begins_bare(source, FIRST_ROWS):
+        return PLAIN
     listed = dict.fromkeys(dict.fromkeys(names), "VARCHAR")
     shown = _shown(connection, source, listed, FIRST_ROWS if commas else None)
     if commas and (shown.comma or shown.unclear_comma or shown.grouped):
@@ -111,12 +116,36 @@ def _numerals(
     return found
 
 
+def _begins_bare(source: Source, number: int) -> bool:
+    """Tell whether the first lines of a comma-separated log have no quotes and no spaces.
+
+    Numbers among them can then have no comma and no thousands: a quick look at the text spares a
+    query with long patterns. False where a line is short, or cannot be read: the query will tell.
+    """
+    left = number
+    for part in source.parts:
+        for path in part.read:
+            try:
+                with open_csv(path) as file:
+                    first = list(islice(file, left + 1))[1:]  # without the header
+            except (OSError, EOFError, zlib.error, UnicodeError):
+                return False
+            text = "".join(first)
+            if any(mark in text for mark in (*SPACES, '"')):
+                return False
+            if any(line.count(",") != len(part.header) - 1 for line in first):
+                return False
+            left -= len(first)
+            if left <= 0:
+                return True
+    return True
+
+
 def _shown(
-    connection: Connection, source: Source, names: Mapping[str, str], limit: int | None
+    connection: Connection, source: Source, names: Mapping[str, str], first: int | None
 ) -> Spellings:
-    some = "" if limit is None else f" LIMIT {limit}"
     measures = ", ".join(Spellings.measures(f"trim({quote_name(name)})") for name in names)
-    query = f"SELECT {measures} FROM (SELECT * FROM ({scan(source, names)}){some})"
+    query = f"SELECT {measures} FROM ({scan(source, names, first=first)})"
     try:
         found = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # the count itself will say where the file cannot be read
@@ -150,7 +179,7 @@ def _resolved(connection: Connection, layout: Layout, asked: Binning) -> Binning
     return at_quantiles(asked.column, asked.number, values, often)
 
 
-def _state_kinds(source: Source, columns: Columns, how: Reading) -> tuple[str, ...]:
+def _state_kinds(source: Source, columns: Columns, how: LogFormat) -> tuple[str, ...]:
     kinds = _key_kinds(source, columns.state, how)
     for i, name in enumerate(columns.next_state or ()):
         if columns.state[i] in {one.column for one in how.bins}:
@@ -172,7 +201,7 @@ def _plural(kind: str) -> str:
     return names.get(kind, "text")
 
 
-def _key_kinds(source: Source, names: tuple[str, ...], how: Reading) -> tuple[str, ...]:
+def _key_kinds(source: Source, names: tuple[str, ...], how: LogFormat) -> tuple[str, ...]:
     kinds = tuple(family(source.types[name]) for name in names)
     binned = {one.column for one in how.bins}
     for name, kind in zip(names, kinds, strict=True):

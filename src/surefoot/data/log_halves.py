@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from surefoot.data.columns import Layout
-from surefoot.data.groups import CUT, GAP, LEFT_OUT, names, transitions
+from surefoot.data.count_queries import CUT, GAP, LEFT_OUT, names, transitions
 
 
 def hashed(columns: list[str]) -> str:

@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surefoot.data.columns import Columns, Layout, choose
+from surefoot.data.count_queries import names
 from surefoot.data.found_sources import find
-from surefoot.data.groups import names
 from surefoot.data.layouts import lay_out
+from surefoot.data.log_format import LogFormat
 from surefoot.data.log_halves import counted_moves
-from surefoot.data.reading import Reading
 from surefoot.data.sources import Connection, session
 from surefoot.data.tally import Tally, tally
 
@@ -113,7 +113,7 @@ class OpenLog:
 @contextmanager
 def open_log(
     source: Any, columns: dict[str, Any], *, drop_missing: bool, text_labels: bool,
-    how: Reading | None = None,
+    how: LogFormat | None = None,
 ) -> Iterator[OpenLog]:  # fmt: skip
     """Open a log, check its columns and count it; it stays open inside the ``with`` block."""
     with session() as connection:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
 from surefoot._rows import Ints, freeze_fields
-from surefoot.data.followed import Episodes
+from surefoot.data.followed_episodes import Episodes
 
 KINDS = {"identity": "u", "earned": "f", "steps": "i", "ended": "b", "reached": "i", "until": "f"}
 """What an episode is known by, and the kind of its numbers."""
@@ -29,7 +29,7 @@ class Returns:
         What returns were discounted with, what labels were hashed with, and how many steps count
         (None: all).
     identity, earned, steps, ended, reached, until
-        ``(N,)``: as in :class:`~surefoot.data.followed.Episodes`.
+        ``(N,)``: as in :class:`~surefoot.data.followed_episodes.Episodes`.
     lacking
         Why earlier episodes are not among them; "" where they are.
     """

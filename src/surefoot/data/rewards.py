@@ -212,7 +212,7 @@ def pool(
 def lowest(counts: Any) -> float | None:
     """Return the lowest reward a step can bring, as far as anything is known.
 
-    Ending an episode brings 0 for ever: where rewards are positive that is the worst there is.
+    Ending an episode brings 0 forever: where rewards are positive that is the worst there is.
     """
     parts = [part for part in (counts.reward_low, counts.reward_range) if part is not None]
     if counts.given is not None:

@@ -17,8 +17,8 @@ from surefoot._workers import all_parts, current
 from surefoot.data.columns import Columns, Layout, choose
 from surefoot.data.found_sources import find
 from surefoot.data.layouts import lay_out
+from surefoot.data.log_format import LogFormat
 from surefoot.data.merge import sort_labels
-from surefoot.data.reading import Reading
 from surefoot.data.reward_sums import join
 from surefoot.data.sources import session
 from surefoot.data.tally import Tally, tally
@@ -30,7 +30,7 @@ SHARDS_PER_WORKER = 2
 
 def count_in_shards(
     source: Any, columns: dict[str, Any], *, drop_missing: bool, text_labels: bool,
-    how: Reading | None = None,
+    how: LogFormat | None = None,
 ) -> tuple[Layout, Tally] | None:  # fmt: skip
     """Count a log of several Parquet files on a cluster; None where one pass must do it."""
     workers = current()

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._arguments import nearest
-from surefoot.data.copies import from_sheet, recoded
 from surefoot.data.csv_bytes import best_delimiter, encoding_of, inspect, is_marked
+from surefoot.data.csv_copies import from_sheet, recoded
 from surefoot.data.log_files import kind_of
-from surefoot.data.reading import Reading
+from surefoot.data.log_format import LogFormat
 
 BEYOND = "beyond the last column"
 SideLine = dict[str, str]
@@ -64,11 +64,11 @@ class SideFile:
                 )
 
 
-def read_side_file(path: Path, how: Reading | None = None) -> SideFile:
+def read_side_file(path: Path, how: LogFormat | None = None) -> SideFile:
     """Read a small file whole."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file.")
-    text = _text(path, how or Reading())
+    text = _text(path, how or LogFormat())
     delimiter = best_delimiter(text.split("\n", 1)[0])
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey=BEYOND, delimiter=delimiter)
     header = tuple(name for name in reader.fieldnames or () if name)
@@ -89,7 +89,7 @@ def _lines(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str, Sid
         raise ValueError(f"{path}, line {reader.line_num}: {problem}.") from None
 
 
-def _text(path: Path, how: Reading) -> str:
+def _text(path: Path, how: LogFormat) -> str:
     """Return a file as text, decoded as the log would be; labels may hold line ends of any kind."""
     with tempfile.TemporaryDirectory(prefix="surefoot-") as folder:
         copy = Path(folder) / "copy.csv"

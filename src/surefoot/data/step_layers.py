@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from surefoot.data.columns import as_names, choose, next_names
 from surefoot.data.found_sources import find
 from surefoot.data.layouts import lay_out
-from surefoot.data.reading import Reading
+from surefoot.data.log_format import LogFormat
 from surefoot.data.sources import session
 
 STEP, NEXT_STEP, OVER = "step of the episode", "next step of the episode", "last step counted"
@@ -35,14 +35,14 @@ def apart(
     """
     wanted = {*as_names("state", state), *as_names("action", action), episode, step}
     wanted |= {*(next_names(state, next_state) or ()), reward, terminal}
-    reading = Reading.of(**how)
+    log_format = LogFormat.of(**how)
     with session() as connection:
-        found = find(connection, source, {name for name in wanted if name is not None}, reading)
+        found = find(connection, source, {name for name in wanted if name is not None}, log_format)
         columns = choose(
             list(found.types), found.name, state=state, action=action, next_state=next_state,
             reward=reward, episode=episode, step=step, terminal=terminal, count=None,
         )  # fmt: skip
-        layout = lay_out(connection, found, columns, reading)
+        layout = lay_out(connection, found, columns, log_format)
         # Where the next state is that of the next row, one row more says where the last step led.
         last = horizon if layout.derived else horizon - 1
         numbered = (

@@ -76,7 +76,7 @@ def _plain(value: Any) -> int | float:
 
 
 def _rounded(value: float) -> str:
-    """Return a quartile without digits that nobody reads."""
+    """Return a quartile with a few digits only."""
     return f"{value:,.0f}" if value >= 100 else f"{_plain(round(float(value), 1)):,}"
 
 

@@ -109,7 +109,7 @@ def place(
         rows = _offered(counts, None, mode, min_visits)
         entries = _inferred(counts, chosen, rows)
         return _assemble(counts, entries, rows, chosen, mode, min_visits, steady=chosen == LEARNED)
-    from surefoot.data.declared import read_support
+    from surefoot.data.declared_transitions import read_support
 
     counts, listed = read_support(chosen, counts)
     rows = _offered(counts, listed, mode, min_visits)

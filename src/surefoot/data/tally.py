@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
-from surefoot.data import faults, groups, label_ids
+from surefoot.data import count_queries, faults, label_ids
 from surefoot.data.columns import Layout
 from surefoot.data.reward_sums import RewardSums, digits_for, zeros
 from surefoot.data.sources import Connection, quote_name, scan
@@ -22,6 +22,26 @@ class Scale(NamedTuple):
 
     digits: int
     decimals: int
+
+
+class FirstRewards(NamedTuple):
+    """What the first rows show: a guess that the count confirms or not.
+
+    ``far`` is how far they are at most from rewards with 0, 1, ... decimals; None: not known.
+    """
+
+    vary: bool
+    largest: float
+    far: list[float | None] | None
+
+    def decimals(self, digits: int) -> int | None:
+        """Return how many decimals they have; None: many, or unknown."""
+        if self.far is None or not 0 <= digits <= count_queries.MOST_DIGITS:
+            return None
+        for decimals, far in enumerate(self.far[: digits + 1]):
+            if far is not None and far <= float(count_queries.near(digits, decimals)):
+                return decimals
+        return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,7 +112,7 @@ def tally(
     actions = label_ids.number_labels(connection, layout, "action", text_labels=text_labels)
     entries = label_ids.fetch_entries(connection, layout)
     dropped = faults.count_dropped(connection, layout) if drop_missing else {}
-    gaps = _lines(connection, groups.LEFT_OUT)
+    gaps = _lines(connection, count_queries.LEFT_OUT)
     zero_rows = _zero_rows(connection, layout)
     rows = _lines(connection) + zero_rows + sum(dropped.values())
     if layout.source.rows is not None and rows != layout.source.rows:
@@ -114,7 +134,7 @@ def tally(
         starts=label_ids.fetch_starts(connection, layout, len(states)),
         rows=rows,
         episodes=_episodes(connection, layout),
-        cut=_lines(connection, groups.CUT),
+        cut=_lines(connection, count_queries.CUT),
         zero_rows=zero_rows,
         dropped=dropped,
         split=split,
@@ -182,17 +202,17 @@ def _group(
     if layout.columns.reward is None:
         _create_groups(connection, layout, None, options)
         return Scale(0, 0)
-    vary, largest = _first_rewards(connection, layout)
-    if not vary:
+    first = _first_rewards(connection, layout)
+    if not first.vary:
         _create_groups(connection, layout, None, options)
         right = _right_digits(connection, most)
         if not _rewards_vary(connection):
-            connection.execute(groups.equal_query(right))
+            connection.execute(count_queries.equal_query(right))
             return Scale(right, right)
         guess = right
     else:
-        guess = digits_for(_largest(connection, layout, largest))
-        decimals = _decimals(connection, layout, guess)
+        guess = digits_for(_largest(connection, layout, first.largest))
+        decimals = first.decimals(guess)
         if decimals is not None:
             scale = Scale(guess, decimals)
             if _add_decimals(connection, layout, scale, most, options):
@@ -209,55 +229,36 @@ def _add_decimals(
 ) -> bool:
     """Sum rewards of few decimals as floating-point numbers; tell whether all sums are exact."""
     digits, decimals = scale
-    query = groups.group_query(layout, digits=digits, decimals=decimals, **options)
+    query = count_queries.group_query(layout, digits=digits, decimals=decimals, **options)
     try:
         faults.execute(connection, layout, query)
-        exact = connection.execute(groups.are_exact_query()).fetchall()[0][0]
+        exact = connection.execute(count_queries.are_exact_query()).fetchall()[0][0]
     except duckdb.OutOfRangeException:
         return False
     return bool(exact) and _right_digits(connection, most) == digits
-
-
-def _decimals(connection: Connection, layout: Layout, digits: int) -> int | None:
-    """Return how many decimals the rewards of the first rows have; None: many, or unknown."""
-    if layout.columns.count is not None or not 0 <= digits <= groups.MOST_DIGITS:
-        return None
-    try:
-        found = connection.execute(groups.decimals_query(layout, digits, FIRST_ROWS)).fetchall()[0]
-    except duckdb.Error:  # the count itself will say where the file cannot be read
-        return None
-    return next((decimals for decimals, enough in enumerate(found) if enough), None)
 
 
 def _create_groups(
     connection: Connection, layout: Layout, digits: int | None, options: dict[str, Any]
 ) -> None:
     try:
-        query = groups.group_query(layout, digits=digits, **options)
+        query = count_queries.group_query(layout, digits=digits, **options)
         faults.execute(connection, layout, query)
     except duckdb.OutOfRangeException:  # more than 10**8 rows in one group
-        query = groups.group_query(layout, digits=digits, wide=True, **options)
+        query = count_queries.group_query(layout, digits=digits, wide=True, **options)
         faults.execute(connection, layout, query)
 
 
-def _first_rewards(connection: Connection, layout: Layout) -> tuple[bool, float]:
-    """Tell whether transitions among the first rows show two rewards, and the largest of these.
-
-    Following rows and weights are not looked at: such transitions are taken to show several.
-    """
-    keyed = not layout.derived and layout.columns.count is None
-    listed = ", ".join(groups.keys(layout)) if keyed else "1"
-    query = (
-        "SELECT coalesce(bool_or(least < most), true), max(greatest(-least, most)) FROM (SELECT "
-        "min(r) AS least, max(r) AS most FROM "
-        f"(SELECT * FROM ({layout.select()}) LIMIT {FIRST_ROWS}) "
-        f"WHERE isfinite(r) GROUP BY {listed})"
-    )
+def _first_rewards(connection: Connection, layout: Layout) -> FirstRewards:
+    """Look at the rewards of the first rows; where next states are derived they count as varied."""
+    query = count_queries.first_rewards_query(layout, FIRST_ROWS)
     try:
-        vary, largest = connection.execute(query).fetchall()[0]
+        vary, largest, *far = connection.execute(query).fetchall()[0]
     except duckdb.Error:  # the count itself will say where the file cannot be read
-        return True, 0.0
-    return vary or not keyed, largest or 0.0
+        return FirstRewards(True, 0.0, None)
+    if layout.columns.count is not None:
+        return FirstRewards(True, largest or 0.0, None)
+    return FirstRewards(vary or layout.derived, largest or 0.0, far)
 
 
 def _largest(connection: Connection, layout: Layout, first: float) -> float:
@@ -283,7 +284,7 @@ def _right_digits(connection: Connection, most: int | None) -> int:
     lowest, highest = connection.execute(
         "SELECT min(lowest) FILTER (WHERE isfinite(lowest)), "
         "max(highest) FILTER (WHERE isfinite(highest)) "
-        f"FROM groups WHERE flag IN ({groups.MOVE}, {groups.GAP})"
+        f"FROM groups WHERE flag IN ({count_queries.MOVE}, {count_queries.GAP})"
     ).fetchall()[0]
     own = digits_for(max(abs(lowest or 0.0), abs(highest or 0.0)))
     return own if most is None else min(own, most)
@@ -304,7 +305,9 @@ def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], scale: Scale) -> 
     else:
         total = _whole(entries, "total")
         parts = [f"square{i}" for i in range(3) if f"square{i}_low" in entries]
-        square = sum(_whole(entries, name) << (groups.PART * i) for i, name in enumerate(parts))
+        square = sum(
+            _whole(entries, name) << (count_queries.PART * i) for i, name in enumerate(parts)
+        )
     return RewardSums(
         digits=digits, decimals=decimals, count=entries["n"], total=np.asarray(total),
         square=np.asarray(square), lowest=entries["lowest"], highest=entries["highest"],

@@ -16,10 +16,10 @@ from surefoot.data.checks import check_assumptions
 from surefoot.data.columns import Layout
 from surefoot.data.counts import Counts
 from surefoot.data.log import CHECK_AT_ONCE, Log, Pending
+from surefoot.data.log_format import LogFormat
 from surefoot.data.merge import TERMINAL_LABEL
 from surefoot.data.open_log import OpenLog, open_log
 from surefoot.data.packed_rows import REWARD_MODELS, label_of
-from surefoot.data.reading import Reading
 from surefoot.data.reward_sums import reward_fields
 from surefoot.data.shards import count_in_shards
 from surefoot.data.support import free_label
@@ -138,7 +138,7 @@ def read_transitions(
         "state": state, "action": action, "next_state": next_state, "reward": column,
         "episode": episode, "step": step, "terminal": terminal, "count": count,
     }  # fmt: skip
-    how = Reading.of(
+    how = LogFormat.of(
         decimal=decimal, date_format=date_format, encoding=encoding, sheet=sheet, table=table,
         query=query, bins=bins,
     )  # fmt: skip

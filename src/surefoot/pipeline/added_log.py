@@ -48,7 +48,7 @@ def ends_of(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None
     columns |= {name: value for name, value in roles.items() if name not in (*WRITTEN, "missing")}
     found: EpisodeEnds | None = None
     for source in log_sources(settings):
-        one = read_ends(source, counts, columns | {"count": None}, settings.reading, seed=seed)
+        one = read_ends(source, counts, columns | {"count": None}, settings.log_format, seed=seed)
         found = one if found is None else joined(found, one)
     return found
 
@@ -57,7 +57,7 @@ def _earlier_bins(settings: Settings, earlier: Counts | None) -> tuple[Binning, 
     """Return the edges of an earlier run, which the new log must be cut with too."""
     if earlier is None or earlier.log is None:
         return ()
-    asked = settings.reading.bins
+    asked = settings.log_format.bins
     known = {one.column: one for one in earlier.log.bins}
     for one in asked:
         if one.column not in known or (one.edges and one.edges != known[one.column].edges):

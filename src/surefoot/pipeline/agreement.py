@@ -66,7 +66,7 @@ def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
             name: value for name, value in roles.items() if name not in (*WRITTEN, "missing")
         }
         columns["count"] = settings.count
-        own = None if settings.by_step else replace(settings.reading, bins=model.bins)
+        own = None if settings.by_step else replace(settings.log_format, bins=model.bins)
         with open_log(
             source, columns, drop_missing=settings.missing == "drop",
             text_labels=settings.labels == "text", how=own,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from surefoot._atomic import replacing
-from surefoot.data.reading import Reading
+from surefoot.data.log_format import LogFormat
 from surefoot.data.side_files import label_text, read_side_file
 from surefoot.data.sources import list_names
 from surefoot.pipeline.decision import NO_NUMBER, Advice, Decision
@@ -52,7 +52,7 @@ def answer_file(
     path: Path,
     actions: Sequence[str],
     step: int | None = None,
-    how: Reading | None = None,
+    how: LogFormat | None = None,
 ) -> Answers:
     """Answer every line of a CSV file that has the state columns of a run.
 

@@ -11,15 +11,15 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curse import curse_of_choosing
 from surefoot.certificates.evidence import Tilted
 from surefoot.certificates.policies import behaviour_policy
-from surefoot.certificates.tilted import tilted_returns
+from surefoot.certificates.tilted_policies import tilted_returns
 from surefoot.data.counts import Counts
-from surefoot.data.followed import Paths
+from surefoot.data.followed_episodes import Paths
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.transitions import read_transitions
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import LogParts, divide_log, log_of, memory_of
-from surefoot.pipeline.roughly import about_whole
+from surefoot.pipeline.rough_promises import about_whole
 from surefoot.pipeline.settings import Settings
 
 SIGNS = ("not_markov", "past_matters", "memory_seen")

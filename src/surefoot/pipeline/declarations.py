@@ -142,7 +142,7 @@ class Declarations:
     )  # fmt: skip
     unseen: str | None = setting(
         None, MODEL, "Where the unseen leads: to the worst state of the log (worst), or to a state "
-        "of its own that earns the lowest reward for ever (absorbing).", metavar=WORD,
+        "of its own that earns the lowest reward forever (absorbing).", metavar=WORD,
         words=("worst", "absorbing"), otherwise="worst",
     )  # fmt: skip
     unvisited: str | None = setting(

@@ -20,7 +20,7 @@ from surefoot.pipeline.model import Model
 from surefoot.pipeline.parts import LogParts, log_of, memory_of, steps_alike
 from surefoot.pipeline.practice import practice, return_limits
 from surefoot.pipeline.reward_ends import least_return
-from surefoot.pipeline.roughly import about_split, about_whole
+from surefoot.pipeline.rough_promises import about_split, about_whole
 
 FAILS = 0.01
 """A check of the log that falls below this takes the promise back: the two that look for memory

@@ -25,7 +25,7 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
     already lies below the mean. Episodes that begin in a state which the log does not know have no
     rule to follow. Where such states lead to known ones, they are like other transitions that were
     never observed: the lowest reward once, then the worst state of the log. Or they hold an
-    episode for ever, as badly as the worst trap that the log has shown. Where they lead to others
+    episode forever, as badly as the worst trap that the log has shown. Where they lead to others
     that nobody knows, episodes may earn the least there is.
     """
     if not _learned(model):
@@ -136,7 +136,7 @@ def _worth_of_unknown(model: Model, value: Floats, lost: float) -> float:
 
 
 def _worst_trap(model: Model) -> float:
-    """Return what staying for ever earns where the log has shown nothing but that, at its worst.
+    """Return what staying forever earns where the log has shown nothing but that, at its worst.
 
     Of rows tried twice or more; infinite where there is none.
     """

@@ -46,10 +46,9 @@ def compile_others() -> None:
     import numpy as np
 
     from surefoot.calibration.credible import credible_set
-    from surefoot.certificates.coupling import coupled
+    from surefoot.certificates.limit import coupled, upper_bound
     from surefoot.certificates.local_search import climb, local_search
     from surefoot.certificates.models import draw_models
-    from surefoot.certificates.upper import upper_bound
     from surefoot.certificates.var_operator import fixed_point
     from surefoot.domains.machine import machine_replacement
     from surefoot.model.policies import check_policy

@@ -249,7 +249,7 @@ class Model:
         """In which order states and actions are shown."""
         labels = {"state": self.mdp.state_labels or (), "action": self.mdp.action_labels or ()}
         settings = self.settings
-        return read_order(settings.order, settings.columns, self.bins, labels, settings.reading)
+        return read_order(settings.order, settings.columns, self.bins, labels, settings.log_format)
 
 
 def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:

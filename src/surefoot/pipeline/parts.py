@@ -15,7 +15,7 @@ from surefoot.data.check import ALARM
 from surefoot.data.checks import independence
 from surefoot.data.counts import Counts
 from surefoot.data.episodes import read_episodes
-from surefoot.data.followed import Episodes
+from surefoot.data.followed_episodes import Episodes
 from surefoot.data.returns import Returns, together
 from surefoot.model.checks import name_of
 from surefoot.pipeline.carried_episodes import Carried, carried

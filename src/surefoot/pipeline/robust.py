@@ -30,7 +30,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     the states would need hundreds of draws for each of them. Where mean rewards are uncertain,
     delta and eta are shared between the set and the rewards.
     """
-    if not model.bayesian or until_the_end(model.mdp):  # nature might put off the end for ever
+    if not model.bayesian or until_the_end(model.mdp):  # nature might put off the end forever
         return certificate
     settings, mdp = model.settings, model.mdp
     rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)

@@ -24,7 +24,7 @@ from surefoot.pipeline.setting import (
 )
 
 if TYPE_CHECKING:
-    from surefoot.data.reading import Reading
+    from surefoot.data.log_format import LogFormat
     from surefoot.data.side_files import LabelColumns
 
 
@@ -58,7 +58,7 @@ class Settings(Declarations, Shown):
     def check_complete(self) -> None:
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
-        _ = self.reading
+        _ = self.log_format
         check_steps(self)
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
@@ -91,12 +91,12 @@ class Settings(Declarations, Shown):
             )
 
     @property
-    def reading(self) -> Reading:
+    def log_format(self) -> LogFormat:
         """How the log and the files beside it are written."""
-        from surefoot.data.reading import Reading  # --help has no use for it
+        from surefoot.data.log_format import LogFormat  # --help has no use for it
 
         names = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
-        return Reading.of(**{name: getattr(self, name) for name in names})
+        return LogFormat.of(**{name: getattr(self, name) for name in names})
 
     @property
     def columns(self) -> LabelColumns:

@@ -28,7 +28,7 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
     columns = settings.columns
     states, which = _states(settings, placed.state_labels, placed.num_states)
     chance = columns.own_name("probability")
-    file = read_side_file(Path(path), settings.reading)
+    file = read_side_file(Path(path), settings.log_format)
     states.check_given(file)
     file.check_columns([chance])
     initial = np.zeros(placed.num_states)
@@ -92,7 +92,7 @@ def read_final(settings: Settings, counts: Counts) -> Floats:
     columns = settings.columns
     states, which = _states(settings, counts.state_labels, counts.num_states)
     worth = columns.own_name("reward")
-    file = read_side_file(Path(str(settings.final_reward)), settings.reading)
+    file = read_side_file(Path(str(settings.final_reward)), settings.log_format)
     states.check_given(file)
     file.check_columns([worth])
     final = np.zeros(counts.num_states)
@@ -137,7 +137,7 @@ def _pairs(path: str, settings: Settings, mdp: MDP) -> NDArray[np.bool_]:
     columns = settings.columns
     states, which = _states(settings, mdp.state_labels, mdp.num_states)
     actions = finder("action", columns.action, mdp.action_labels, mdp.num_actions)
-    file = read_side_file(Path(path), settings.reading)
+    file = read_side_file(Path(path), settings.log_format)
     given = states.given(file), actions.given(file)
     if given != (states.columns, actions.columns):
         _check_spelled(file, states, actions)

@@ -18,9 +18,9 @@ from surefoot.model import checks
 from surefoot.model.mdp import MDP
 from surefoot.posterior import draw_arrays, inference, stan
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
+from surefoot.posterior.independent_draws import Kept, correlated, keep_all, thin
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, OnRows, RowLayout, check_counts
-from surefoot.posterior.thinning import Kept, correlated, keep_all, thin
 
 MOST_RHAT = 1.05
 """Chains that disagree more than this are refused."""

@@ -15,10 +15,10 @@ from surefoot.data.counts import Counts
 from surefoot.posterior import dirichlet_kernels as kernels
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
 from surefoot.posterior.draws import MOST_RHAT
+from surefoot.posterior.independent_draws import Kept, thin
 from surefoot.posterior.mcmc import Chains, show
 from surefoot.posterior.protocol import BLOCK_VALUES, check_draws_wanted, stream_key
 from surefoot.posterior.rows import Floats, Ints, OnRows, RowLayout, check_counts
-from surefoot.posterior.thinning import Kept, thin
 
 Parameters = Mapping[str, Floats]
 Key = tuple[np.uint64, np.uint64]

@@ -80,14 +80,6 @@ class RowLayout(RowSparse):
             )
         return checks.as_ids("row", chosen, self.num_rows)
 
-    def entries_of(self, rows: Ints) -> Ints:
-        """Return the entries of some rows, one row after another."""
-        sizes = np.diff(self.row_start)[rows]
-        ends = np.cumsum(sizes)
-        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-        entries: Ints = np.repeat(self.row_start[rows], sizes) + within
-        return entries
-
     @cached_property
     def _closed(self) -> NDArray[np.bool_]:
         """``(E,)``: the loops of states that only lead to themselves.

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.certificates.plays import transition_matrix, visits_of
 from surefoot.data.label_order import natural_key
 from surefoot.data.side_files import label_text
 from surefoot.model.mdp import MDP
-from surefoot.report.rule import discounted_visits, transition_matrix
+from surefoot.model.policies import check_policy
 from surefoot.report.svg import PALETTE, action_colours, own_axes
 from surefoot.report.tables import PolicyLine, _label
 
@@ -207,9 +208,10 @@ def plot_flow(
     True
     """
     drawn = own_axes(axes)
-    met = discounted_visits(mdp, policy)
+    played = check_policy(mdp, policy)
+    met = visits_of(mdp, played)
     share = met / met.sum()
-    flow = transition_matrix(mdp, policy).multiply(share[:, None]).toarray()
+    flow = transition_matrix(mdp, played).multiply(share[:, None]).toarray()
     _draw_arrows(drawn, flow[np.ix_(states, states)])
     actions = np.asarray(policy).argmax(axis=1) if np.ndim(policy) == 2 else policy
     largest = float(share[list(states)].max())

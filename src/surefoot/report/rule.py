@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.linalg import spsolve
 
 from surefoot._display import number_of
+from surefoot.certificates.plays import transition_matrix, visits_of
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
 from surefoot.data.step_layers import step_of, without_step
@@ -20,7 +19,6 @@ from surefoot.model.step_policy import StepPolicy
 from surefoot.report.margins import qualities
 from surefoot.report.tables import LineKey, PolicyLine, _label
 from surefoot.solvers.solver import evaluate
-from surefoot.solvers.steps import ends_of, until_the_end
 
 LONGEST = 130
 """A rule that takes more characters than this is a table."""
@@ -91,7 +89,7 @@ def changes(
     rule = np.asarray(policy)
     quality = qualities(mdp, evaluate(mdp, rule).value)
     each = _of_states(mdp, rule, quality) - _of_states(mdp, behaviour, quality)
-    met = discounted_visits(mdp, behaviour) if mdp.num_states <= LARGEST else None
+    met = visits_of(mdp, check_policy(mdp, behaviour)) if mdp.num_states <= LARGEST else None
     return {
         (_label(mdp.state_labels, state), 0): Change(
             shares=_shares(mdp, counts, state),
@@ -112,7 +110,7 @@ def _changes_by_step(
     known = horizon * mdp.num_states <= MOST_VALUES
     gains = _gains(mdp, policy, behaviour, horizon) if known else None
     visits = np.asarray(mdp.initial, dtype=np.float64)
-    step_on = mdp.discount * transition_matrix(mdp, behaviour).T.tocsr()
+    step_on = mdp.discount * transition_matrix(mdp, check_policy(mdp, behaviour)).T.tocsr()
     place = np.arange(mdp.num_states)
     for step in range(0 if gains is None else horizon):
         if ranges is not None:
@@ -176,32 +174,6 @@ def _shares(mdp: MDP, counts: Counts, state: int) -> ActionShares:
     names = [label_text(_label(mdp.action_labels, mdp.row_action[rows[i]])) for i in order]
     shares = (tried / tried.sum())[order]
     return tuple((name, float(share)) for name, share in zip(names, shares, strict=True) if share)
-
-
-def transition_matrix(mdp: MDP, policy: NDArray[Any]) -> Any:
-    """Return ``(S, S)``, sparse: where a policy leads from each state."""
-    played = check_policy(mdp, policy)
-    weight = np.zeros(mdp.num_rows)
-    weight[played.rows.astype(np.int64)] = played.share
-    entries = mdp.probability * weight[mdp.entry_row]
-    states = mdp.row_state[mdp.entry_row]
-    return sparse.csr_matrix((entries, (states, mdp.successor)), shape=(mdp.num_states,) * 2)
-
-
-def discounted_visits(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ``(S,)``: how often a policy meets each state, later steps counting less."""
-    step = mdp.discount * transition_matrix(mdp, policy)
-    if mdp.horizon is not None:
-        visits = np.asarray(mdp.initial, dtype=np.float64)
-        total = np.zeros(mdp.num_states)
-        for _ in range(mdp.horizon):
-            total += visits
-            visits = step.T @ visits
-        return total
-    if until_the_end(mdp):  # what ends is met once
-        step = sparse.diags_array((~ends_of(mdp)).astype(np.float64)) @ step
-    system = sparse.identity(mdp.num_states, format="csc") - step.T.tocsc()
-    return np.asarray(spsolve(system, np.asarray(mdp.initial, dtype=np.float64)))
 
 
 def rule_words(

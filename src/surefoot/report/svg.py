@@ -1,4 +1,4 @@
-"""Figures as SVG text that stands in a page: for light and dark, and with words for everybody.
+"""Figures as SVG text for a page: for light and dark screens, and described in words.
 
 The figures are drawn in the colours of `PALETTE`. In the text these become CSS variables with the
 drawn colour as what holds without them, so that a page (or nobody) may change them for dark mode.

@@ -40,7 +40,8 @@ class SetArrays(NamedTuple):
     holds_nominal: bool
 
 
-_probabilities: WeakKeyDictionary[MDP, NDArray[np.float64]] = WeakKeyDictionary()
+_rows: WeakKeyDictionary[MDP, tuple[NDArray[np.float64], int]] = WeakKeyDictionary()
+"""The probabilities of a model as they count, and the length of its longest row."""
 _set_arrays: WeakKeyDictionary[AmbiguitySet, SetArrays] = WeakKeyDictionary()
 
 
@@ -59,11 +60,11 @@ def make_problem(
         ("nature", nature, NATURES),
     ):
         check_choice(name, value, choices)
-    if mdp not in _probabilities:
+    if mdp not in _rows:
         _check_range(mdp)
-        _probabilities[mdp] = _going_on(mdp, normalised(mdp.probability, mdp.row_start))
-    probability = _probabilities[mdp]
-    longest = int(np.diff(mdp.row_start).max())
+        counting = _going_on(mdp, normalised(mdp.probability, mdp.row_start))
+        _rows[mdp] = counting, int(np.diff(mdp.row_start).max())
+    probability, longest = _rows[mdp]
     if ambiguity is None:
         arrays = SetArrays(NOMINAL, NOTHING, EMPTY, ones(longest), True, EMPTY, EMPTY, True)
     else:

@@ -2,7 +2,7 @@
 
 Without discount and horizon that is the expected number of steps until an end, and it is finite
 only where every policy ends. The proof has two parts. On the graph of possible successors no policy
-can stay away from the ends for ever; else the states are named in which one can. And numbers
+can stay away from the ends forever; else the states are named in which one can. And numbers
 ``w >= 1 + max_a P_a w`` bound the expected steps of every policy: they take the place that
 ``1/(1 - discount)`` has elsewhere.
 """
@@ -70,7 +70,7 @@ def ends_of(mdp: MDP) -> Flags:
 
 
 def check_ends(mdp: MDP, sure: Flags) -> Flags:
-    """Return the ends, or refuse a model in which a policy can stay away from them for ever.
+    """Return the ends, or refuse a model in which a policy can stay away from them forever.
 
     ``sure`` is ``(E,)``: successors that cannot be ruled out.
     """

@@ -177,6 +177,8 @@ class Workspace:
         """Cut the states into blocks of about equal numbers of entries."""
         entries = len(self.problem.successor)
         wanted = threads or min(available_cores(), max(1, entries // ENTRIES_PER_THREAD))
+        if wanted == 1:
+            return [(0, self.num_states)]
         ends = self.problem.row_start[self.problem.last]
         cuts = np.searchsorted(ends, np.linspace(0, entries, wanted + 1)[1:-1])
         edges = np.unique(np.concatenate(([0], cuts, [self.num_states])))

@@ -8,11 +8,11 @@ import typer
 
 from surefoot._order_statistics import marginal_rank, upper_rank
 from surefoot.certificates.clock import SearchClock
+from surefoot.certificates.limit import upper_bound
 from surefoot.certificates.local_search import local_search
 from surefoot.certificates.models import Ints, draw_models, percentile, policy_values
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.search import search
-from surefoot.certificates.upper import upper_bound
 from surefoot.domains.catalogue import DOMAINS, as_domain
 from surefoot.domains.domain import Domain
 from surefoot.domains.garnet import garnet

@@ -18,8 +18,8 @@ import typer
 
 from surefoot._arguments import check_choice
 from surefoot._workers import all_parts
+from surefoot.certificates.limit import count_policies
 from surefoot.certificates.optimize import optimize
-from surefoot.certificates.upper import count_policies
 from surefoot.data.counts import Counts
 from surefoot.domains.catalogue import make_domain
 from surefoot.domains.domain import Domain
@@ -32,7 +32,7 @@ from surefoot.solvers.solver import evaluate
 from surefoot.studies.chance import most_failures, refutes
 from surefoot.studies.options import Domains, Draws, Replications, Samples, Seed
 from surefoot.studies.table import markdown_row, markdown_table
-from surefoot.studies.truth import as_logged, from_prior
+from surefoot.studies.true_models import as_logged, from_prior
 
 SUPPORTS = ("true", "log")
 

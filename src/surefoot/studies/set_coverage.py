@@ -31,7 +31,7 @@ from surefoot.studies.chance import refutes
 from surefoot.studies.data_set import largest_return
 from surefoot.studies.options import Delta, Domains, Only, Replications, Samples, Seed
 from surefoot.studies.table import markdown_table
-from surefoot.studies.truth import from_prior
+from surefoot.studies.true_models import from_prior
 
 DOMAINS = ("riverswim", "machine")
 TOLERANCE = 1e-7

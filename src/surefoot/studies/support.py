@@ -28,7 +28,7 @@ from surefoot.studies.chance import refutes
 from surefoot.studies.options import Delta, Domains, Draws, Only, Replications, Seed
 from surefoot.studies.support_choices import CHOICES, TRUE_SUPPORT, SupportChoice
 from surefoot.studies.table import markdown_table, number_text
-from surefoot.studies.truth import as_logged, from_prior
+from surefoot.studies.true_models import as_logged, from_prior
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -180,13 +180,13 @@ def optimal_rows(mdp: MDP) -> Ints:
 
 
 def _true_return(mdp: MDP, rows: Ints) -> float:
-    entries = np.concatenate([np.arange(*mdp.row_start[row : row + 2]) for row in rows])
+    entries = mdp.entries_of(rows)
     return float(_returns(mdp, rows, mdp.probability[entries][None])[0])
 
 
 def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
     """Return what a policy earns in each drawn model of its rows."""
-    entries = np.concatenate([np.arange(*mdp.row_start[row : row + 2]) for row in rows])
+    entries = mdp.entries_of(rows)
     starts = np.append(0, np.cumsum(np.diff(mdp.row_start)[rows]))
     reward = mdp.entry_reward[entries]
     size = mdp.num_states

@@ -199,7 +199,7 @@ def _played(mdp: MDP, policy: RowPolicy) -> tuple[Played, Ints]:
     rows, state_rows = policy.rows.astype(np.int64), policy.start.astype(np.int64)
     lengths = np.diff(mdp.row_start)[rows]
     row_start = np.concatenate(([0], np.cumsum(lengths)))
-    entries = np.repeat(mdp.row_start[rows] - row_start[:-1], lengths) + np.arange(row_start[-1])
+    entries = mdp.entries_of(rows)
     model = Played(
         state_rows, row_start, policy.share, mdp.successor[entries].astype(np.int64), mdp.discount,
         mdp.initial / mdp.initial.sum(), int(lengths.max()) * int(np.diff(state_rows).max()),

@@ -38,9 +38,9 @@ def is_direct(evaluator: Evaluator) -> bool:
 
 
 def _links(problem: Problem) -> Links:
-    first_entry = problem.row_start[np.append(problem.first, problem.last[-1])].view(np.int64)
     size = len(problem.first)
-    source = np.repeat(np.arange(size), np.diff(first_entry))
+    entries = problem.row_start[problem.last] - problem.row_start[problem.first]
+    source = np.repeat(np.arange(size), entries.view(np.int64))
     target = problem.successor.astype(np.int64)
     rows = len(problem.row_start) - 1
     return Links(size, source, target, len(target) * size / rows)
@@ -74,7 +74,7 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, system: System, wante
         if step == 0 or robust:
             nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])
         write_equations(problem, *policy[:3], where, nature, system.order, system.place, *equations)
-        v = work.v.copy()
+        v = work.v.copy()  # sweeps start from it
         if evaluator.full:
             v = solve_equations(evaluator, equations, problem.discount, 0.0, v)
         elif is_direct(evaluator):  # nature changes numbers, not places

@@ -12,15 +12,15 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.certificates.betting import mean_above
+from surefoot.certificates.bets import mean_above
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.policies import behaviour_policy
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import evaluate
 from surefoot.studies.zoo.claims import Claim, Facts
+from surefoot.studies.zoo.log_model import PRIOR, Read, read_log
 from surefoot.studies.zoo.logs import ColumnArrays
-from surefoot.studies.zoo.reading import PRIOR, Read, read_log
 from surefoot.studies.zoo.truth import Choice
 
 Floats = NDArray[np.float64]

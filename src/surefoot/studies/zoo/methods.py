@@ -27,8 +27,8 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
 from surefoot.studies.zoo import baselines
 from surefoot.studies.zoo.claims import Claim, ClaimMaker, Facts
+from surefoot.studies.zoo.log_model import PRIOR, Read, first_states, read_log
 from surefoot.studies.zoo.logs import ColumnArrays
-from surefoot.studies.zoo.reading import PRIOR, Read, first_states, read_log
 from surefoot.studies.zoo.rsvf import rsvf
 
 DRAWS, LARGE_DRAWS, LARGE = 1000, 500, 100

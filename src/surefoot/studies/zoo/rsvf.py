@@ -19,8 +19,8 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solution import Solution
 from surefoot.solvers.solver import solve
 from surefoot.studies.zoo.claims import Claim, Facts
+from surefoot.studies.zoo.log_model import PRIOR, read_log
 from surefoot.studies.zoo.logs import ColumnArrays
-from surefoot.studies.zoo.reading import PRIOR, read_log
 
 Floats = NDArray[np.float64]
 

@@ -166,13 +166,18 @@ def _rounded(digits: int) -> str:
     return f"((r * 1e{digits} + {HALFWAY}) - {HALFWAY})"
 
 
-def _has_more(digits: int, decimals: int) -> str:
-    """Return the SQL that tells whether a reward has more than some decimals.
+def _distance(decimals: int) -> str:
+    """Return the SQL of how far a reward is from one with some decimals, in units of the last."""
+    return f"abs(r * 1e{decimals} - {_rounded(decimals)})"
+
+
+def near(digits: int, decimals: int) -> str:
+    """Return the largest `_distance` of rewards that have no more than some decimals, as SQL.
 
     Products are off by at most 0.111 units of the scale ``digits``, and so is the reward nearest to
     a decimal number: that one passes, and whatever passes is rounded to the same multiple.
     """
-    return f"abs(r * 1e{decimals} - {_rounded(decimals)}) > 0.25e{decimals - digits}"
+    return f"0.25e{decimals - digits}"
 
 
 def _floating_sums(digits: int, decimals: int) -> list[str]:
@@ -182,15 +187,27 @@ def _floating_sums(digits: int, decimals: int) -> list[str]:
     order. A reward with more decimals makes the sum of squares enormous.
     """
     whole = _rounded(decimals)
-    square = f"CASE WHEN {_has_more(digits, decimals)} THEN 1e300 ELSE {whole} * {whole} END"
+    more = f"{_distance(decimals)} > {near(digits, decimals)}"
+    square = f"CASE WHEN {more} THEN 1e300 ELSE {whole} * {whole} END"
     return [f"sum({whole}) AS total", f"sum({square}) AS square0"]
 
 
-def decimals_query(layout: Layout, digits: int, rows: int) -> str:
-    """Return the SQL that tells, for 0, 1, ... decimals, whether the first rows have no more."""
-    most = min(digits, MOST_DECIMALS)
-    enough = (f"bool_and(NOT {_has_more(digits, d)})" for d in range(most + 1))
-    return f"SELECT {', '.join(enough)} FROM (SELECT r FROM ({layout.select()}) LIMIT {rows})"
+def first_rewards_query(layout: Layout, rows: int) -> str:
+    """Return the SQL of what the rewards of the first rows show.
+
+    Whether a transition has two rewards, the largest reward in size, and how far all are at most
+    from rewards with 0, 1, ... `MOST_DECIMALS` decimals. Following rows and weights are not looked
+    at: rows of such logs count as one transition.
+    """
+    keyed = not layout.derived and layout.columns.count is None
+    listed = ", ".join(keys(layout)) if keyed else "1"
+    far = ", ".join(f"max({_distance(d)})" for d in range(MOST_DECIMALS + 1))
+    return (
+        f"WITH first_rows AS MATERIALIZED ({layout.select(first=rows)}) SELECT * FROM "
+        "(SELECT coalesce(bool_or(least < most), true), max(greatest(-least, most)) FROM "
+        "(SELECT min(r) AS least, max(r) AS most FROM first_rows "
+        f"WHERE isfinite(r) GROUP BY {listed})), (SELECT {far} FROM first_rows)"
+    )
 
 
 def are_exact_query() -> str:

@@ -326,7 +326,7 @@ def rows_of(cases: Iterable[PlanCase], found: Sequence[PlanOutcome]) -> list[tup
 
 
 def p_value(found: Sequence[PlanOutcome], other: str) -> float:
-    """Return how easily chance would make the plan look so much better (Wilcoxon, one side)."""
+    """Return the p-value of the plan being better than other data (Wilcoxon, one-sided)."""
     less = np.array([one.plan - getattr(one, other) for one in found])
     if len(less) < 2 or not np.any(less):
         return 1.0
@@ -339,7 +339,8 @@ def command(
     ] = None,
     replications: Replications = 50,
     seconds: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Stop after so long; run it again.")
+        float | None,
+        typer.Option(metavar="NUMBER", help="Stop after this time; run it again to go on."),
     ] = None,
     folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where outcomes are kept.")] = Path(
         "planning"

@@ -62,7 +62,7 @@ def mean_above(values: ArrayLike, *, delta: float, scale: float) -> float:
     numbers = np.asarray(values, dtype=np.float64)
     _check(numbers, delta, scale)
     size = len(numbers)
-    if not numbers.any():  # nor is there a bet to be won where all is 0, whatever the scale
+    if not numbers.any():  # no bet can win anything, whatever the scale
         return 0.0
     bets = np.sqrt(2 * np.log(1 / delta) / size) / (SPREADS * scale)
     wealth = sum(
@@ -83,7 +83,11 @@ def mean_above(values: ArrayLike, *, delta: float, scale: float) -> float:
 
 def _log_evidence(wealth: Floats, bets: Floats, mean: float, size: int) -> float:
     """Return the logarithm of the mixture at one mean; it falls with the mean."""
-    log = wealth - size * np.log1p(bets * mean)
+    return _log_sum(wealth - size * np.log1p(bets * mean))
+
+
+def _log_sum(log: Floats) -> float:
+    """Return the logarithm of a sum, from the logarithms of its terms."""
     largest = log.max()
     return float(largest + np.log(np.exp(log - largest).sum()))
 
@@ -131,8 +135,7 @@ def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scal
     log = np.log(ANYTIME_WEIGHTS)
     for j, bet in enumerate(ANYTIME_BETS / scale):
         log[j] += float(often @ (np.log1p(bet * found) - np.log1p(bet * expected)))
-    largest = log.max()
-    return float(largest + np.log(np.exp(log - largest).sum()))
+    return _log_sum(log)
 
 
 def _check(values: Floats, delta: float, scale: float) -> None:

@@ -17,15 +17,23 @@ from numpy.typing import NDArray
 from surefoot._cores import available_cores, on_threads
 from surefoot._order_statistics import upper_rank
 from surefoot._workers import all_parts, current, ranges
-from surefoot.certificates.coupling import coupled
+from surefoot.certificates.models import restricted
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import deterministic
+from surefoot.posterior.coupled import CoupledRows, can_couple
 from surefoot.posterior.of_counts import Key
 from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.evaluation.engines import CORES, Engine
 from surefoot.solvers.evaluation.return_kernels import all_policy_returns
-from surefoot.solvers.evaluation.returns import ReturnDraws, best_returns, policy_returns
+from surefoot.solvers.evaluation.returns import (
+    ReturnDraws,
+    best_returns,
+    policy_returns,
+    usual_tolerance,
+)
 from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.solver import evaluate
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +111,25 @@ def upper_bound(
     value = float(np.sort(best.upper)[rank - 1]) if rank <= draws else np.inf
     scope = ANY_POLICY if alike is None else DETERMINISTIC
     return UpperBound(value=value, scope=scope, draws=draws, policies=0)
+
+
+def coupled(
+    posterior: Posterior, mdp: MDP, rewards: Rewards, rows: NDArray[np.int64]
+) -> CoupledRows | None:
+    """Return a posterior with coupled rows, by their worth to a policy; None where it has none.
+
+    ``rows`` are those that the policy plays, one a state: what follows a step is worth what it is
+    under that policy in the model at hand. Any worth that is fixed before the draws gives a valid
+    bound; this one makes the actions of a state alike in what matters to a good policy. A policy
+    by step may play several rows of one state, so that there is no coupling over a horizon.
+    """
+    if mdp.horizon is not None or not can_couple(posterior):
+        return None
+    own = restricted(mdp, np.arange(mdp.num_rows), mdp.probability, rewards)
+    policy = mdp.row_action[rows].astype(np.int64)
+    value = evaluate(own, policy, tolerance=usual_tolerance(own)).value
+    worth = rewards.fixed + mdp.discount * value[mdp.successor]
+    return CoupledRows(posterior, RowLayout.of(mdp), worth)
 
 
 def bound_of_one(returns: ReturnDraws, *, delta: float, eta: float) -> UpperBound:

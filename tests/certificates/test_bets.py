@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surefoot.certificates.betting import mean_above
+from surefoot.certificates.bets import mean_above
 
 RNG = np.random.default_rng
 REPLICATIONS = 300

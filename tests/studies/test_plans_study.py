@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from surefoot.studies import planning
-from surefoot.studies.planning import PlanCase, PlanOutcome, p_value, read_outcomes, rows_of, study
+from surefoot.studies import plans
+from surefoot.studies.plans import PlanCase, PlanOutcome, p_value, read_outcomes, rows_of, study
 
 TRIES = PlanCase(world="riverswim", episodes=4, epsilon=0.5, whole=False, samples=20)
 EPISODES = PlanCase(world="survival", episodes=20, epsilon=0.5, whole=True, samples=40)
@@ -18,18 +18,18 @@ def outcome(replication, plan, forecast=(0.0, 10.0)):
 
 
 def test_a_study_goes_on_where_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr(planning, "SIMULATED", 2)
-    monkeypatch.setattr(planning, "SEARCH_STEPS", 2)
+    monkeypatch.setattr(plans, "SIMULATED", 2)
+    monkeypatch.setattr(plans, "SEARCH_STEPS", 2)
     found = study([TRIES, EPISODES], 1, 0, tmp_path, None)
     assert [one.world for one in found] == ["riverswim", "survival"]
     assert all(np.isfinite([one.before, one.plan, one.uniform, one.same]).all() for one in found)
     assert all(len(one.forecast) == 2 for one in found)
-    file = planning.records_file(tmp_path)
+    file = plans.records_file(tmp_path)
     with file.open("a", encoding="utf-8") as lines:
         lines.write("{interrupted")
     assert read_outcomes(file) == found
     file.write_text(file.read_text(encoding="utf-8").removesuffix("{interrupted"), "utf-8")
-    monkeypatch.setattr(planning, "replicate", None)  # nothing is done twice
+    monkeypatch.setattr(plans, "replicate", None)  # nothing is done twice
     assert study([TRIES, EPISODES], 1, 0, tmp_path, None) == found
 
 

@@ -11,7 +11,7 @@ DECIMALS = (".", ",")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class LogFormat:
     """How to read a log.
 
     Attributes
@@ -31,7 +31,7 @@ class Reading:
 
     Examples
     --------
-    >>> Reading(decimal=";")
+    >>> LogFormat(decimal=";")
     Traceback (most recent call last):
     ...
     ValueError: decimal=';'; it must be '.' or ','.
@@ -59,7 +59,7 @@ class Reading:
             raise ValueError("table= and query= both say what to read from a database. Give one.")
 
     @classmethod
-    def of(cls, *, bins: Any = (), **options: Any) -> "Reading":
+    def of(cls, *, bins: Any = (), **options: Any) -> "LogFormat":
         """Return how to read, from the options of a reader."""
         listed: Sequence[Any] = (bins,) if isinstance(bins, (str, Binning)) else tuple(bins)
         return cls(bins=tuple(map(as_binning, listed)), **options)
