@@ -166,30 +166,38 @@ def _learn(counts: Any) -> Destinations:
         np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
         counts.num_states - (counts.unseen is not None), start, states, weight, named,
     )  # fmt: skip
-    states = states[: start[-1]].copy()
-    found = Destinations(
-        start=start, state=states, weight=weight[: start[-1]].copy(), shares=np.zeros(0)
-    )
-    share = counts.count[shown] / (visits[row] + 1.0)
-    of_row, part = np.divmod(np.repeat(np.arange(len(start) - 1), np.diff(start)), len(PARTS))
-    origin = counts.row_state[of_row]
-    by_action, by_state = counts.row_action[of_row].astype(np.int64), origin.astype(np.int64)
-    looked_up = [
-        (state, successor, share, by_state, states),
-        (action[known], steps, share[known], by_action, number[states] - number[origin]),
-        (action, successor, share, by_action, states),
-    ]
-    hidden = np.ones(len(states))
-    for k, (group, what, of_entry, asked, candidate) in enumerate(looked_up):
-        mine = part == k
-        hidden[mine] = _hidden(
-            group, what, of_entry, asked[mine], candidate[mine], visits[of_row[mine]]
-        )
-    return replace(
-        found,
-        weight=_reweighed(found, hidden),
+    listed = Destinations(
+        start=start,
+        state=states[: start[-1]].copy(),
+        weight=weight[: start[-1]].copy(),
         shares=kernels.mixture_weights(named, np.array(PRIOR_SHARES), ROUNDS, 1e-9),
     )
+    return replace(listed, weight=_weighed(listed, counts, shown, number))
+
+
+def _weighed(listed: Destinations, counts: Any, shown: NDArray[np.bool_], number: Ints) -> Floats:
+    """Return the weights of candidates by what rows like those that showed them still hide."""
+    row, successor = counts.entry_row[shown], counts.successor[shown].astype(np.int64)
+    state, action = (ids[row].astype(np.int64) for ids in (counts.row_state, counts.row_action))
+    share = counts.count[shown] / (counts.visits[row] + 1.0)
+    known = (number[state] >= 0) & (number[successor] >= 0)
+    lists = np.repeat(np.arange(len(listed.start) - 1), np.diff(listed.start))
+    asking, part = np.divmod(lists, len(PARTS))
+    of_state, of_action = (
+        ids[asking].astype(np.int64) for ids in (counts.row_state, counts.row_action)
+    )
+    steps, wanted = number[successor] - number[state], number[listed.state] - number[of_state]
+    looked_up = (  # what entries show, by whom it may be expected, and what is asked
+        (state, successor, share, of_state, listed.state),
+        (action[known], steps[known], share[known], of_action, wanted),
+        (action, successor, share, of_action, listed.state),
+    )
+    hidden = np.ones(len(lists))
+    for k, (group, what, shares, asked, candidate) in enumerate(looked_up):
+        mine = part == k
+        tries = counts.visits[asking[mine]]
+        hidden[mine] = _hidden(group, what, shares, asked[mine], candidate[mine], tries)
+    return _reweighed(listed, hidden)
 
 
 def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -> Destinations:

@@ -126,9 +126,11 @@ def _open_rows(count: Floats, row_start: Ints, action: Ints, patterns: tuple[Int
     free = BEFORE + np.bincount(action[row], anywhere, len(tries))
     total = BEFORE + np.bincount(action[row], once, len(tries))
     # What is left of a difference of equal sums may lie below zero by its rounding.
-    return (np.maximum(expected, 0.0) * tries[action] + free[action]) / total[action]
+    share = (np.maximum(expected, 0.0) * tries[action] + free[action]) / total[action]
+    return np.asarray(share, dtype=np.float64)
 
 
 def _keys(action: Ints, name: Ints) -> Ints:
     """Return a number for each action and name; those without a name share one."""
-    return np.unique(action * (int(name.max(initial=0)) + 2) + name + 1, return_inverse=True)[1]
+    both = action * (int(name.max(initial=0)) + 2) + name + 1
+    return np.asarray(np.unique(both, return_inverse=True)[1])
