@@ -27,12 +27,12 @@ WANTED_LOSS = 0.01
 WORK, MOST_WORK = 1e10, 4e10
 """Operations that one side may cost, about ten seconds on one core; more only for the least number
 of draws, and four times as many draws as there must be are taken whatever they cost."""
-LIMIT_WORK, LIMIT_TIMES = 3e9, 1
+LIMIT_WORK, LIMIT_TIMES = 1.5e9, 1
 """The same for the least number of draws of a limit, and how many times the fewest possible these
 are at least: returns of large models differ little, and so do limits of few draws and of many. The
 fewest possible (135 at delta .05) take the 17th smallest best return, twice as many the 27th: .14
 standard deviations of returns lower, a hundredth of a bracket that is ten wide."""
-NEAR = 1e-4
+NEAR = 1e-3
 """How wide a bracket of a return may be, as a share of the spread of returns: the promise gives up
 at most that, and a bracket is never looked at without its width."""
 DEVICE_SPEED = 100.0
@@ -83,7 +83,7 @@ def precision(pilot: Floats) -> float | None:
     Examples
     --------
     >>> f"{precision(np.linspace(0.0, 10.0, 1001)):.1e}"
-    '9.0e-04'
+    '9.0e-03'
     """
     spread = float(np.quantile(pilot, 0.95) - np.quantile(pilot, 0.05))
     return NEAR * spread if 0 < spread < np.inf else None
