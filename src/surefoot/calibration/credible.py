@@ -30,10 +30,9 @@ USUAL_DRAWS = 10_000
 """The fewest draws taken: in small models they cost milliseconds."""
 DEFAULT_VALUES = 2**28
 """Fewer where they would be more drawn probabilities than this (some ten seconds)."""
-JOINT_VALUES, JOINT_EFFORT = 2**24, 2
-"""The same for one region over all rows, shape and size each, and how many times the fewest draws
-there are at least: it asks for few, and with three times as many the worst case of a thousand
-states came out 1% higher."""
+JOINT_VALUES = 2**25
+"""The same for one region over all rows, shape and size each: it asks for few draws, and with
+three times as many the worst case of a thousand states came out 1% higher."""
 SHAPE_DRAWS = 20_000
 """Most draws spent on choosing a shape."""
 SHAPE_SHARE = 3
@@ -178,8 +177,7 @@ def _plan_endless(
     some, shaping = EFFORT * level.needed, SHAPE_DRAWS
     affordable = DEFAULT_VALUES // max(1, mdp.num_entries)
     if level.union == "joint":
-        pays_for = JOINT_VALUES // max(1, mdp.num_entries)
-        affordable = max(min(some, JOINT_EFFORT * level.needed), pays_for)
+        affordable = max(some, JOINT_VALUES // max(1, mdp.num_entries))
         shaping = min(SHAPE_DRAWS, affordable)
     if draws is None:
         draws = max(level.needed, min(max(some, USUAL_DRAWS), affordable))
