@@ -1,10 +1,19 @@
 """Drawn rows with some of their doubt taken away."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from surefoot._compile import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @kernel(lean=True)
-def surer_rows(block, start, seen, mean, no_unseen, as_mean, begin, end, out):
+def surer_rows(
+    block: Floats, start: Ints, seen: NDArray[np.bool_], mean: Floats, no_unseen: bool,
+    as_mean: bool, begin: int, end: int, out: Floats,
+) -> None:  # fmt: skip
     """Write draws ``begin:end`` of all rows, each ``start[r]:start[r+1]``, with less doubt.
 
     ``as_mean``: successors that were ``seen`` share what is theirs as in the mean. ``no_unseen``:

@@ -154,7 +154,7 @@ def pointed_by_flags(
     Those that were entered and have no number are for the caller to add. ``by_step`` are flags of
     the numbers that a step from the row's state leads to.
     """
-    total = count_flags(by_step, by_number, has_state)
+    total: int = count_flags(by_step, by_number, has_state)
     for targets in (shown, near):
         for target in targets:
             if mark[target] == row:
