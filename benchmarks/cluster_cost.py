@@ -45,7 +45,7 @@ class RandomRows:
             successor=rng.integers(0, self.states, rows * width).astype(np.uint32),
             probability=locked(share.ravel()), reward=locked(rng.random(rows)),
             reward_per_entry=False, discount=DISCOUNT, sign=1.0, family=L1,
-            uncertain=np.ones(rows, dtype=np.bool_), budget=np.full(rows, self.budget),
+            uncertain=np.full(rows, width > 1), budget=np.full(rows, self.budget),
             weights=ones(width), shared=True, lower=none, upper=none, longest=width,
             nominal_caps=True,
         )  # fmt: skip

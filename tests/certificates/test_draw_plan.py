@@ -25,10 +25,11 @@ def test_fewer_draws_where_they_are_dear():
     assert draw_plan.plan_draws(wide, 0.05, 0.001, 4e7) == 1000
     assert draw_plan.plan_draws(wide, 0.05, 0.001, 1e12) == 540  # four times the fewest possible
     limit = {"most": draw_plan.LIMIT_WORK, "times": draw_plan.LIMIT_TIMES}
-    assert draw_plan.plan_draws(wide, 0.05, 0.001, 1e12, **limit) == 270
+    assert draw_plan.plan_draws(wide, 0.05, 0.001, 1e12, **limit) == 135  # the fewest possible
+    assert draw_plan.plan_draws(wide, 0.5, 0.001, 1e12, **limit) == draw_plan.FEWEST  # not ten
     assert draw_plan.plan_draws(wide, 0.05, 0.001, 1e7, **limit) == 1000  # as ten seconds pay for
     narrow = 10 + 0.01 * RETURNS
-    assert draw_plan.plan_draws(narrow, 0.05, 0.001, 1e7, **limit) == 300  # three will do
+    assert draw_plan.plan_draws(narrow, 0.05, 0.001, 1e7, **limit) == 150  # one and a half will do
     assert draw_plan.affordable_draws(1e12, 2000, 20_000) == 2000
 
 

@@ -222,6 +222,34 @@ def test_climbing_never_loses_and_knows_the_mean():
     assert mean > policy_values(batch, start)[1].mean()
 
 
+def test_large_models_leave_a_path_that_leads_down(monkeypatch):
+    batch = batch_of(random_domain(60, 4, 5), 4, 60)
+    monkeypatch.setattr("surefoot.certificates.models.EXACT_WORK", 0.0)
+    every = list(proposals(batch, 0.1, lambda: False))
+    reached, names = {}, []
+    for name, choice in proposals(batch, 0.1, lambda: False, reached):
+        kind = name.split(",")[0]
+        falls = {"robust": [3, 5, 4, 4.5, 6, 7], "VaR": [3, 2, 3, 2, 1]}.get(kind, [1])
+        at = sum(other.startswith(kind) for other in names)
+        reached[choice.tobytes()] = falls[at]
+        names.append(name)
+    robust, var = ([one for one, _ in every if one.startswith(kind)] for kind in ("robust", "VaR"))
+    rest = [one for one, _ in every if one not in robust + var]
+    assert names == [rest[0], *robust[:4], *var, *rest[1:]]
+
+
+def test_small_models_look_at_all_candidates():
+    batch = batch_of(riverswim(), 5, 50)
+    assert batch.small
+    every = [name for name, _ in proposals(batch, 0.1, lambda: False)]
+    falling: dict[bytes, float] = {}
+    names = []
+    for name, choice in proposals(batch, 0.1, lambda: False, falling):
+        falling[choice.tobytes()] = -float(len(names))
+        names.append(name)
+    assert names == every
+
+
 def test_budgets_of_robust_candidates_are_mean_distances():
     batch = batch_of(riverswim(), 5, 500)
     starts = batch.mdp.row_start

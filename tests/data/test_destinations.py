@@ -354,6 +354,41 @@ def test_whole_arrays_give_the_bits_of_the_kernels(step, most, monkeypatch):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_flags_count_what_lists_count(seed):
+    """Pools as flags, numbers with gaps, states without a number, rows of such states."""
+    rng = np.random.default_rng(seed)
+    states, numbers = 30, 30 if seed % 2 else 45
+    state_of = np.full(numbers, -1)
+    numbered = np.sort(rng.choice(states, 25, replace=False))
+    state_of[np.sort(rng.choice(numbers, 25, replace=False))] = numbered
+    number = np.full(states, -1)
+    number[state_of[state_of >= 0]] = np.flatnonzero(state_of >= 0)
+    steps = np.sort(rng.choice(np.arange(1 - numbers, numbers), 20, replace=False))
+    entered = np.sort(rng.choice(states, 12, replace=False))
+    by_step, by_number = np.empty(2 * numbers, np.uint8), np.empty(numbers, np.uint8)
+    unnumbered = kernels.flag_pools(steps, entered, number, by_step, by_number)
+    has_state = (state_of >= 0).astype(np.uint8)
+    one, other = np.full((2, states), -1)
+    for state in range(states):
+        shown, near = (np.sort(rng.choice(states, 5, replace=False)) for _ in range(2))
+        origin = number[state]
+        moved, ahead = steps[:0], np.zeros(numbers, np.uint8)
+        if origin >= 0:
+            ahead = by_step[numbers - origin : 2 * numbers - origin]
+            inside = (steps + origin >= 0) & (steps + origin < numbers)
+            moved = np.array([k for k in steps[inside] if state_of[origin + k] >= 0], np.int64)
+        listed = kernels.pointed_one_by_one(
+            shown, near, moved, entered, state_of, origin, one, state
+        )
+        expected = {*shown, *near, *entered, *state_of[origin + moved]}
+        assert listed == len(expected)
+        flagged = kernels.pointed_by_flags(
+            shown, near, entered, number, ahead, by_number, has_state, other, state
+        )
+        assert unnumbered + flagged == listed
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_candidates_carried_over_are_those_learned_anew(seed):
     log = random_log(seed)

@@ -12,6 +12,7 @@ from surefoot.model.policies import check_policy
 from surefoot.solvers.evaluation import evaluator
 from surefoot.solvers.evaluation import factor_kernels as kernels
 from surefoot.solvers.evaluation.evaluator import choose_evaluator
+from surefoot.solvers.evaluation.orders import band_order
 from surefoot.solvers.evaluation.returns import best_returns, policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.evaluation.system_kernels import fill, find_places, find_value, find_visits
@@ -188,3 +189,21 @@ def test_the_cheapest_way_is_chosen(monkeypatch):
     assert choose_evaluator(mdp).kind == "factored"  # in the order of the chain itself
     monkeypatch.setattr(evaluator, "FULL_STATES", 0)
     assert choose_evaluator(sf.riverswim().mdp).kind in ("factored", "products")
+
+
+def test_no_band_is_looked_for_where_states_spread():
+    rng = np.random.default_rng(0)
+    size = 2000
+    source, target = np.repeat(np.arange(size), 8), rng.integers(0, size, 8 * size)
+    assert band_order(size, source, target, 25.0) is None
+    again = rng.permutation(len(source))  # links in any order
+    assert band_order(size, source[again], target[again], 25.0) is None
+    # A grid of 20 columns, its states renamed: there is a band, and it is found.
+    at = rng.permutation(size)
+    right, down = np.arange(size - 1), np.arange(size - 20)
+    links = at[np.r_[right, down]], at[np.r_[right + 1, down + 20]]
+    found = band_order(size, *links, 40.0)
+    assert found is not None
+    order, room, _ = found
+    place = np.argsort(order)
+    assert np.abs(place[links[0]] - place[links[1]]).max() * size == room <= 40 * size

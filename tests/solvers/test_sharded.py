@@ -31,3 +31,13 @@ def test_a_limit_of_sweeps_is_told():
     found = solve_sharded(part_of(whole), [0, 6], discount=mdp.discount, max_iterations=3)
     assert found.status is sf.Status.ITERATION_LIMIT
     assert np.all(found.lower <= found.upper)
+
+
+def test_uncertain_rows_of_one_successor_are_refused():
+    mdp = sf.garnet(6, 2, 1, discount=0.9, rng=np.random.default_rng(0)).mdp
+    ball = sf.AmbiguitySet.from_arrays(mdp, norm="l1", budget=0.1)
+    whole = make_problem(mdp, ball, objective="max", nature="worst")
+    solve_sharded(part_of(whole), [0, 6], discount=0.9)  # certain: as `solve` takes them
+    wrong = whole._replace(uncertain=np.ones(mdp.num_rows, dtype=np.bool_))
+    with pytest.raises(ValueError, match="states 0 to 5 have uncertain rows of one successor"):
+        solve_sharded(part_of(wrong), [0, 6], discount=0.9)

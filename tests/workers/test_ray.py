@@ -2,6 +2,7 @@
 
 import random
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from divided_log import what_halves_say
 
 import surefoot as sf
 from surefoot._workers import all_parts, working_on
+from surefoot.demo import demo_settings
+from surefoot.pipeline.finished_runs import report_run, verify_run
 from surefoot.solvers.sharded import solve_sharded
 
 # Ray does not wait for the processes of a node that it kills.
@@ -73,6 +76,28 @@ def test_what_workers_do_and_say(cluster):
     assert np.array_equal(shared.chosen, alone.chosen)
     assert (shared.sweeps, shared.error_bound) == (alone.sweeps, alone.error_bound)
     assert shared.error_bound <= 1e-4
+
+
+def test_a_run_is_verified_and_reported_by_workers(cluster, tmp_path):
+    made = sf.run(replace(demo_settings(), draws=500), tmp_path / "run")
+    report = tmp_path / "run" / "report.html"
+    told = []
+
+    def verdict(**given):
+        return verify_run(made.folder, np.random.default_rng(0), **given)
+
+    alone = verdict()
+    assert alone.stands
+    assert verdict(cluster=cluster.address, told=lambda *parts: told.append(parts)) == alone
+    assert told
+    told.clear()
+    pages = []
+    for given in ({}, {"cluster": cluster.address, "told": lambda *parts: told.append(parts)}):
+        report_run(made.folder, **given)
+        pages.append(report.read_bytes())
+    assert pages[0] == pages[1]
+    assert told
+    assert verdict().stands
 
 
 def test_declared_gpus_of_nodes_are_used(gpu_nodes, monkeypatch):

@@ -1,15 +1,17 @@
 """Policies worth considering, from many sides: what the search starts from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from surefoot._work import SWEPT, count
 from surefoot.ambiguity.sets import AmbiguitySet
+from surefoot.certificates import search_kernels as kernels
 from surefoot.certificates.local_search import climb
 from surefoot.certificates.models import Floats, Ints, Models, Stopped, policy_values
 from surefoot.certificates.var_operator import fixed_point
 from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation.threads import shared
 from surefoot.solvers.solution import SolvedPolicy
 from surefoot.solvers.solver import solve
 from surefoot.solvers.steps import largest_value, until_the_end
@@ -24,23 +26,31 @@ models only look at all of them: there a climb on the worst takes seconds, their
 about others, and VaR candidates did better wherever we looked."""
 VAR_DRAWS, VAR_VALUES = 500, 2**22
 """Draws of the VaR candidates: as many as fit into `VAR_VALUES`, and at least `VAR_DRAWS`."""
+FALLING = 2
+"""Policies in a row, of more and more caution, that must be worse than one before for the rest of
+them to be left out in large models."""
 MAX_SWEEPS = 25
 """Of the VaR operator, per level: high levels may go round in circles, and more sweeps find no
 better policy (clinic with 440 states: a hundred took 7 s a level)."""
 
 
-def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
+def proposals(
+    batch: Models, delta: float, stopped: Stopped, reached: Mapping[bytes, float] | None = None
+) -> Iterator[tuple[str, Ints]]:
     """Yield names and policies (one row per state), the nominal one first.
 
-    They are made one by one, so that a search out of time may leave the rest.
+    They are made one by one, so that a search out of time may leave the rest. ``reached`` are
+    percentiles of the policies yielded so far, by their bytes: large models leave a path of budgets
+    or levels once it leads down.
     """
+    known = {} if reached is None or batch.small else reached
     solution = solve(batch.mdp, tolerance=_tolerance(batch))
     nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
     if not until_the_end(batch.mdp):  # nature might put off an end for ever
-        yield from _robust(batch, stopped)
-        yield from _var(batch, delta, solution.value, stopped)
-    known = policy_values(batch, nominal)
+        yield from _until_worse(_robust(batch, stopped), known)
+        yield from _until_worse(_var(batch, delta, solution.value, stopped), known)
+    values = policy_values(batch, nominal)
     for share in climb_shares(batch, delta):
         if stopped():
             return
@@ -48,7 +58,21 @@ def proposals(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[s
             name = f"coordinate ascent, worst {100 * share:.3g}% of draws"
         else:
             name = "coordinate ascent, all draws"
-        yield name, climb(batch, nominal, delta, share, stopped, known)
+        yield name, climb(batch, nominal, delta, share, stopped, values)
+
+
+def _until_worse(
+    path: Iterator[tuple[str, Ints]], reached: Mapping[bytes, float]
+) -> Iterator[tuple[str, Ints]]:
+    """Yield a path of policies until `FALLING` in a row are worse than the best before them."""
+    best, falling = -np.inf, 0
+    for name, choice in path:
+        yield name, choice
+        percentile = reached.get(choice.tobytes(), np.inf)
+        falling = falling + 1 if percentile < best else 0
+        best = max(best, percentile)
+        if falling == FALLING:
+            return
 
 
 def climb_shares(batch: Models, delta: float) -> list[float]:
@@ -89,13 +113,14 @@ def _robust(batch: Models, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
 
 def mean_distances(batch: Models) -> Floats:
     """Return ``(R,)``: how far draws lie from the nominal row on average, in the L1 norm."""
-    total = np.zeros(batch.mdp.num_entries)
-    for begin in range(0, batch.size, 64):
-        part = batch.draws[begin : begin + 64]
-        total += np.abs(part - batch.mdp.probability).sum(axis=0)
+    mdp, total = batch.mdp, np.empty(batch.mdp.num_rows)
+
+    def add(begin: int, end: int) -> None:
+        kernels.add_distances(batch.draws, mdp.probability, mdp.row_start, begin, end, total)
+
+    shared(mdp.num_rows, add, operations=batch.draws.size)
     count(SWEPT * batch.draws.size)
-    distances: Floats = np.add.reduceat(total, batch.mdp.row_start[:-1]) / batch.size
-    return distances
+    return total / batch.size
 
 
 def _var(batch: Models, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:

@@ -23,13 +23,15 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._order_statistics import lower_rank
 from surefoot.certificates import draw_plan
 from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.doubt_kernels import surer_rows
 from surefoot.certificates.evidence import Cause, Doubt
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import OfWhole, RowLayout
-from surefoot.solvers.evaluation.returns import policy_returns
+from surefoot.solvers.evaluation.returns import policy_returns, usual_tolerance
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+from surefoot.solvers.evaluation.threads import shared
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import endless_states, until_the_end
 
@@ -91,21 +93,16 @@ class Surer(OfWhole):
 
     def _surer(self, block: Floats, rows: Ints) -> Floats:
         entries = self.layout.entries_of(rows)
-        lengths = np.diff(self.layout.row_start)[rows]
-        start, row = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(rows)), lengths)
-        seen = self.seen[entries]
-        untried = ~np.logical_or.reduceat(seen, start)[row]
-        known = seen | untried
-        part = np.where(known, block, 0.0)
-        own = np.add.reduceat(part, start, axis=1)
-        if "transitions" in self.without:
-            mean = np.where(known, self.whole.mean()[entries], 0.0)
-            share = mean / np.add.reduceat(mean, start)[row]
-            part = own[:, row] * share
-        if "unseen" in self.without:
-            total = np.add.reduceat(part, start, axis=1)
-            return np.asarray(part / np.where(total > 0, total, 1.0)[:, row])
-        return np.where(known, part, block)
+        start = np.concatenate(([0], np.cumsum(np.diff(self.layout.row_start)[rows])))
+        seen, mean = self.seen[entries], self.whole.mean()[entries]
+        gone = "unseen" in self.without, "transitions" in self.without
+        out = np.empty_like(block)
+
+        def work(begin: int, end: int) -> None:
+            surer_rows(block, start, seen, mean, *gone, begin, end, out)
+
+        shared(len(block), work, operations=2 * block.size, least=1)
+        return out
 
 
 def doubt_of(
@@ -286,4 +283,5 @@ def _returns(
         drawn = Surer(posterior, _counted(posterior), without)
     if "rewards" in without:
         rewards = replace(rewards, uncertain=np.zeros_like(rewards.uncertain))
-    return policy_returns(drawn, mdp, rows, n, rng, rewards=rewards).lower
+    near = usual_tolerance(mdp)
+    return policy_returns(drawn, mdp, rows, n, rng, rewards=rewards, tolerance=near).lower

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakSet
 
@@ -38,7 +38,7 @@ EXACT_WORK = 2e9
 """Multiplications that one round of exact changes may cost (some seconds)."""
 CHOOSING = 0x5EA2C4
 """What sets the generators of choices apart."""
-SWEPT_TOLERANCE = 1e-8
+SWEPT_TOLERANCE = 1e-7
 """How exactly large models are evaluated while choosing, as a share of the largest value."""
 VISITS_SHARE = 1e-3
 """What share of the first visits may be misplaced: visits only estimate what a change brings."""
@@ -184,14 +184,14 @@ def draw_models(
     entries = layout.entries_of(rows)
     whole = len(rows) == mdp.num_rows
     draws = np.empty((n, len(entries)))
-    starts = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))[:-1]
+    starts = np.concatenate(([0], np.cumsum(np.diff(mdp.row_start)[rows])))
     gains = np.empty((n, len(rows)))
     key = stream_key(rng.spawn(1)[0])
     done = 0
     for block in posterior.stream(n, rng, None if whole else rows):
-        draws[done : done + len(block)] = block
         reward = rewards.block(key, done, done + len(block), entries)
-        gains[done : done + len(block)] = np.add.reduceat(block * reward, starts, axis=1)
+        store = partial(_store, block, reward, starts, done, draws, gains)
+        shared(len(block), store, operations=block.size, least=1)
         done += len(block)
     own = restricted(mdp, rows, posterior.mean()[entries], rewards.of(entries))
     if until_the_end(own):  # an end leads nowhere, so that systems can be solved
@@ -204,6 +204,14 @@ def draw_models(
         gains=gains,
         uncertain_rows=uncertain_rows(mdp, rows, rewards.uncertain[entries]),
     )
+
+
+def _store(
+    block: Floats, reward: Floats, starts: Ints, done: int, draws: Floats, gains: Floats,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    """Keep some draws of a block, the first of which is number ``done``, with their rewards."""
+    kernels.keep_draws(block, reward, starts, begin, end, done, draws, gains)
 
 
 def uncertain_rows(mdp: MDP, rows: Ints, rewards: NDArray[np.bool_]) -> NDArray[np.bool_]:

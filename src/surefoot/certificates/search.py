@@ -100,7 +100,7 @@ def search(
         if progress is not None:
             progress(name, max(entry[2] for entry in pool))
 
-    made: Iterator[tuple[str, Policy]] = proposals(batch, delta, clock)
+    made: Iterator[tuple[str, Policy]] = proposals(batch, delta, clock, known)
     if by_steps:
         made = by_step.proposals(batch, delta, clock, stationary=stationary)
     for name, choice in made:

@@ -34,6 +34,36 @@ def row_worth(draw, gain, start, stop, successor, discount, v):
 
 
 @kernel(lean=True)
+def keep_draws(block, reward, starts, begin, end, first, draws, gains):
+    """Copy draws ``begin:end`` of a block to ``draws[first + i]``; write their expected rewards.
+
+    ``starts`` are the rows' first entries and the number of entries. O(entries) a draw.
+    """
+    for i in range(begin, end):
+        paid = reward[i if len(reward) > 1 else 0]
+        draw = draws[first + i]
+        for r in range(len(starts) - 1):
+            total = 0.0
+            for e in range(starts[r], starts[r + 1]):
+                draw[e] = block[i, e]
+                total += block[i, e] * paid[e]
+            gains[first + i, r] = total
+
+
+@kernel(lean=True)
+def add_distances(draws, nominal, row_start, begin, end, out):
+    """Write ``out[r]``: L1 distances of rows ``begin:end`` from the nominal, summed over draws."""
+    for r in range(begin, end):
+        out[r] = 0.0
+    for i in range(len(draws)):
+        for r in range(begin, end):
+            total = 0.0
+            for e in range(row_start[r], row_start[r + 1]):
+                total += abs(draws[i, e] - nominal[e])
+            out[r] += total
+
+
+@kernel(lean=True)
 def fill_matrix(draw, gains, row_start, successor, discount, choice, matrix, value):
     """Write ``I - discount P`` and the expected rewards of one row per state."""
     size = len(value)

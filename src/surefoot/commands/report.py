@@ -7,7 +7,7 @@ import typer
 
 from surefoot.commands.command import check_new, command, examples
 from surefoot.commands.console import Output
-from surefoot.commands.options import Force
+from surefoot.commands.options import Cluster, Force
 from surefoot.pipeline.setting import FILE
 
 
@@ -28,10 +28,12 @@ def report(
         Path | None,
         typer.Option("--out", "-o", metavar=FILE, help="The page about several runs. [no default]"),
     ] = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Write the report of a run again, or one page that compares several runs."""
     from surefoot.pipeline.finished_runs import report_run
+    from surefoot.pipeline.journal import Watched
     from surefoot.pipeline.several_runs import compare_report
 
     if (len(runs) > 1) != (out is not None):
@@ -40,7 +42,12 @@ def report(
             if out is None
             else "--out names the page about several runs; the report of one lies in its folder."
         )
+    if out is not None and cluster is not None:
+        raise ValueError("--cluster is for the report of one run; a page about several draws none.")
     check_new(out, force=force)
-    with output.stage("Writing the report"):
-        path = report_run(runs[0]) if out is None else compare_report(runs, out)
+    with output.stage("Writing the report") as stage:
+        if out is None:
+            path = report_run(runs[0], cluster=cluster, told=Watched(stage).parts)
+        else:
+            path = compare_report(runs, out)
     output.result({"report": str(path)}, f"Report: {path}")

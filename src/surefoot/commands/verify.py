@@ -6,7 +6,7 @@ import typer
 
 from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output
-from surefoot.commands.options import RunPath
+from surefoot.commands.options import Cluster, RunPath
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +28,7 @@ def verify(
             "as you like; repeat the option for several files.",
         ),
     ] = None,
+    cluster: Cluster = None,
 ) -> ExitCode:  # fmt: skip
     """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
 
@@ -37,10 +38,11 @@ def verify(
 
     from surefoot.pipeline.agreement import agreement_with
     from surefoot.pipeline.finished_runs import verify_run
+    from surefoot.pipeline.journal import Watched
 
     announce_compiling(output)
-    with output.stage("Checking the certificate"):
-        verdict = verify_run(run)
+    with output.stage("Checking the certificate") as stage:
+        verdict = verify_run(run, cluster=cluster, told=Watched(stage).parts)
     facts, lines, holds = asdict(verdict), [verdict.message], verdict.stands
     if log:
         with output.stage("Reading the new data"):

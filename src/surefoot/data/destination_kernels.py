@@ -12,6 +12,10 @@ from surefoot._compile import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.uint8]
+
+CROWDED = 8
+"""Pools that hold one in so many of all states, or more, are kept as flags and counted at once."""
 
 
 @kernel()
@@ -112,6 +116,80 @@ def list_candidates(
 
 
 @kernel()
+def flag_pools(steps: Ints, entered: Ints, number: Ints, by_step: Flags, by_number: Flags) -> int:
+    """Flag the steps of an action, and the numbers of the states that it entered.
+
+    A step's flag is ``by_step[numbers + step]``, so that steps from a state are a run of flags.
+    Returns how many states without a number it entered.
+    """
+    by_step[:] = 0
+    by_number[:] = 0
+    for away in steps:
+        by_step[len(by_number) + away] = 1
+    unnumbered = 0
+    for target in entered:
+        if number[target] >= 0:
+            by_number[number[target]] = 1
+        else:
+            unnumbered += 1
+    return unnumbered
+
+
+@kernel()
+def count_flags(by_step: Flags, by_number: Flags, has_state: Flags) -> int:
+    """Return how many numbers of states are flagged by either. O(states), on vector units."""
+    total = 0
+    for k in range(len(by_number)):
+        total += (by_number[k] | by_step[k]) & has_state[k]
+    return total
+
+
+@kernel()
+def pointed_by_flags(
+    shown: Ints, near: Ints, entered: Ints, number: Ints, by_step: Flags, by_number: Flags,
+    has_state: Flags, mark: Ints, row: int,
+) -> int:  # fmt: skip
+    """Return how many states a row shows or the pools name, where two pools are flags.
+
+    Those that were entered and have no number are for the caller to add. ``by_step`` are flags of
+    the numbers that a step from the row's state leads to.
+    """
+    total: int = count_flags(by_step, by_number, has_state)
+    for targets in (shown, near):
+        for target in targets:
+            if mark[target] == row:
+                continue
+            mark[target] = row
+            k = number[target]
+            if k >= 0:
+                total += 1 if (by_number[k] | by_step[k]) == 0 else 0
+            else:
+                found = first_at_least(entered, target)
+                total += 1 if found == len(entered) or entered[found] != target else 0
+    return total
+
+
+@kernel()
+def pointed_one_by_one(
+    shown: Ints, near: Ints, moved: Ints, entered: Ints, state_of: Ints, origin: int, mark: Ints,
+    row: int,
+) -> int:  # fmt: skip
+    """Return the same from pools that are lists."""
+    total = 0
+    for targets in (shown, near, entered):
+        for target in targets:
+            if mark[target] != row:
+                mark[target] = row
+                total += 1
+    for away in moved:
+        target = state_of[origin + away]
+        if mark[target] != row:
+            mark[target] = row
+            total += 1
+    return total
+
+
+@kernel()
 def row_candidates(
     row_start: Ints, row_state: Ints, row_action: Ints, successor: Ints, once: NDArray[np.bool_],
     number: Ints, state_of: Ints, whole: bool, step_start: Ints, step: Ints, step_running: Floats,
@@ -126,7 +204,8 @@ def row_candidates(
     rows that show it. ``whole``: every number has a state.
     ``others`` is the number of states in all. ``named[i, part]``: how likely each part, and the
     rest, would have named singleton ``i``. Returns how many there are.
-    O(row log pools) a row; O(pools) where no pattern names a singleton or numbers have gaps.
+    O(row log pools) a row; O(pools) where numbers have gaps or no pattern names a singleton, and
+    bytes instead of numbers where these pools are large.
     """
     parts = len(fewest)
     states = len(number)
@@ -137,6 +216,21 @@ def row_candidates(
     own = np.empty(longest, np.int64)
     kept, kept_running = np.empty(states, np.int64), np.empty(states + 1)
     mark = np.full(states, -1)
+    numbers = len(state_of)
+    has_state = np.zeros(numbers, np.uint8)
+    for k in range(numbers):
+        has_state[k] = 1 if state_of[k] >= 0 else 0
+    room = 0
+    flags_at = np.full(len(action_start) - 1, -1)
+    for a in range(len(flags_at)):
+        pooled = action_start[a + 1] - action_start[a] + step_start[a + 1] - step_start[a]
+        if CROWDED * pooled >= numbers:
+            flags_at[a] = room
+            room += 1
+    by_number = np.empty((room, numbers), np.uint8)
+    by_step = np.empty((room, 2 * numbers), np.uint8)
+    unnumbered = np.full(room, -1)  # no flags yet
+    nowhere = np.zeros(numbers, np.uint8)
     size, left_out = 0, 0
     for r in range(len(row_state)):
         s, a = row_state[r], row_action[r]
@@ -199,20 +293,23 @@ def row_candidates(
             if not once[row_start[r] + j]:
                 continue
             if named[left_out, 0] + named[left_out, 1] + named[left_out, 2] == 0.0:
-                if pointed < 0:
-                    for target in shown:
-                        mark[target] = r
-                    pointed = len(shown) - 1
-                    for part in range(parts):
-                        pool = near if part == 0 else (moved if part == 1 else entered)
-                        for k in range(len(pool)):
-                            target = pool[k]
-                            if part == 1:
-                                target = state_of[origin + target]
-                            if mark[target] != r:
-                                mark[target] = r
-                                pointed += 1
-                named[left_out, parts] = 1.0 / max(1, others - pointed)
+                if pointed < 0 and flags_at[a] >= 0:
+                    f = flags_at[a]
+                    if unnumbered[f] < 0:
+                        every = step[step_start[a] : step_start[a + 1]]
+                        unnumbered[f] = flag_pools(every, entered, number, by_step[f], by_number[f])
+                    ahead = nowhere
+                    if origin >= 0:
+                        ahead = by_step[f, numbers - origin : 2 * numbers - origin]
+                    pointed = unnumbered[f] + pointed_by_flags(
+                        shown, near, entered, number, ahead, by_number[f], has_state, mark, r
+                    )
+                elif pointed < 0:
+                    pointed = pointed_one_by_one(
+                        shown, near, moved, entered, state_of, origin, mark, r
+                    )
+                # The singleton itself is left out of what the row shows.
+                named[left_out, parts] = 1.0 / max(1, others - (pointed - 1))
             else:
                 named[left_out, parts] = 0.0
             left_out += 1

@@ -50,6 +50,8 @@ BY_ROWS = 0.05
 MOST_NUMBERS_EACH = 1000
 """Numbers in labels that lie further apart on average name things; they do not order them."""
 
+_NUMBERED = re.compile(r"(.*?)(-?\d{1,9})").fullmatch
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Destinations:
@@ -85,7 +87,7 @@ def state_numbers(labels: tuple[Any, ...] | None, num_states: int) -> Floats | N
     """
     if labels is None:
         return np.arange(num_states, dtype=np.float64)
-    found = [re.fullmatch(r"(.*?)(-?\d{1,9})", str(label)) for label in labels]
+    found = [_NUMBERED(str(label)) for label in labels]
     heads = Counter(match[1] for match in found if match).most_common(1)
     if not heads or heads[0][1] < max(3, len(labels) / 2):
         return None

@@ -27,7 +27,7 @@ from surefoot.report.tables import PolicyLine
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
-DRAWN, LEAST = 20_000, 500
+DRAWN, LEAST = 20_000, 270
 """Draws behind the figures."""
 WORK = 2e9
 """Fewer draws where they would take more operations than this (a second or two)."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from surefoot._workers import OnPart
 from surefoot.certificates.comparison import same_policy
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
@@ -27,7 +29,7 @@ from surefoot.pipeline.page_content import write_report
 from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
 from surefoot.pipeline.posteriors import Own
-from surefoot.pipeline.runs import Run, earlier_counts, processors
+from surefoot.pipeline.runs import Run, computing, earlier_counts
 from surefoot.pipeline.settings import Settings
 
 NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
@@ -93,13 +95,16 @@ def _checked(folder: str | Path, needed: Iterable[str]) -> Path:
 
 
 def verify_run(
-    folder: str | Path, rng: np.random.Generator | None = None, *, posterior: Own | None = None
-) -> Verification:
+    folder: str | Path, rng: np.random.Generator | None = None, *, posterior: Own | None = None,
+    cluster: str | None = None, told: OnPart | None = None,
+) -> Verification:  # fmt: skip
     """Check a run folder again: every file against its hash, the promise on new draws.
 
     The hashes find accidents, not intent: whoever changes a file on purpose can write its new hash
     too. What is computed again from the counts is the promise, and that the policy files hold the
-    policy that was certified. ``posterior`` is what `run` was given, where it was given one.
+    policy that was certified. ``posterior`` is what `run` was given, where it was given one. With a
+    ``cluster`` ("local", "auto" or an address) its workers share the draws, and ``told`` hears how
+    far they are.
 
     Examples
     --------
@@ -132,7 +137,7 @@ def verify_run(
     path = stored.folder / "policy.json"
     if not run_files.same_policy(path, stored.model, stored.certificate):
         return promises.falls(f"{path} is not the policy that was certified.")
-    with processors(stored.model.settings):
+    with computing(replace(stored.settings, cluster=cluster), told):
         verdict = promises.check_again(stored.model, stored.certificate, rng)
     return promises.with_failures(verdict, stored.certificate)
 
@@ -156,11 +161,17 @@ def _altered(place: Path) -> str | None:
     return None
 
 
-def report_run(folder: str | Path, *, posterior: Own | None = None) -> Path:
-    """Write the report of a run again and return its path; its new hash goes into the manifest."""
+def report_run(
+    folder: str | Path, *, posterior: Own | None = None, cluster: str | None = None,
+    told: OnPart | None = None,
+) -> Path:  # fmt: skip
+    """Write the report of a run again and return its path; its new hash goes into the manifest.
+
+    The workers of a ``cluster`` share the draws behind its figures, as for `verify_run`.
+    """
     stored = load_run(folder, posterior=posterior)
     manifest = _manifest_for_report(stored.folder)
-    with processors(stored.model.settings):
+    with computing(replace(stored.settings, cluster=cluster), told):
         write_report(stored.model, stored.folder, stored.certificate, stored.candidates)
     if manifest is not None:
         manifest.with_files(stored.folder, [REPORT]).write(stored.folder)

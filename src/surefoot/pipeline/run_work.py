@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from surefoot._order_statistics import draws_needed
 from surefoot._work import DRAWN, FIGURE, OPERATION, SWEPT
 from surefoot.calibration.credible import EFFORT, JOINT_VALUES
 from surefoot.certificates import doubt, draw_plan, held_out, row_doubt
@@ -60,7 +61,8 @@ def expected_work(model: Model) -> dict[str, float]:
         rows / mdp.num_states * work, practice.LEAST_DRAWS, practice.MODEL_DRAWS, practice.WORK
     )
     split = draw_plan.affordable_draws(3 * work, doubt.LEAST, doubt.MOST, doubt.WORK)
-    sized = max(EFFORT * fewest // draw_plan.LIMIT_TIMES, int(JOINT_VALUES / played))
+    needed = draws_needed(settings.delta, settings.eta)
+    sized = max(EFFORT * needed, int(JOINT_VALUES / played))
     pictured = draw_plan.affordable_draws(work, figures.LEAST, figures.DRAWN, figures.WORK)
     shares = draw_plan.affordable_draws(work, row_doubt.LEAST, row_doubt.MOST, row_doubt.WORK)
     listed = 3 * shares * one if entries <= next_rows.MOST_ENTRIES else 0.0

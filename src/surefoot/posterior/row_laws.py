@@ -8,8 +8,10 @@ may share these laws or not. So the posterior of the laws is a finite sum, sampl
 draws are independent, as strict order statistics need.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from surefoot._compile import COMPILES
+from surefoot._cores import available_cores, on_threads
 from surefoot.posterior import learned_arrays, learned_kernels
 
 kernels: Any = learned_kernels if COMPILES else learned_arrays
@@ -41,6 +44,9 @@ NEGLIGIBLE = 1e-6
 FINE_VISITS = 100
 """More visits than this are grouped to two digits, downwards, where the posterior of K is kept for
 draws: K hardly depends on them. Likelihoods take every visit: concentrations do depend on them."""
+
+WORTH_A_THREAD = 1000
+"""Fewer rows than this are done sooner than a thread is woken."""
 
 
 def alpha_laws() -> Floats:
@@ -136,11 +142,15 @@ class RowLaws:
         marginal = np.empty((len(alike[0]), prior.shape[1], len(ALPHA)))
         kernels.size_marginals(*alike, prior, ALPHA, marginal)
         shape = np.empty((len(action), len(ALPHA)))
-        kernels.shape_likelihood(count, row_start, ALPHA, shape)
+        _by_rows(
+            lambda first, last: kernels.shape_likelihood(
+                count, row_start[first : last + 1], ALPHA, shape[first:last]
+            ),
+            len(action),
+        )
         if like is None:
-            evidence = np.zeros((num_actions, prior.shape[1], len(LAWS)))
             told = (visits > 0) & (cap > 1)
-            kernels.row_evidence(fine[told], action[told], marginal, shape[told], LAWS, evidence)
+            evidence = _evidence(fine[told], action[told], marginal, shape[told], num_actions)
             posterior = _marginal_laws(evidence)
         else:
             evidence, posterior = like.evidence, like.posterior
@@ -206,11 +216,43 @@ class RowLaws:
         seen = np.zeros_like(weight)
         posterior = self.posterior[:, self.usual]
         posterior /= posterior.sum(axis=(1, 2), keepdims=True)
-        kernels.row_alphas(
-            self.fine, self.action, self.marginal, self.shape, self.missing, LAWS, posterior,
-            weight, seen,
-        )  # fmt: skip
+
+        def work(first: int, last: int) -> None:
+            some = slice(first, last)
+            kernels.row_alphas(
+                self.fine[some], self.action[some], self.marginal, self.shape[some], self.missing,
+                LAWS, posterior, weight[some], seen[some],
+            )  # fmt: skip
+
+        _by_rows(work, len(weight))
         return weight, seen
+
+
+def _evidence(
+    fine: Ints, action: Ints, marginal: Floats, shape: Floats, num_actions: int
+) -> Floats:
+    """Return ``(actions, size laws, alpha laws)`` log evidence; threads share the size laws.
+
+    Rows are added up in their order, whatever the number of threads.
+    """
+    evidence = np.zeros((num_actions, marginal.shape[1], len(LAWS)))
+    cores = min(available_cores(), len(fine) // WORTH_A_THREAD, marginal.shape[1])
+
+    def work(laws: Ints) -> None:
+        some = np.zeros((num_actions, len(laws), len(LAWS)))
+        given = np.ascontiguousarray(marginal[:, laws])
+        kernels.row_evidence(fine, action, given, shape, LAWS, some)
+        evidence[:, laws] = some
+
+    on_threads(work, np.array_split(np.arange(marginal.shape[1]), max(1, cores)), cores)
+    return evidence
+
+
+def _by_rows(work: Callable[[int, int], None], rows: int) -> None:
+    """Do rows from one to before another, which are independent, on as many threads as pay."""
+    cores = max(1, min(available_cores(), rows // WORTH_A_THREAD))
+    cuts = np.linspace(0, rows, cores + 1).astype(np.int64).tolist()
+    on_threads(lambda part: work(*part), pairwise(cuts), cores)
 
 
 def _alike(visits: Floats, distinct: Ints, kind: Ints) -> tuple[tuple[Floats, Ints, Ints], Ints]:

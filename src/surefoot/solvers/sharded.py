@@ -49,6 +49,11 @@ class Block:
 
     def __init__(self, rows: RowRange, first: int, last: int, num_states: int) -> None:
         own = rows(first, last)
+        if own.family != NOMINAL and np.any(own.uncertain & (np.diff(own.row_start) < 2)):
+            raise ValueError(
+                f"states {first} to {last - 1} have uncertain rows of one successor; these are "
+                "certain: nature has no choice there."
+            )
         # Kernels find a state's rows and its value by one number: the state's own.
         starts = np.zeros((2, num_states), dtype=np.uint64)
         starts[0, first:last], starts[1, first:last] = own.first, own.last

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import MDP, AmbiguitySet, evaluate, garnet, solve
+from surefoot.solvers.gpu import robust_rows
 from surefoot.solvers.gpu.arrays import NUMPY
 from surefoot.solvers.gpu.device import Device, doubles
 from surefoot.solvers.gpu.robust_pallas import (
@@ -60,6 +61,50 @@ def test_worst_rows_are_those_of_linear_programs(guess: float) -> None:
         assert box.value[n] == pytest.approx(found.fun, abs=1e-9)
     assert ball.gap.max() < 1e-12
     assert box.gap.max() < 1e-12
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.1, 0.3, 0.8])
+def test_searches_from_scratch_begin_near_their_end(
+    budget: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of 32 rows search until the last is done: eight or nine evaluations from 0."""
+    rng = np.random.default_rng(0)
+    evaluations = []
+    dual = robust_rows.l1_dual
+
+    def counted(*given: Any) -> Any:
+        evaluations[-1] += 1
+        return dual(*given)
+
+    monkeypatch.setattr(robust_rows, "l1_dual", counted)
+    none, near = (np.zeros(32), np.zeros(32)), np.full(32, 1e-7)
+    from_left = (np.full(32, 1e-300), np.full(32, 1e-300))
+    for _ in range(40):
+        p = rng.random((16, 32))
+        z, w = 0.9 * rng.normal(size=p.shape), rng.random(p.shape) + 0.5
+        for start in (none, from_left):
+            evaluations.append(0)
+            p_list, size = list(p / p.sum(axis=0)), np.full(32, budget)
+            found = worst_l1(NUMPY, LIST, list(z), p_list, list(w), size, start, near)
+            assert found.gap.max() <= 1e-7
+    cold, left = np.mean(evaluations[::2]), np.mean(evaluations[1::2])
+    assert cold < left - 1.0
+    assert cold < 7.5
+
+
+def test_values_of_any_size_have_a_first_multiplier() -> None:
+    z, p, w, budget, *_ = rows(6, 40, 4)
+    none, exact = (np.zeros(40), np.zeros(40)), np.full(40, 1e-13)
+    usual = worst_l1(NUMPY, LIST, list(z), list(p), list(w), budget, none, exact).value
+    for scale in (1e-200, 1e-12, 1e12, 1e200):
+        far = scale * z
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            found = worst_l1(
+                NUMPY, LIST, list(far), list(p), list(w), budget, none, scale * exact
+            ).value
+        np.testing.assert_allclose(found, scale * usual, rtol=1e-9)
+    free = worst_l1(NUMPY, LIST, list(z), list(p), list(0.0 * w), budget, none, exact).value
+    np.testing.assert_allclose(free, z.min(axis=0), rtol=1e-12)
 
 
 def test_any_stop_is_a_lower_bound_with_its_gap() -> None:
