@@ -125,7 +125,7 @@ def test_the_head_says_what_to_do_what_it_brings_and_what_was_earned(pages, demo
     assert re.search(r"With 95% confidence this rule earns at least [\d.]+ kEUR, the same as a "
                      r"steady [\d.]+ kEUR per step\.", head)  # fmt: skip
     assert "What was done so far earned 175.3 kEUR (average of 40 episodes)" in head
-    assert "6 assumptions , listed below" in head
+    assert "7 assumptions , listed below" in head
     assert not JARGON.search(head)
 
 

@@ -32,9 +32,11 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, LogBuckets, as_seen
 from surefoot.certificates.plays import plays_of, row_values, standard_error
+from surefoot.certificates.usual import lost_by_regression
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, row_shares
+from surefoot.model.step_policy import StepPolicy
 from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
@@ -122,7 +124,9 @@ def curse_of_preferring(
 
     ``policy``: the one chosen on the whole log. Luck goes with departures from the given one, and
     halves that make fewer of them say little about a whole log that makes more: theirs is then
-    taken as many times as that policy departs more often than they do on average.
+    taken as many times as that policy departs more often than they do on average. At least what
+    departures from a clear practice lose when they regress to the mean of their state is taken:
+    halves know them by few tries, and may all leave them alone.
     """
     losses = _shortfalls(log, given, halves, seed)
     found = summarize(np.array([loss.less for loss in losses]))
@@ -130,7 +134,23 @@ def curse_of_preferring(
         return found
     theirs = max(1.0, sum(loss.departures for loss in losses)) / len(losses)
     more = max(1.0, _departures(log.mdp, policy, given) / theirs)
-    return replace(found, mean=more * found.mean, spread=more * found.spread)
+    least = _regressing(log, policy, given)
+    return replace(found, mean=max(more * found.mean, least), spread=more * found.spread)
+
+
+def _regressing(log: LogBuckets, policy: AnyPolicy, given: AnyPolicy) -> float:
+    """Return what departures of a policy from a clear practice owe to luck, by regression.
+
+    Only where a given policy does something else: what both do falls out of their difference.
+    """
+    if not isinstance(policy, StepPolicy) and policy.ndim != 1:
+        return 0.0
+    mdp, whole = log.mdp, log.half(np.arange(NUM_BUCKETS))
+    plays = plays_of(whole.mdp, policy)
+    mean, deviation = row_values(whole.mdp, plays.ahead)
+    error = standard_error(deviation, whole.visits)
+    lost = lost_by_regression(whole.mdp, whole.visits, mean, error)
+    return float((plays.weight * lost) @ (row_shares(mdp, given) == 0))
 
 
 def _departures(mdp: MDP, policy: AnyPolicy, given: AnyPolicy) -> int:

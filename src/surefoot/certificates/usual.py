@@ -151,6 +151,18 @@ def regression(
     return np.where(several, center, mean), np.where(several, kept, 1.0)
 
 
+def lost_by_regression(mdp: MDP, visits: NDArray[np.number], mean: Floats, error: Floats) -> Floats:
+    """Return ``(R,)``: how much less better than a clear practice a row is after regression.
+
+    0 for rows that are no departure from one.
+    """
+    usual = usual_rows(mdp, visits)[mdp.row_state]
+    center, kept = regression(mdp, visits, mean, error)
+    regressed = center + kept * (mean - center)
+    lost = (mean - mean[usual]) - (regressed - regressed[usual])
+    return np.where(CLEAR * visits <= visits[usual], np.maximum(lost, 0.0), 0.0)
+
+
 def keep_usual(mdp: MDP, rows: Ints, visits: NDArray[np.number], ends: Ends) -> Ints:
     """Return ``(S,)`` rows: those of a policy, or the usual one where it has the higher lower end.
 

@@ -47,6 +47,8 @@ CANDIDATES, MOST_EACH = 20_000, 64
 a third of the number of successors a row has shown, so that no model doubles."""
 BY_ROWS = 0.05
 """The share of a candidate's weight that goes by how many rows have shown it, and nothing else."""
+LEAST_HIDDEN = 1e-100
+"""Smaller chances are not compared with each other."""
 MOST_NUMBERS_EACH = 1000
 """Numbers in labels that lie further apart on average name things; they do not order them."""
 
@@ -298,8 +300,9 @@ def _reweighed(found: Destinations, factor: Floats) -> Floats:
     made = found.weight * factor
     before = np.bincount(lists, found.weight, len(found.start) - 1)
     after = np.bincount(lists, made, len(found.start) - 1)
-    ratio = np.divide(before, after, out=np.zeros(len(before)), where=after > 0)
-    made = np.where(after[lists] > 0, made * ratio[lists], found.weight)
+    told = after > LEAST_HIDDEN  # rows of very many tries hide nothing that numbers can tell
+    ratio = np.divide(before, after, out=np.zeros(len(before)), where=told)
+    made = np.where(told[lists], made * ratio[lists], found.weight)
     return (1.0 - BY_ROWS) * made + BY_ROWS * found.weight
 
 

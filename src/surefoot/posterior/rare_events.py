@@ -9,10 +9,12 @@ has a Beta posterior with a flat prior. What the laws lack of it is added to eve
 action: a number of new ones that is drawn, since numbers of new ones drawn from the laws and from
 the rest add up to those of the whole (as gamma variates of one scale do).
 
-Not to all rows alike: a row that has shown the ditch cannot show it for the first time. A successor
-(or, where states have an order, a step) that several rows of the action have shown is expected in
-the rows that have not, and only there. A policy is chosen among rows that look good because they
-have shown no accident: spread over all rows, they got half of what they hide.
+Not to all rows alike. Rows that were tried often have less left to show: what the laws lack is
+counted among rows with about as many tries. And a row that has shown the ditch cannot show it for
+the first time. A successor (or, where states have an order, a step) that several rows of the action
+have shown is expected in the rows that have not, and only there. A policy is chosen among rows that
+look good because they have shown no accident: spread over all rows, they got half of what they
+hide.
 """
 
 from dataclasses import dataclass
@@ -67,9 +69,11 @@ class RareEvents:
         tries, rows = total(visits), total((visits > 0).astype(np.float64))
         again = np.maximum(tries / np.maximum(rows, 1.0) - 1.0, 0.0) * once
         kept = np.divide(again, again + 2 * twice, out=np.ones_like(once), where=again > 0)
+        singletons = np.add.reduceat(count == 1, row_start[:-1]) * kept[action]
+        lacking = _lacking_by_tries(action, visits, singletons, visits * missing)
         return cls(
             tries=tries, new=once * kept, by_laws=total(visits * missing),
-            open=_open_rows(count, row_start, action, patterns),
+            open=lacking * _open_rows(count, row_start, action, patterns),
         )  # fmt: skip
 
     @property
@@ -92,6 +96,26 @@ class RareEvents:
         left = gammaln(rest + self.open) - gammaln(rest)
         left += gammaln(beyond + rest) - gammaln(beyond + rest + self.open)
         return np.where(beyond > 0, -np.expm1(left), 0.0)
+
+
+def _lacking_by_tries(action: Ints, visits: Floats, new: Floats, by_laws: Floats) -> Floats:
+    """Return ``(R,)``: what the laws lack in rows of so many tries, over the mean of the action.
+
+    Rows tried ten thousand times have little left to show, whatever those tried once hide: new ones
+    are counted among rows of an action whose tries have the same power of two.
+    """
+    level = np.log2(np.maximum(visits, 1.0)).astype(np.int64)
+    levels = int(level.max(initial=0)) + 1
+    group = action * levels + level
+    tries = np.bincount(action, visits)
+    in_group = np.bincount(group, visits)
+    share = np.divide(visits, tries[action], out=np.zeros_like(visits), where=tries[action] > 0)
+    lacks = np.maximum(np.bincount(group, new + BEFORE * share - by_laws), 0.0)
+    total = np.bincount(np.arange(len(lacks)) // levels, lacks, len(tries))[action]
+    known = (total > 0) & (visits > 0)
+    part = np.divide(lacks[group], total, out=np.ones_like(visits), where=known)
+    tried = np.divide(in_group[group], tries[action], out=np.ones_like(visits), where=known)
+    return np.asarray(part / tried)
 
 
 def _open_rows(count: Floats, row_start: Ints, action: Ints, patterns: tuple[Ints, ...]) -> Floats:
