@@ -122,9 +122,10 @@ def _returns_within_log() -> str:
 def _curse_taken_off(mean: float, spread: float, promise: float, objective: str = "max") -> str:
     read = "return of at least" if objective == "max" else "cost of at most"
     return (
-        "The policy was chosen and evaluated on the same data, which flatters it. Halves of the "
-        f"log put the luck in choosing at {rough(mean)} (standard error {rough(spread, 2)}); both "
-        f"are subtracted from the promise, which would otherwise be a {read} {rough(promise, 6)}."
+        "The policy was chosen and evaluated on the same data, which flatters it. The log's own "
+        f"halves and frequencies put that at {rough(mean)} (standard error {rough(spread, 2)}); "
+        "both are subtracted from the promise, which would otherwise be a "
+        f"{read} {rough(promise, 6)}."
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import MDP, LearnedPosterior, StepPolicy, optimize, read_transitions
+from surefoot.certificates.plays import row_values, standard_error
 from surefoot.certificates.search import KEPT
 from surefoot.certificates.usual import (
     chosen_at,
@@ -13,6 +14,7 @@ from surefoot.certificates.usual import (
     ends_by_draws,
     keep_usual,
     keep_usual_by_step,
+    lost_by_regression,
     regression,
     usual_rows,
 )
@@ -180,3 +182,19 @@ def test_ends_by_draws_are_those_of_the_drawn_rows():
     assert (
         lower[0] < regressed[0] <= mean[0]
     )  # towards the other, which is known exactly, and surer
+
+
+def test_departures_from_a_clear_practice_lose_what_regression_takes():
+    chances = (0.5, 0.7, *np.linspace(0.2, 0.55, 10))
+    mdp = bets(chances)
+    visits = np.array([1000, *[10] * 11, *[0] * 24])
+    mean, deviation = row_values(mdp, np.zeros(mdp.num_entries))
+    error = standard_error(deviation, visits)
+    lost = lost_by_regression(mdp, visits, mean, error)
+    center, kept = regression(mdp, visits, mean, error)
+    regressed = center + kept * (mean - center)
+    assert lost[1] == pytest.approx((mean[1] - mean[0]) - (regressed[1] - regressed[0]))
+    assert lost[1] > 0.05
+    assert lost[0] == 0.0
+    even = np.array([25, *[10] * 11, *[0] * 24])  # no clear practice
+    np.testing.assert_array_equal(lost_by_regression(mdp, even, mean, error)[:12], 0.0)

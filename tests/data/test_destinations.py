@@ -409,3 +409,10 @@ def test_candidates_carried_over_are_those_learned_anew(seed):
         )
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(mine.shares, anew.shares)
+
+
+def test_rows_of_very_many_tries_keep_their_candidates():
+    """What ten million tries did not show has no chance that a number could hold; weights stay."""
+    entries = {(s, 0, 5): 1 for s in range(3)} | {(s, 0, 6): 1 for s in range(4)}
+    counts = log(entries | {(4, 0, 0): 10_000_000}, 7)
+    assert candidates(counts, 4, 0, "entered") == pytest.approx({5: 3 / 7, 6: 4 / 7})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot import LearnedPosterior, read_transitions
-from surefoot.posterior.rare_events import BEFORE, RareEvents
+from surefoot.posterior.rare_events import BEFORE, RareEvents, _lacking_by_tries
 
 
 def road(tries, accidents):
@@ -92,3 +92,31 @@ def test_tries_that_a_row_repeated_count_less():
     assert made[0] == 4.0
     n = 12
     assert made[4] == pytest.approx(4 * (n - 1) * 4 / ((n - 1) * 4 + 2 * 4))
+
+
+def test_rows_tried_often_have_less_left_to_show():
+    """A hundred rows of two tries each hide a lot, one of nine thousand hardly anything."""
+    rng = np.random.default_rng(0)
+    rare_rows = [(s, int(to)) for s in range(1, 101) for to in rng.choice(100, 2, replace=False)]
+    often = [(0, to) for to in (1, 2, 3) for _ in range(3000)]
+    state, successor = np.array(rare_rows + often).T
+    counts = read_transitions(
+        {"state": state, "action": 0 * state, "reward": 0.0 * state, "next_state": successor}
+    )
+    posterior = LearnedPosterior(counts)
+    missing = np.where(posterior.counts.count == 0, posterior.mean(), 0.0)
+    by_row = np.add.reduceat(missing, posterior.row_start[:-1])
+    assert by_row[0] < 3 / 9000
+    assert by_row[1:101].mean() > 0.3
+
+
+def test_what_the_laws_lack_is_shared_out_by_tries():
+    """By the definition: what was new less what the laws expect, among rows of as many tries."""
+    action, visits = np.array([0, 0, 0, 0, 1]), np.array([2.0, 3.0, 64.0, 100.0, 8.0])
+    new, by_laws = np.array([2.0, 1.0, 1.0, 0.0, 0.0]), np.array([0.5, 0.5, 0.2, 0.9, 4.0])
+    found = _lacking_by_tries(action, visits, new, by_laws)
+    tries = visits[:4].sum()
+    few, many = 3.0 + BEFORE * 5 / tries - 1.0, 1.0 + BEFORE * 164 / tries - 1.1
+    expected = np.array([few / 5, few / 5, many / 164, many / 164]) / ((few + many) / tries)
+    np.testing.assert_allclose(found[:4], expected)
+    assert found[4] == 1.0  # the laws expect more than was seen: there is nothing to share out
