@@ -221,6 +221,7 @@ def test_draws_of_one_row_by_simulation_from_the_definition():
             )
             gamma[successors == pick] += rng.gamma(ALPHA[chosen])
         rare = posterior.rare.draw(rng.random((1, posterior.layout.num_actions)))[0, a]
+        rare = 1 - (1 - rare) ** posterior.rare.open[row]
         by_hand[i] = (1 - rare) * gamma / gamma.sum() + rare * landing
     draws = posterior.draws(KEY, 0, n, [row])
     for entry in range(end - begin):

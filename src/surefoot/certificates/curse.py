@@ -108,9 +108,8 @@ def flattery(log: LogBuckets, policy: Policy) -> float:
 
     Not below 0: where the unseen makes the posterior the more cautious one, it flatters nobody.
     """
-    whole = log.half(np.arange(NUM_BUCKETS))
-    seen = evaluate(as_seen(whole, whole), policy)
-    return max(0.0, evaluate(whole.mdp, policy).return_lower - seen.return_upper)
+    seen = evaluate(as_seen(log.whole, log.whole), policy)
+    return max(0.0, evaluate(log.mdp, policy).return_lower - seen.return_upper)
 
 
 def curse_of_preferring(
@@ -145,11 +144,10 @@ def _regressing(log: LogBuckets, policy: AnyPolicy, given: AnyPolicy) -> float:
     """
     if not isinstance(policy, StepPolicy) and policy.ndim != 1:
         return 0.0
-    mdp, whole = log.mdp, log.half(np.arange(NUM_BUCKETS))
-    plays = plays_of(whole.mdp, policy)
-    mean, deviation = row_values(whole.mdp, plays.ahead)
-    error = standard_error(deviation, whole.visits)
-    lost = lost_by_regression(whole.mdp, whole.visits, mean, error)
+    mdp, visits = log.mdp, log.whole.visits
+    plays = plays_of(mdp, policy)
+    mean, deviation = row_values(mdp, plays.ahead)
+    lost = lost_by_regression(mdp, visits, mean, standard_error(deviation, visits))
     return float((plays.weight * lost) @ (row_shares(mdp, given) == 0))
 
 

@@ -162,6 +162,14 @@ class LogBuckets:
         """``(S,)``: the best value by the whole log, from which every half sets out."""
         return solve(self.mdp, tolerance=max(1e-6 * largest_value(self.mdp), 1e-300)).value
 
+    @cached_property
+    def whole(self) -> Half:
+        """What the whole log says, in the form of a half."""
+        count = self.posterior.counts.count.astype(np.int64)
+        visits = np.add.reduceat(count, self.mdp.row_start[:-1])
+        every = np.arange(NUM_BUCKETS)
+        return Half(mdp=self.mdp, count=count, visits=visits, quarters=(every[::2], every[1::2]))
+
     def half(self, buckets: Ints) -> Half:
         """Return what some buckets say, the laws of rows as learned from all."""
         count, reward = self._counted(buckets, self.mdp)
