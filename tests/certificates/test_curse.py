@@ -12,6 +12,7 @@ from surefoot.certificates.curse import (
     balanced_halves,
     curse_of_choosing,
     curse_of_preferring,
+    flattery,
     summarize,
 )
 from surefoot.certificates.evidence import Curse
@@ -162,3 +163,26 @@ def test_frequencies_of_few_tries_are_valued_without_their_bias() -> None:
     truth = won / (1.0 - discount * won)
     assert plain - truth > 0.015
     assert abs(mended - truth) < 0.2 * (plain - truth)
+
+
+def test_a_prior_that_flatters_is_seen_without_any_choice() -> None:
+    """An arm that wins one time in ten; a prior that believes in halves raises that."""
+    counts = np.zeros((3, 1, 3), dtype=int)
+    counts[0, 0, 1], counts[0, 0, 2] = 2, 18
+    support = counts > 0
+    support[1, 0, 1] = support[2, 0, 2] = True
+    rewards = np.zeros(counts.shape)
+    rewards[0, 0, 1] = 1.0
+    log_counts = Counts.from_arrays(counts, support=support, rewards=rewards)
+    found = {}
+    for prior in (2.5, 1e-9):
+        posterior = DirichletPosterior(log_counts, prior)
+        mdp = log_counts.to_mdp(discount=0.0, prior=prior, initial=[1.0, 0.0, 0.0])
+        log = LogBuckets.of(
+            posterior, mdp, log_counts, deal(log_counts, 0), costs=False, delta=0.05
+        )
+        policy = np.zeros(3, dtype=int)
+        found[prior] = flattery(log, policy)
+        assert curse_of_choosing(log, policy, seed=0).mean >= found[prior]
+    assert found[2.5] == pytest.approx(4.5 / 25 - 2 / 20)
+    assert found[1e-9] == pytest.approx(0.0, abs=1e-9)
