@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from surefoot.data import checks, log, transitions
-from surefoot.data.checks import independence
+from surefoot.data.checks import _distinct, independence
 from surefoot.data.transitions import read_transitions
 from surefoot.domains import machine_replacement
 
@@ -101,6 +101,17 @@ def test_the_statistic_is_pearsons() -> None:
     expected = stats.chi2_contingency(table, correction=False).pvalue
     np.testing.assert_allclose(evidence.worst_p, expected, rtol=1e-10)
     np.testing.assert_allclose(evidence.p_value, 2 * expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("largest", [3, 200, 10_000])
+@pytest.mark.parametrize("lowest", [0, -2])
+def test_keys_are_told_apart_as_by_sorting(largest: int, lowest: int) -> None:
+    """Keys that lie close together are not sorted; what is found is the same."""
+    keys = np.random.default_rng(0).integers(lowest, largest, 100)
+    for few in (keys, keys[:0]):
+        expected = np.unique(few, return_inverse=True)
+        for found, wanted in zip(_distinct(few), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_rare_values_are_put_together_and_thin_rows_left_out() -> None:

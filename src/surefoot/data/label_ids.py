@@ -43,8 +43,10 @@ def number_labels(
         f"CREATE TEMP TABLE {what}_ids AS SELECT {listed}, "
         f"dense_rank() OVER (ORDER BY {shown}) - 1 AS id FROM {what}_labels"
     )
+    # Only text has two spellings of one label.
+    distinct = "" if set(kinds) == {"integer"} else "DISTINCT "
     found = connection.execute(
-        f"SELECT DISTINCT {shown} FROM {what}_labels ORDER BY {shown}"
+        f"SELECT {distinct}{shown} FROM {what}_labels ORDER BY {shown}"
     ).fetchall()
     return tuple(row[0] for row in found) if len(keys) == 1 else tuple(found)
 

@@ -33,8 +33,9 @@ def _skipped(drop_missing: bool) -> str:
 
 
 class Sides(NamedTuple):
-    """Two parts of a log: the SQL of pair, side, after and n.
+    """Two parts of a log: the SQL of pair, after, n and side, or in place of side of early.
 
+    ``early`` is how many of the ``n`` are in the early part.
     ``first`` is how many rows the early part has; None where it is half of the log.
     """
 
@@ -58,11 +59,9 @@ def halves(layout: Layout, drop_missing: bool, rows: int) -> Sides:
 
 def halves_of_groups(layout: Layout, drop_missing: bool) -> Sides:
     """Take the halves from the table ``groups``."""
-    columns = _pair_and_after(layout)
-    counted = f"FROM groups WHERE flag NOT IN ({_skipped(drop_missing)})"
     return Sides(
-        f"SELECT {columns}, false AS side, early AS n {counted} AND early > 0 UNION ALL "
-        f"SELECT {columns}, true AS side, n - early AS n {counted} AND early < n",
+        f"SELECT {_pair_and_after(layout)}, early, n FROM groups "
+        f"WHERE flag NOT IN ({_skipped(drop_missing)})",
     )
 
 

@@ -178,10 +178,9 @@ def zeros(integers: Objects) -> int:
     >>> zeros(np.array([1200, 50, 0]))
     1
     """
-    some, rest = integers[:SOME].tolist(), integers[SOME:].tolist()
-    common = gcd(*some)
+    common = gcd(*integers[:SOME].tolist())
     if common == 0 or common % 10 == 0:
-        common = gcd(common, *rest)
+        common = gcd(common, *integers[SOME:].tolist())
     return len(str(common)) - len(str(common).rstrip("0")) if common else MOST_ZEROS
 
 

@@ -103,17 +103,11 @@ def spread_values(work: Workspace, stopping: Stopping) -> None:
     """Sweep in place to and fro: a change travels along a chain in one go."""
     v = work.v.copy()
     left = stopping.max_iterations - work.sweeps - 1  # the last sweep is one that gives bounds
-    for turn in range(min(GAUSS_SEIDEL_SWEEPS, left)):
-        sweeps_of(work.problem).gauss_seidel(
-            work.problem,
-            v,
-            work.choice,
-            turn % 2 == 0,
-            work.accuracy,
-            work.memory,
-            work.scratch[0],
-        )
-        work.sweeps += 1
+    turns = max(0, min(GAUSS_SEIDEL_SWEEPS, left))
+    sweeps_of(work.problem).gauss_seidel(
+        work.problem, v, work.choice, turns, work.accuracy, work.memory, work.scratch[0]
+    )
+    work.sweeps += turns
     work.forget_rest()
     work.move_to(v)
 

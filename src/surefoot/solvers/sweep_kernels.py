@@ -29,6 +29,8 @@ AHEAD = np.uint64(8)
 """How many states ahead values of successors are asked for; their rows, twice as many."""
 LINE = np.uint64(8)
 """Numbers that come from memory at a time."""
+FEW_ENTRIES = 16_384
+"""Models with no more entries stay in the caches: nothing is asked for ahead."""
 
 
 @kernel(lean=True, forceinline=True)
@@ -100,8 +102,10 @@ def bellman_sweep(
     most = -np.inf
     worst_gap = 0.0
     evaluated = 0
+    far = len(problem.successor) > FEW_ENTRIES
     for state in range(np.uint64(begin), np.uint64(end)):
-        ask_ahead(problem, choice, state, np.uint64(end), v)
+        if far:
+            ask_ahead(problem, choice, state, np.uint64(end), v)
         incumbent = choice[state]
         start = problem.first[state]
         best = -np.inf
@@ -161,30 +165,31 @@ def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memo
     return least, most, worst_gap, np.int64(start[end]) - np.int64(start[begin])
 
 
-def gauss_seidel_sweep(problem, v, choice, forward, accuracy, memory, scratch):
-    """Update ``v`` in place, state by state, forwards or backwards.
+def gauss_seidel_sweeps(problem, v, choice, turns, accuracy, memory, scratch):
+    """Update ``v`` in place, state by state, forwards and backwards in turn.
 
     A state's own value is solved out, as far as it is sure to stay: with more, a step would go too
     far wherever nature moves away, and the sweeps would diverge. The changes are not ``Lv - v``:
     bounds come from a Jacobi sweep afterwards.
     """
     num_states = np.uint64(len(problem.first))
-    for position in range(num_states):
-        state = position if forward else num_states - ONE - position
-        best = -np.inf
-        chosen = choice[state]
-        for row in range(problem.first[state], problem.last[state]):
-            value, _ = row_value(problem, row, v, accuracy, memory, scratch)
-            stay = 0.0
-            for at in range(problem.row_start[row], problem.row_start[row + ONE]):
-                if problem.successor[at] == state:
-                    stay = row_floor(problem, row, at)
-            moved = v[state] + (value - v[state]) / (1.0 - problem.discount * stay)
-            if moved > best:
-                best = moved
-                chosen = row
-        v[state] = best
-        choice[state] = chosen
+    for turn in range(turns):
+        for position in range(num_states):
+            state = position if turn % 2 == 0 else num_states - ONE - position
+            best = -np.inf
+            chosen = choice[state]
+            for row in range(problem.first[state], problem.last[state]):
+                value, _ = row_value(problem, row, v, accuracy, memory, scratch)
+                stay = 0.0
+                for at in range(problem.row_start[row], problem.row_start[row + ONE]):
+                    if problem.successor[at] == state:
+                        stay = row_floor(problem, row, at)
+                moved = v[state] + (value - v[state]) / (1.0 - problem.discount * stay)
+                if moved > best:
+                    best = moved
+                    chosen = row
+            v[state] = best
+            choice[state] = chosen
 
 
 def nature_rows(problem, v, rows, start, out, scratch):
@@ -216,7 +221,7 @@ def _sweeps(family: str, value: Any, choice: Any, floor: Any) -> Sweeps:
     return Sweeps(
         bellman=bind(bellman_sweep),
         policy=bind(policy_sweep),
-        gauss_seidel=bind(gauss_seidel_sweep),
+        gauss_seidel=bind(gauss_seidel_sweeps),
         nature_rows=bind(nature_rows),
         row_values=bind(row_values),
     )

@@ -49,6 +49,9 @@ def _links(problem: Problem) -> Links:
 def room_for(work: Workspace, evaluator: Evaluator) -> System:
     """Allocate the equations of any policy that a solve may evaluate."""
     problem = work.problem
+    most = problem.longest * work.num_states
+    if not work.fixed and most <= len(problem.successor):
+        return evaluator.system(most)
     lengths = np.diff(problem.row_start)
     if work.fixed:
         return evaluator.system(int(lengths[work.policy.rows].sum()))
@@ -63,15 +66,18 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, system: System, wante
     """
     problem, policy = work.problem, work.policy
     noise = 2 * work.allowance()
-    lengths = problem.row_start[policy.rows + np.uint64(1)] - problem.row_start[policy.rows]
-    where = np.zeros(len(lengths) + 1, dtype=np.uint64)
-    np.cumsum(lengths, out=where[1:])
-    nature = np.empty(int(where[-1]))
     robust = problem.family != NOMINAL
+    # Without doubt nature answers with the model itself, where it stands.
+    where, nature = problem.row_start[policy.rows], problem.probability
+    if robust:
+        lengths = problem.row_start[policy.rows + np.uint64(1)] - where
+        where = np.zeros(len(lengths) + 1, dtype=np.uint64)
+        np.cumsum(lengths, out=where[1:])
+        nature = np.empty(int(where[-1]))
     nature_rows = sweeps_of(problem).nature_rows
     equations = Equations(system.start, system.column, system.chance, system.gain)
     for step in range(MAX_NATURE_STEPS):
-        if step == 0 or robust:
+        if robust:
             nature_rows(problem, work.v, policy.rows, where, nature, work.scratch[0])
         write_equations(problem, *policy[:3], where, nature, system.order, system.place, *equations)
         v = work.v.copy()  # sweeps start from it
