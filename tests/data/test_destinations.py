@@ -207,28 +207,63 @@ def test_candidates_are_never_what_the_row_has_shown(monkeypatch):
             np.testing.assert_allclose(whole, 1.0)
 
 
-def test_systematic_sampling_keeps_weights_on_average():
-    pool, rows = np.arange(10), np.array([1, 2, 3, 4, 5, 6, 7, 1, 2, 3], dtype=np.float64)
-    running = np.concatenate(([0.0], np.cumsum(rows))) + 4.0  # pools begin anywhere
-    own = np.array([2, 5])
-    state, weight = np.empty(4, np.int64), np.empty(4)
-    average, starts = np.zeros(10), (np.arange(6000) + 1) / 6000
-    for begin in starts:
-        size = kernels.list_candidates(pool, running, own, 3, begin, state, weight)
-        assert weight[:size].sum() == pytest.approx(1.0)
-        average[state[:size]] += weight[:size]
-    expected = np.where(np.isin(pool, own), 0.0, rows)
-    np.testing.assert_allclose(average / len(starts), expected / expected.sum(), atol=1e-3)
+def sample(rows, most, numbers, own=()):
+    """Return the shares that a priority sample of a pool of states gives each of them."""
+    rows, numbers = np.asarray(rows, dtype=np.float64), np.asarray(numbers)
+    priority = rows / numbers
+    mark, size = np.full(len(rows), -1), len(rows)
+    mark[list(own)] = 7
+    state, weight = np.empty(size, np.int64), np.empty(size)
+    listed = kernels.sample_candidates(
+        np.arange(size), np.concatenate(([0.0], np.cumsum(rows))) + 4.0, np.argsort(-priority),
+        priority, 0, size, -1, np.full(1, -1), mark, 7, most, rows[mark < 0].sum(), state, weight,
+    )  # fmt: skip
+    assert listed == most
+    found = np.zeros(size)
+    found[state[:listed]] = weight[:listed]
+    return found
 
 
-def test_starts_of_steps_are_uniform():
-    starts = [
-        kernels.start_of_steps(s, a, p) for s in range(50) for a in range(8) for p in range(3)
-    ]
-    assert 0.0 < min(starts) <= max(starts) <= 1.0
-    assert abs(np.mean(starts) - 0.5) < 4 / np.sqrt(12 * len(starts))
-    share = np.bincount((np.array(starts) * 9.999).astype(int), minlength=10) / len(starts)
-    assert np.all(np.abs(share - 0.1) < 4 * np.sqrt(0.09 / len(starts)))
+def test_priority_samples_keep_weights_on_average():
+    rows, own = np.array([1, 2, 3, 4, 5, 6, 7, 1, 2, 3], dtype=np.float64), (2, 5)
+    rng = np.random.default_rng(0)
+    found = np.array([sample(rows, 5, 1 - rng.random(10), own) for _ in range(6000)])
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    expected = np.where(np.isin(np.arange(10), own), 0.0, rows)
+    np.testing.assert_allclose(found.mean(axis=0), expected / expected.sum(), atol=0.02)
+
+
+def test_what_many_rows_show_is_in_every_sample():
+    """With the share it deserves, whatever the numbers of the others."""
+    rng = np.random.default_rng(1)
+    rows = np.concatenate(([300.0, 200.0], np.ones(500)))
+    found = np.array([sample(rows, 12, 1 - rng.random(502)) for _ in range(200)])
+    np.testing.assert_allclose(found[:, 0], 0.3)
+    np.testing.assert_allclose(found[:, 1], 0.2)
+
+
+def test_alike_rows_list_the_same_candidates(monkeypatch):
+    """No row may look better than another by the draw: a search would find it."""
+    monkeypatch.setattr(destinations, "CANDIDATES", 1)
+    states = 400
+    rng = np.random.default_rng(2)
+    # Every row shows one state of its own and one of forty that many rows show.
+    entries = {(s, a, int(t)): 1 for s in range(states) for a in range(2)
+               for t in (rng.integers(states), rng.integers(40))}  # fmt: skip
+    labels = [f"{chr(97 + i % 26)}{i}x" for i in range(states)]
+    counts = log(entries, states, 2, labels=labels)
+    lists = [frozenset(candidates(counts, s, 0, "entered")) for s in range(30)]
+    assert all(len(one) == destinations.HIDDEN_EACH for one in lists)
+    shared = [len(lists[0] & one) for one in lists]
+    assert min(shared) >= destinations.HIDDEN_EACH - 2
+
+
+def test_numbers_of_candidates_are_uniform():
+    numbers = destinations._number_of(np.arange(-600, 600))
+    assert 0.0 < numbers.min() and numbers.max() <= 1.0
+    assert abs(numbers.mean() - 0.5) < 4 / np.sqrt(12 * len(numbers))
+    share = np.bincount((numbers * 9.999).astype(int), minlength=10) / len(numbers)
+    assert np.all(np.abs(share - 0.1) < 4 * np.sqrt(0.09 / len(numbers)))
 
 
 def test_candidates_depend_on_the_log_alone(monkeypatch):

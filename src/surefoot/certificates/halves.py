@@ -37,6 +37,9 @@ CAUTION = 0.6
 """How many deviations of its row a half takes off an action when it chooses, per deviation that
 delta is worth: a search for the 5% quantile is more cautious than one for the 20% quantile, and is
 lucky less often."""
+AS_WHOLE = 2
+"""A half judges departures from the usual action as if it had the tries of the whole log. By its own
+it would depart less often than the whole log does, or never, and the luck of those would not show."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 REMEMBERED_ENTRIES, REMEMBERED = 100_000, 32
@@ -236,7 +239,7 @@ class LogBuckets:
         if self.keep is None or mdp.horizon is not None:
             return policy
         rows = check_policy(mdp, policy).rows.astype(np.int64)
-        ends = ends_by_counts(mdp, half.visits, self.keep)
+        ends = ends_by_counts(mdp, AS_WHOLE * half.visits, self.keep)
         return np.asarray(mdp.row_action[keep_usual(mdp, rows, half.visits, ends)])
 
     def _choose_by_step(self, half: Half, missing: Floats) -> StepPolicy:
@@ -254,7 +257,8 @@ class LogBuckets:
             best = np.flatnonzero(worth == value[mdp.row_state])
             rows = best[np.unique(mdp.row_state[best], return_index=True)[1]]
             if self.keep is not None:
-                ends = lower_ends(mdp, half.visits, mean, error, self.keep)
+                less = standard_error(deviation, AS_WHOLE * half.visits)
+                ends = lower_ends(mdp, half.visits, mean, less, self.keep)
                 rows = surer_rows(rows, usual, half.visits, ends)
                 value = worth[rows]
             found.note(step, rows)

@@ -52,6 +52,22 @@ class Pools(NamedTuple):
         return _ranges(self.begin[rows], self.end[rows])
 
 
+class Ranks(NamedTuple):
+    """Pools of groups by falling priority, and which of their members count for each row.
+
+    ``rank`` are places in the pool of a group; of these, ``first`` to ``last`` - 1 count.
+    """
+
+    start: Ints
+    what: Ints
+    running: Floats
+    rank: Ints
+    priority: Floats
+    group: Ints
+    first: Ints
+    last: Ints
+
+
 class _Chunk(NamedTuple):
     """Rows of a block, counted from 0, and the successors they have shown."""
 
@@ -66,9 +82,12 @@ class _Chunk(NamedTuple):
 
 def row_candidates(
     row_start: Ints, row_state: Ints, row_action: Ints, successor: Ints, once: Bools,
-    number: Ints, state_of: Ints, whole: bool, step_start: Ints, step: Ints, step_running: Floats,
-    state_start: Ints, by_state: Ints, state_running: Floats,
-    action_start: Ints, by_action: Ints, action_running: Floats,
+    number: Ints, state_of: Ints, whole: bool,
+    step_start: Ints, step: Ints, step_running: Floats, step_rank: Ints, step_priority: Floats,
+    state_start: Ints, by_state: Ints, state_running: Floats, state_rank: Ints,
+    state_priority: Floats,
+    action_start: Ints, by_action: Ints, action_running: Floats, action_rank: Ints,
+    action_priority: Floats,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Do what the kernel of this name does, block by block."""
@@ -89,20 +108,30 @@ def row_candidates(
             moved if whole else _leading(moved, rows.origin, state_of),
             _group(action_start, by_action, action_running, a, span),
         )
+        steps_from = step_start[a]
+        none, every = np.zeros(len(a), dtype=np.int64), np.full(len(a), len(number))
+        ranks = (
+            Ranks(state_start, by_state, state_running, state_rank, state_priority, s, none, every),
+            Ranks(step_start, step, step_running, step_rank, step_priority, a,
+                  first_step[first:last] - steps_from, last_step[first:last] - steps_from),
+            Ranks(action_start, by_action, action_running, action_rank, action_priority, a, none,
+                  every),
+        )  # fmt: skip
         slots = start[3 * first : 3 * last + 1]
         slots[0] = size
         single = np.count_nonzero(rows.once)
         told = named[left_out : left_out + single]
-        size = _block(rows, pools, (step_start, step), number, state_of, fewest, others, slots,
-                      state, weight, told)  # fmt: skip
+        size = _block(rows, pools, ranks, (step_start, step), number, state_of, fewest, others,
+                      slots, state, weight, told)  # fmt: skip
         left_out += int(single)
     start[3 * len(row_state)] = size
     return left_out
 
 
 def _block(
-    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], number: Ints, state_of: Ints,
-    fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
+    rows: _Chunk, pools: tuple[Pools, ...], ranks: tuple[Ranks, ...], steps: tuple[Ints, Ints],
+    number: Ints, state_of: Ints, fewest: Ints, others: int, start: Ints, state: Ints,
+    weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Write the candidates of some rows from ``start[0]`` on; return where they end."""
     step = number[rows.successor] - rows.origin[rows.row]
@@ -117,18 +146,25 @@ def _block(
         own = own[np.lexsort((at[own], rows.row[own]))]
         free = pool.running[pool.end] - pool.running[pool.begin]
         free -= np.bincount(rows.row[own], pool.weigh(at[own]), len(free))
-        begin = start_of_steps(rows.state, rows.action, part)
         of_row, there = rows.row[rows.once], at[rows.once]
         shown = np.zeros(len(there))
         shown[there >= 0] = pool.weigh(there[there >= 0]) - 1.0
         named[:, part] = np.divide(
             shown, free[of_row] + shown, out=np.zeros(len(shown)), where=shown >= fewest[part]
         )
-        return at, _listed(pool, rows.row[own], at[own], free, rows.most, begin)
+        known = np.bincount(rows.row[own], minlength=len(rows.most))
+        short = pool.end - pool.begin - known <= rows.most
+        origin = rows.origin if part == 1 else np.full(len(short), -1)
+        row, member, share = _listed(pool, rows.row[own], at[own], free, np.flatnonzero(short))
+        listed = row, _targets(member, origin[row], state_of), share
+        chosen = _sampled(ranks[part], np.flatnonzero(~short), rows, free, origin, state_of)
+        order = np.argsort(np.concatenate((listed[0], chosen[0])), kind="stable")
+        both = (np.concatenate(pair)[order] for pair in zip(listed, chosen, strict=True))
+        return at, tuple(both)  # type: ignore[return-value]
 
     with ThreadPoolExecutor(3) as threads:
         places, lists = zip(*threads.map(of_part, range(3)), strict=True)
-    _write_lists(lists, rows, state_of, start, state, weight)
+    _write_lists(lists, len(rows.state), start, state, weight)
     named[:, 3] = _of_the_rest(
         rows, pools, steps, np.stack(places), number, state_of, others, named
     )
@@ -136,55 +172,78 @@ def _block(
 
 
 def _listed(
-    pool: Pools, own_row: Ints, own: Ints, total: Floats, most: Ints, begin: Floats
+    pool: Pools, own_row: Ints, own: Ints, total: Floats, rows: Ints
 ) -> tuple[Ints, Ints, Floats]:
-    """Return (row, member, share) of the candidates: all of them, or a systematic sample."""
-    known = np.bincount(own_row, minlength=len(most))
-    own_start = np.cumsum(known) - known
-    all_listed = pool.end - pool.begin - known <= most
-    rows = np.flatnonzero(all_listed)
+    """Return (row, member, share) of all candidates of some rows."""
     at, which = pool.written_out(rows)
-    offset = np.zeros(len(most), dtype=np.int64)
+    offset, mine = np.zeros(len(total), dtype=np.int64), np.zeros(len(total), dtype=np.bool_)
     offset[rows] = np.cumsum(pool.end[rows] - pool.begin[rows]) - pool.end[rows]
-    mine = all_listed[own_row]
+    mine[rows] = True
     new = np.ones(len(at), dtype=np.bool_)
-    new[offset[own_row[mine]] + own[mine]] = False
+    kept = mine[own_row]
+    new[offset[own_row[kept]] + own[kept]] = False
     at, row = at[new], rows[which[new]]
-    share = pool.weigh(at) / total[row]
-    rows = np.flatnonzero(~all_listed)
-    step, which = _ranges(np.zeros(len(rows), dtype=np.int64), most[rows])
-    owner = rows[which]
-    goal = pool.running[pool.begin[owner]] + (begin[owner] + step) / most[owner] * total[owner]
-    left, turn = np.flatnonzero(known[owner] > 0), 0
-    while len(left):  # step over what the row has shown
-        place = own[own_start[owner[left]] + turn]
-        passed = pool.running[place] < goal[left]
-        goal[left[passed]] += pool.weigh(place[passed])
+    return row, pool.what[at], pool.weigh(at) / total[row]
+
+
+def _sampled(
+    ranks: Ranks, left: Ints, rows: _Chunk, total: Floats, origin: Ints, state_of: Ints
+) -> tuple[Ints, Ints, Floats]:
+    """Return (row, state, share) of priority samples: the best of all rows, then the next best."""
+    span = max(int(ids.max(initial=0)) for ids in (rows.successor, state_of, ranks.what))
+    shown = np.sort(rows.row * (span + 1) + rows.successor)
+    taken, threshold = np.zeros(len(rows.most), dtype=np.int64), np.zeros(len(rows.most))
+    found: list[tuple[Ints, Ints, Floats]] = []
+    turn = 0
+    while len(left):
+        begin = ranks.start[ranks.group[left]]
+        j = ranks.rank[begin + turn]
+        at = begin + j
+        good = (ranks.first[left] <= j) & (j < ranks.last[left])
+        target = np.full(len(left), -1)
+        target[good] = _targets(ranks.what[at[good]], origin[left[good]], state_of)
+        good &= target >= 0
+        key = left * (span + 1) + target
+        place = np.minimum(np.searchsorted(shown, key), len(shown) - 1)
+        good &= shown[place] != key
+        full = taken[left] == rows.most[left]
+        last, more = good & full, good & ~full
+        threshold[left[last]] = ranks.priority[at[last]]
+        weight = ranks.running[at[more] + 1] - ranks.running[at[more]]
+        found.append((left[more], target[more], weight))
+        taken[left[more]] += 1
         turn += 1
-        left = left[known[owner[left]] > turn]
-    found = _first_at_least(pool.running, pool.begin[owner], pool.end[owner] + 1, goal)
-    found = np.minimum(found, pool.end[owner]) - 1
-    fresh = np.ones(len(found), dtype=np.bool_)
-    fresh[1:] = (found[1:] != found[:-1]) | (owner[1:] != owner[:-1])
-    sampled = np.bincount(np.cumsum(fresh) - 1, 1.0 / most[owner])
-    row = np.concatenate((row, owner[fresh])).astype(np.int64)
+        left = left[~last & (begin + turn < ranks.start[ranks.group[left] + 1])]
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    row, state, weight = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.argsort(row, kind="stable")
-    member = np.concatenate((pool.what[at], pool.what[found[fresh]]))
-    shares: Floats = np.concatenate((share, sampled))[order].astype(np.float64)
-    return row[order], member[order], shares
+    row, state, weight = row[order], state[order], weight[order]
+    often = weight > threshold[row]
+    known = np.bincount(row[often], weight[often], len(total))
+    few = np.bincount(row[~often], minlength=len(total))
+    rest = (total - known) / np.maximum(1, few)
+    return row, state, np.where(often, weight, rest[row]) / np.where(few > 0, total, known)[row]
+
+
+def _targets(member: Ints, origin: Ints, state_of: Ints) -> Ints:
+    """Return the states that members of pools mean: a step leads there from an origin."""
+    stepping = origin >= 0
+    at = np.where(stepping, origin + member, 0)
+    return np.where(stepping, state_of[at], member)
 
 
 def _write_lists(
-    lists: tuple[tuple[Ints, Ints, Floats], ...], rows: _Chunk, state_of: Ints, start: Ints,
-    state: Ints, weight: Floats,
+    lists: tuple[tuple[Ints, Ints, Floats], ...], rows: int, start: Ints, state: Ints,
+    weight: Floats,
 ) -> None:  # fmt: skip
-    """Write the candidates row by row, part by part; steps become the states they lead to."""
-    sizes = np.stack([np.bincount(row, minlength=len(rows.state)) for row, _, _ in lists], axis=1)
+    """Write the candidates row by row, part by part."""
+    sizes = np.stack([np.bincount(row, minlength=rows) for row, _, _ in lists], axis=1)
     start[1:] = start[0] + np.cumsum(sizes.ravel())
-    for part, (row, member, share) in enumerate(lists):
+    for part, (row, target, share) in enumerate(lists):
         rank = np.arange(len(row)) - (np.cumsum(sizes[:, part]) - sizes[:, part])[row]
         at = start[3 * row + part] + rank
-        state[at] = state_of[rows.origin[row] + member] if part == 1 else member
+        state[at] = target
         weight[at] = share
 
 
@@ -228,17 +287,6 @@ def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
     taken[step] = 1.0
     sums = np.fft.irfft(np.fft.rfft(wanted) * np.fft.rfft(taken).conj(), 2 * numbers)
     return np.where(origin < 0, 0, np.rint(sums[origin]).astype(np.int64))
-
-
-def start_of_steps(state: Ints, action: Ints, part: int) -> Floats:
-    """Return numbers in (0, 1] that depend on nothing but a state, an action and a part."""
-    x = state.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + action.astype(np.uint64)
-    x = x * np.uint64(0xD2E7470EE14C6C93) + np.uint64(part) + np.uint64(1)
-    for _ in range(2):  # the finish of SplitMix64
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    return np.asarray(((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53)
 
 
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:

@@ -19,18 +19,6 @@ CROWDED = 8
 
 
 @kernel()
-def start_of_steps(a: int, b: int, c: int) -> float:
-    """Return a number in (0, 1] that depends on nothing but a state, an action and a part."""
-    x = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b)
-    x = x * np.uint64(0xD2E7470EE14C6C93) + np.uint64(c) + np.uint64(1)
-    for _ in range(2):  # the finish of SplitMix64
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    return (np.int64(x >> np.uint64(11)) + 1) * 2.0**-53
-
-
-@kernel()
 def first_at_least(values: Floats | Ints, goal: float) -> int:
     """Return the first place in an increasing array whose value reaches a goal."""
     low, high = 0, len(values)
@@ -80,38 +68,63 @@ def find_shown(pool: Ints, shown: Ints, number: Ints, origin: int, at: Ints) -> 
 
 @kernel()
 def list_candidates(
-    pool: Ints, running: Floats, own: Ints, most: int, begin: float, state: Ints, weight: Floats
-) -> int:
-    """Write at most ``most`` candidates of a pool and their shares; return how many.
+    pool: Ints, running: Floats, own: Ints, total: float, origin: int, state_of: Ints, state: Ints,
+    weight: Floats,
+) -> int:  # fmt: skip
+    """Write all candidates of a pool and their shares of the total; return how many.
 
-    All of them, or a systematic sample: ``most`` equal steps through the total weight from a random
-    start. On average a candidate then has its share, so that what one row leaves out, another
-    lists. ``own``: places in the pool of what the row has shown, increasing.
+    ``own``: places in the pool of what the row has shown, increasing. A pool of steps leads from
+    the ``origin`` to states; without one (-1) it holds the states themselves.
     """
-    total = running[len(pool)] - running[0]
-    for p in own:
-        total -= running[p + 1] - running[p]
-    if len(pool) - len(own) <= most:
-        size, skip = 0, 0
-        for j in range(len(pool)):
-            if skip < len(own) and own[skip] == j:
-                skip += 1
-                continue
-            state[size] = pool[j]
-            weight[size] = (running[j + 1] - running[j]) / total
-            size += 1
-        return size
-    size, last = 0, -1
-    for k in range(most):
-        goal = running[0] + (begin + k) / most * total
-        for p in own:  # step over what the row has shown
-            if running[p] < goal:
-                goal += running[p + 1] - running[p]
-        j = min(first_at_least(running, goal), len(pool)) - 1
-        if j != last:
-            state[size], weight[size] = pool[j], 0.0
-            size, last = size + 1, j
-        weight[size - 1] += 1.0 / most
+    size, skip = 0, 0
+    for j in range(len(pool)):
+        if skip < len(own) and own[skip] == j:
+            skip += 1
+            continue
+        state[size] = pool[j] if origin < 0 else state_of[origin + pool[j]]
+        weight[size] = (running[j + 1] - running[j]) / total
+        size += 1
+    return size
+
+
+@kernel()
+def sample_candidates(
+    pool: Ints, running: Floats, rank: Ints, priority: Floats, first: int, last: int, origin: int,
+    state_of: Ints, mark: Ints, row: int, most: int, total: float, state: Ints, weight: Floats,
+) -> int:  # fmt: skip
+    """Write the ``most`` candidates of the highest priority and their shares; return how many.
+
+    A priority sample (Duffield, Lund and Thorup 2007): the priority of a candidate is the number of
+    rows that show it, over a random number of its own that is the same wherever it is asked for.
+    Those that more rows show than the next priority says have their share of the ``total``; the
+    others stand for all that are left out, in equal shares. Rows with alike pools list the same
+    candidates, so that no row looks better than another by the draw.
+
+    ``rank`` are places in the pool by falling priority; of these, ``first`` to ``last`` - 1 count.
+    States with ``mark[state] == row`` have been shown and are left out.
+    """
+    size, threshold = 0, 0.0
+    for j in rank:
+        if not first <= j < last:
+            continue
+        target = pool[j] if origin < 0 else state_of[origin + pool[j]]
+        if target < 0 or mark[target] == row:
+            continue
+        if size == most:
+            threshold = priority[j]
+            break
+        state[size], weight[size] = target, running[j + 1] - running[j]
+        size += 1
+    often, known = 0, 0.0
+    for k in range(size):
+        if weight[k] > threshold:
+            often += 1
+            known += weight[k]
+    rest = (total - known) / max(1, size - often)
+    if often == size:  # nothing stands for the others
+        total = known
+    for k in range(size):
+        weight[k] = (weight[k] if weight[k] > threshold else rest) / total
     return size
 
 
@@ -192,16 +205,20 @@ def pointed_one_by_one(
 @kernel()
 def row_candidates(
     row_start: Ints, row_state: Ints, row_action: Ints, successor: Ints, once: NDArray[np.bool_],
-    number: Ints, state_of: Ints, whole: bool, step_start: Ints, step: Ints, step_running: Floats,
-    state_start: Ints, by_state: Ints, state_running: Floats,
-    action_start: Ints, by_action: Ints, action_running: Floats,
+    number: Ints, state_of: Ints, whole: bool,
+    step_start: Ints, step: Ints, step_running: Floats, step_rank: Ints, step_priority: Floats,
+    state_start: Ints, by_state: Ints, state_running: Floats, state_rank: Ints,
+    state_priority: Floats,
+    action_start: Ints, by_action: Ints, action_running: Floats, action_rank: Ints,
+    action_priority: Floats,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Write the candidates of every row and part, and what would have named each singleton.
 
     Entries are those shown; ``once`` marks the singletons to leave out. ``step`` (displacements)
     runs by action, ``by_state`` by state, ``by_action`` by action, each with running totals of the
-    rows that show it. ``whole``: every number has a state.
+    rows that show it, places by falling priority, and priorities (`sample_candidates`).
+    ``whole``: every number has a state.
     ``others`` is the number of states in all. ``named[i, part]``: how likely each part, and the
     rest, would have named singleton ``i``. Returns how many there are.
     O(row log pools) a row; O(pools) where numbers have gaps or no pattern names a singleton, and
@@ -215,7 +232,7 @@ def row_candidates(
     at = np.empty((parts, longest), np.int64)
     own = np.empty(longest, np.int64)
     kept, kept_running = np.empty(states, np.int64), np.empty(states + 1)
-    mark = np.full(states, -1)
+    mark, own_mark = np.full(states, -1), np.full(states, -1)
     numbers = len(state_of)
     has_state = np.zeros(numbers, np.uint8)
     for k in range(numbers):
@@ -235,6 +252,8 @@ def row_candidates(
     for r in range(len(row_state)):
         s, a = row_state[r], row_action[r]
         shown = successor[row_start[r] : row_start[r + 1]]
+        for target in shown:
+            own_mark[target] = r
         b, e = state_start[s], state_start[s + 1]
         near, near_running = by_state[b:e], state_running[b : e + 1]
         b, e = action_start[a], action_start[a + 1]
@@ -246,6 +265,7 @@ def row_candidates(
             b += first_at_least(step[b:e], -origin)
         else:
             e = b
+        first_step, last_step = b - step_start[a], e - step_start[a]
         moved, moved_running = step[b:e], step_running[b : e + 1]
         if not whole:
             count = steps_to_states(origin, moved, moved_running, state_of, kept, kept_running)
@@ -269,18 +289,34 @@ def row_candidates(
                         k -= 1
                     own[k] = at[part, j]
                     known += 1
-            start[parts * r + part] = size
-            listed = list_candidates(
-                pool, running, own[:known], most[r], start_of_steps(s, a, part),
-                state[size:], weight[size:],
-            )  # fmt: skip
-            if part == 1:
-                for j in range(size, size + listed):
-                    state[j] = state_of[origin + state[j]]
-            size += listed
             free = running[len(pool)] - running[0]
             for p in own[:known]:
                 free -= running[p + 1] - running[p]
+            start[parts * r + part] = size
+            here = origin if part == 1 else -1
+            if len(pool) - known <= most[r]:
+                size += list_candidates(
+                    pool, running, own[:known], free, here, state_of, state[size:], weight[size:]
+                )
+            else:
+                first, last = 0, states
+                if part == 0:
+                    b, e = state_start[s], state_start[s + 1]
+                    every, totals, rank, priority = (
+                        by_state, state_running, state_rank, state_priority,
+                    )  # fmt: skip
+                elif part == 1:
+                    b, e, first, last = step_start[a], step_start[a + 1], first_step, last_step
+                    every, totals, rank, priority = step, step_running, step_rank, step_priority
+                else:
+                    b, e = action_start[a], action_start[a + 1]
+                    every, totals, rank, priority = (
+                        by_action, action_running, action_rank, action_priority,
+                    )  # fmt: skip
+                size += sample_candidates(
+                    every[b:e], totals[b : e + 1], rank[b:e], priority[b:e], first, last, here,
+                    state_of, own_mark, r, most[r], free, state[size:], weight[size:],
+                )  # fmt: skip
             i = left_out
             for j in range(len(shown)):
                 if once[row_start[r] + j]:
@@ -296,8 +332,8 @@ def row_candidates(
                 if pointed < 0 and flags_at[a] >= 0:
                     f = flags_at[a]
                     if unnumbered[f] < 0:
-                        every = step[step_start[a] : step_start[a + 1]]
-                        unnumbered[f] = flag_pools(every, entered, number, by_step[f], by_number[f])
+                        steps = step[step_start[a] : step_start[a + 1]]
+                        unnumbered[f] = flag_pools(steps, entered, number, by_step[f], by_number[f])
                     ahead = nowhere
                     if origin >= 0:
                         ahead = by_step[f, numbers - origin : 2 * numbers - origin]

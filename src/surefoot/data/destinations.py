@@ -45,6 +45,10 @@ ROUNDS = 200
 CANDIDATES, MOST_EACH = 20_000, 64
 """About how many candidates a part lists over all rows, and at most in one row. Large models list
 a third of the number of successors a row has shown, so that no model doubles."""
+HIDDEN_EACH = 16
+"""Candidates of a part for a row all of whose tries went to new places. Such a row has shown little
+of itself, and what it is worth is mostly what its candidates are: one or two of them would make it
+look good or bad by chance, and a search would find the good ones."""
 BY_ROWS = 0.05
 """The share of a candidate's weight that goes by how many rows have shown it, and nothing else."""
 LEAST_HIDDEN = 1e-100
@@ -154,12 +158,12 @@ def _learn(counts: Any) -> Destinations:
     found: list[Any] = [None] * len(kinds)
 
     def gather(part: int) -> None:
-        found[part] = _running(_pool(*kinds[part]))
+        found[part] = _ranked(_pool(*kinds[part]))
 
     on_threads(gather, range(len(kinds)), available_cores())
     pools = [array for pool in found for array in pool]
     usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(visits))))
-    most = np.maximum(max(1, usual), seen // 3)
+    most = np.maximum(np.maximum(max(1, usual), seen // 3), _hidden_candidates(counts, row, shown))
     start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)
     room = len(PARTS) * int(most.sum())
     states, weight = np.empty(room, dtype=np.int64), np.empty(room)
@@ -225,7 +229,10 @@ def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -
     slot = np.concatenate(
         ((owner // parts * (parts + 1) + owner % parts)[listed], row * (parts + 1) + parts)
     )
-    weight = np.concatenate((found.weight[listed], 1.0 / size[row]))
+    # In open rows all candidates of the whole log are entries; a part of the log may list others.
+    part = np.bincount(owner[listed], found.weight[listed], len(found.start) - 1)
+    whole = np.where(open_rows[owner // parts] & (part[owner] > 0), part[owner], 1.0)
+    weight = np.concatenate(((found.weight / whole)[listed], 1.0 / size[row]))
     state = np.concatenate((found.state[listed], counts.successor[new[is_rest]]))
     order = np.argsort(slot, kind="stable")
     start = np.searchsorted(slot[order], np.arange(counts.num_rows * (parts + 1) + 1))
@@ -316,6 +323,33 @@ def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, 
     return start, key % span + low, rows.astype(np.float64)
 
 
-def _running(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+def _ranked(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats, Ints, Floats]:
+    """Return starts, what, running totals of rows, places by falling priority, and priorities."""
     start, what, rows = pool
-    return start, what, np.concatenate(([0.0], np.cumsum(rows)))
+    priority = rows / _number_of(what)
+    group = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    rank = np.lexsort((-priority, group)) - start[group]
+    return start, what, np.concatenate(([0.0], np.cumsum(rows))), rank, priority
+
+
+def _number_of(what: Ints) -> Floats:
+    """Return numbers in (0, 1] that look random and depend on nothing but what is asked for.
+
+    Examples
+    --------
+    >>> bool((_number_of(np.arange(3)) == _number_of(np.arange(4))[:3]).all())
+    True
+    """
+    x = what.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    for _ in range(2):  # the finish of SplitMix64
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return np.asarray(((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53)
+
+
+def _hidden_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_]) -> Ints:
+    """Return how many candidates rows need that hide much: by the share of tries seen once."""
+    once = np.bincount(row, counts.count[shown] == 1, counts.num_rows)
+    hidden = np.divide(once, counts.visits, out=np.zeros(len(once)), where=counts.visits > 0)
+    return np.floor(min(HIDDEN_EACH, MOST_EACH) * hidden).astype(np.int64)
