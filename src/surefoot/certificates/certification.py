@@ -249,7 +249,7 @@ def _part(
         return _Part(posterior=posterior, mdp=mdp, rewards=rewards, start=first, added="")
     wrong = np.setdiff1d(played, rows)
     if len(wrong):
-        name = RowLayout.of(mdp).row_name(int(wrong[0]))
+        name = mdp.row_name(wrong[0])
         raise ValueError(f"the policy uses {name}, which is not allowed ({len(wrong)} such pairs).")
     some = SomeRows(posterior, RowLayout.of(mdp), rows)
     own = rewards.of(some.entries)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot import _hooks
 from surefoot._arguments import check_choice
 from surefoot._rows import pack
-from surefoot.data.packed_rows import label_of, row_name
+from surefoot.data.packed_rows import label_of
 from surefoot.data.prior import spread_prior
 from surefoot.data.rewards import RewardStatistics, as_given, range_per_action
 from surefoot.model.mdp import MDP
@@ -143,7 +143,7 @@ def _check_filled(counts: "Counts", mean: Floats) -> None:
     if len(empty):
         successor = label_of(counts.successor[empty[0]], counts.state_labels)
         raise ValueError(
-            f"rewards give nothing for {row_name(counts, counts.entry_row[empty[0]])}, next state "
+            f"rewards give nothing for {counts.row_name(counts.entry_row[empty[0]])}, next state "
             f"{successor!r} ({len(empty):,} such transitions). Add them."
         )
 

@@ -7,7 +7,6 @@ import numpy as np
 from surefoot._finding_codes import worst_words
 from surefoot._findings import Finding, texts_of
 from surefoot.data.conversions import initial_distribution
-from surefoot.data.packed_rows import row_name
 
 if TYPE_CHECKING:
     from surefoot.data.counts import Counts
@@ -104,7 +103,7 @@ def _visits(counts: "Counts") -> list[str]:
     visits = counts.visits[tried]
     quartiles = " / ".join(map(_rounded, np.percentile(visits, [25, 50, 75])))
     order = np.argsort(visits, kind="stable")[:RAREST]
-    rarest = "; ".join(f"{row_name(counts, tried[i])}: {_plain(visits[i]):,}" for i in order)
+    rarest = "; ".join(f"{counts.row_name(tried[i])}: {_plain(visits[i]):,}" for i in order)
     return [
         f"tries per pair: least {_plain(visits.min()):,}, quartiles {quartiles}, most "
         f"{_plain(visits.max()):,}",
