@@ -52,6 +52,20 @@ def limited(cores: int) -> Iterator[None]:
         _most = before
 
 
+@contextmanager
+def kept_to(threads: int | None) -> Iterator[None]:
+    """Keep to some processors, where the system can do that; None leaves all of them."""
+    if threads is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(sorted(before)[:threads]))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def on_threads(work: Callable[[Part], object], parts: Iterable[Part], threads: int) -> None:
     """Call ``work`` on every part, on ``threads`` threads; this thread is one of them.
 

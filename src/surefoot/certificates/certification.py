@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._cluster_argument import on_cluster
 from surefoot._findings import Finding
 from surefoot._order_statistics import lower_rank, marginal_rank
 from surefoot._work import begin, expect
-from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.costs import as_rewards

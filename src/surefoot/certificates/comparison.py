@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
+from surefoot._cluster_argument import on_cluster
 from surefoot._display import Shown
 from surefoot._findings import Finding, WithFindings
 from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, near_text
-from surefoot._workers import on_cluster
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import draw_plan, provenance, sentences
 from surefoot.certificates.certification import check_levels

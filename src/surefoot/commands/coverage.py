@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surefoot._workers import working_on
+from surefoot._cluster_argument import working_on
 from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Cluster

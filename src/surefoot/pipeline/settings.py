@@ -14,7 +14,7 @@ from surefoot._display import Shown
 from surefoot._version import __version__
 from surefoot.pipeline.declarations import MOST_DRAWS, Declarations
 from surefoot.pipeline.horizon_rules import check_steps
-from surefoot.pipeline.log_stamps import MADE, stamps
+from surefoot.pipeline.log_stamps import MADE, toml_stamps
 from surefoot.pipeline.setting import (
     check_value,
     converted,
@@ -209,5 +209,5 @@ class Settings(Declarations, Shown):
                 lines.append(f"{field.name} = {toml_text(value)}")
         lines += ["", f"[{MADE}]", f"surefoot = {toml_text(__version__)}"]
         for name in self.log:
-            lines += stamps(name)
+            lines += toml_stamps(name)
         return "\n".join(lines) + "\n"
