@@ -204,6 +204,17 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def reason_of(problem: BaseException) -> str:
+    r"""Return what an exception says, in one line; its name where it says nothing.
+
+    Examples
+    --------
+    >>> reason_of(ValueError("two\nlines")), reason_of(KeyError())
+    ('two lines', 'KeyError')
+    """
+    return " ".join(str(problem).split()) or type(problem).__name__
+
+
 def printable(text: object, *, lines: bool = False) -> str:
     r"""Return text that is safe to print: characters that steer a terminal are shown escaped.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
-from surefoot._display import printable
+from surefoot._display import printable, reason_of
 from surefoot._findings import Finding, stated
 from surefoot.data.bins import binning_from
 from surefoot.data.check import Check
@@ -125,7 +125,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., SomeCounts]) -> SomeC
             raise ValueError("what it says does not match its digest: the file was changed")
         return make(**_fields(about, arrays))
     except Exception as problem:  # a damaged file can fail anywhere, in any way
-        reason = " ".join(str(problem).split()) or type(problem).__name__
+        reason = reason_of(problem)
         if isinstance(problem, KeyError):
             reason = f"it lacks {reason}"
         raise ValueError(

@@ -18,7 +18,7 @@ BOUNDS = 0.4
 KEPT = 1.2
 """A budget is kept within this factor, and what every run has to do."""
 PACE = 1e9
-"""Operations a second of one core; `planning.WORK` counts them."""
+"""Operations a second of one core; `draw_plan.policy_work` counts them."""
 PASSES = 4
 """How often a policy is evaluated on all draws: when chosen, certified, and compared (two)."""
 

@@ -17,7 +17,6 @@ from surefoot.data.packed_rows import label_of
 from surefoot.data.returns import Begun, Returns
 from surefoot.pipeline.added_log import ends_of
 from surefoot.pipeline.manifest import COUNTS, EPISODES, PARTS, check_as_written
-from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.settings import Settings
 
 
@@ -66,7 +65,7 @@ def carried(settings: Settings, counts: Counts) -> Carried:
     if returns.seed != settings.seed:
         return Carried(known=ends.identity, reason="seed")
     ids = _Ids(earlier, counts)
-    parts = load_parts(folder / PARTS) if (folder / PARTS).is_file() else None
+    parts = BucketCounts.load(folder / PARTS) if (folder / PARTS).is_file() else None
     here = ends_of(settings, counts, ends.seed)
     moves = _Moves.of(ends, here, ids)
     buckets = None if parts is None else ids.renumbered(parts) + moves.counted()

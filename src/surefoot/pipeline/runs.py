@@ -52,7 +52,6 @@ from surefoot.pipeline.manifest import (
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.page_content import write_report
-from surefoot.pipeline.part_files import save_parts
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.robust import with_robust
@@ -261,7 +260,7 @@ def _stages(
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
         if parts.buckets is not None and (settings.honest or parts.episodes):
-            save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
+            parts.buckets.save(work / PARTS)  # the log is needed to divide it once more
         if parts.returns is not None:
             parts.returns.save(work / EPISODES)
     with journal.stage("Building the model"):
