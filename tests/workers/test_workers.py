@@ -118,7 +118,7 @@ def test_studies_are_shared(sharing, tmp_path):
     from surefoot.studies.certificate_coverage import study
     from surefoot.studies.reproduction import reproduce
     from surefoot.studies.request import Request
-    from surefoot.studies.zoo.counting import Job, count
+    from surefoot.studies.zoo.replications import Job, count
 
     jobs = [Job("lake4-tries", turn, "frequentist", 0) for turn in range(3)]
     request = Request(

@@ -281,7 +281,7 @@ def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
 
 
 def _ranges(mdp: MDP, policy: Any) -> tuple[bytes, bytes] | None:
-    """Return what tells a policy by step from others; None for one that plays at random."""
+    """Return a key that no other policy by step has; None for a randomised policy."""
     found = as_step_policy(mdp, policy)
     if found is None:
         given = np.asarray(policy)

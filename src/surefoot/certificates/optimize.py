@@ -334,7 +334,7 @@ def _check_considered(mdp: MDP, rows: Ints) -> None:
 
 
 def _told(progress: OnCandidate | None, objective: str) -> OnCandidate | None:
-    """Return who is told about percentiles of rewards, where costs are asked for."""
+    """Return the progress function; for costs it gets percentiles with the other sign."""
     if progress is None or objective == "max":
         return progress
     return lambda name, best: progress(name, -best)

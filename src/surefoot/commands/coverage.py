@@ -123,8 +123,8 @@ def _in_zoo(
 ) -> ExitCode:  # fmt: skip
     """Count in the worlds of the zoo, and leave records and table in the folder."""
     from surefoot.studies.zoo.cells import SMOKE, SMOKE_REPLICATIONS, find_cells
-    from surefoot.studies.zoo.counting import Record, count, jobs_of, other_files, read_records
     from surefoot.studies.zoo.methods import find_method
+    from surefoot.studies.zoo.replications import Record, count, jobs_of, other_files, read_records
     from surefoot.studies.zoo.table import HEAD, markdown, tabulate
 
     chosen = find_cells(None if part == "all" else part, names)

@@ -43,7 +43,7 @@ class Carried:
 
     @property
     def lost(self) -> NDArray[np.uint64]:
-        """Hashed labels of those of which it is not known what they earned."""
+        """Hashed labels of the episodes whose returns are not known."""
         if self.begun is None:
             return self.known
         return self.known[~np.isin(self.known, self.begun.returns.identity)]
@@ -136,7 +136,7 @@ class _Moves:
 
     @classmethod
     def of(cls, ends: EpisodeEnds, here: EpisodeEnds | None, ids: _Ids) -> "_Moves":
-        """Find them."""
+        """Find the steps across the boundary."""
         last, after = np.zeros(0, dtype=np.int64), []
         if here is not None and here.first:
             meeting = meet(here, ends, ids.new)
@@ -155,7 +155,7 @@ class _Moves:
         )  # fmt: skip
 
     def counted(self) -> BucketCounts:
-        """Return them by part."""
+        """Return the steps by part of the log."""
         bucket = (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
         nothing = np.zeros((NUM_BUCKETS, self.num_states), dtype=np.int64)
         return gather(self.entry, bucket, self.reward).with_starts(nothing)
