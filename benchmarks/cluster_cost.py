@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot import DirichletPosterior, certify, garnet
-from surefoot._workers import all_parts, working_on
+from surefoot._cluster_argument import working_on
+from surefoot._workers import all_parts
 from surefoot.solvers.dual_kernels import L1
 from surefoot.solvers.problem import locked, ones
 from surefoot.solvers.row_kernels import Problem

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surefoot.certificates.policies import read_policy
+from surefoot.data.buckets import BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.data.discretization import Discretization
 from surefoot.data.npz_files import _digest
@@ -23,7 +24,6 @@ from surefoot.data.returns import Returns
 from surefoot.data.transitions import read_transitions
 from surefoot.model.files import read_mdp, write_mdp
 from surefoot.pipeline.manifest import digest_of, read_manifest
-from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.run_files import read_candidates, read_certificate
 from surefoot.pipeline.settings import Settings
 from surefoot.pipeline.side_files import read_allowed, read_initial
@@ -185,7 +185,7 @@ TARGETS = {
         "c.npz", Counts.load, lambda: unpacked(_saved_counts()), _counts_with_digest
     ),
     "counts_zip": Target("c.npz", Counts.load, _saved_counts),
-    "parts_npz": Target("p.npz", load_parts, lambda: unpacked(_parts()), packed),
+    "parts_npz": Target("p.npz", BucketCounts.load, lambda: unpacked(_parts()), packed),
     "episodes_npz": Target("e.npz", Returns.load, lambda: unpacked(_episodes()), packed),
     "discretization_npz": Target(
         "d.npz", Discretization.load, lambda: unpacked(_discretization()), packed

@@ -39,6 +39,7 @@ HALL = {
     "_assumption_texts",
     "_atomic",
     "_cluster",
+    "_cluster_argument",
     "_compile",
     "_cores",
     "_display",
@@ -199,6 +200,28 @@ def test_rooms_import_only_from_earlier_rooms():
         if name.startswith("surefoot.") and name.split(".")[1] not in allowed
     }
     assert wrong == set(STILL_WRONG)
+
+
+def module_of(path: Path) -> str:
+    return ".".join(("surefoot", *path.relative_to(SOURCE).with_suffix("").parts))
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """Nor does a type checker have to: what two modules share lies in a third, before both."""
+    modules = {module_of(path): path for path in FILES}
+    imports = {
+        name: {
+            module
+            for found in imports_of(path)
+            for module in (found, found.rpartition(".")[0])
+            if module in modules and module != name
+        }
+        for name, path in modules.items()
+    }
+    while ready := [name for name, needed in imports.items() if not needed & imports.keys()]:
+        for name in ready:
+            del imports[name]
+    assert sorted(imports) == []
 
 
 def test_imports_are_found_wherever_they_stand(tmp_path):

@@ -52,6 +52,20 @@ def limited(cores: int) -> Iterator[None]:
         _most = before
 
 
+@contextmanager
+def kept_to(threads: int | None) -> Iterator[None]:
+    """Keep to some processors, where the system can do that; None leaves all of them."""
+    if threads is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(sorted(before)[:threads]))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def on_threads(work: Callable[[Part], object], parts: Iterable[Part], threads: int) -> None:
     """Call ``work`` on every part, on ``threads`` threads; this thread is one of them.
 
@@ -116,9 +130,9 @@ def _pool(_process: int, _cores: frozenset[int]) -> ThreadPoolExecutor:
 def plain_blas() -> Iterator[None]:
     """Let NumPy's linear algebra use the thread that calls it, and no threads of its own.
 
-    OpenBLAS shares out even a small matrix, and its threads wait for each other by going round in
-    circles: half of the processor time of a run with 300 states, none of it of use. The last bits
-    of a solution depend on how many there are. Where NumPy has another library, nothing is done.
+    OpenBLAS splits even small matrices among threads that busy-wait for each other: in a run with
+    300 states that wastes half of the processor time. The last bits of a solution also depend on
+    the number of threads. Where NumPy uses another library, nothing is done.
 
     Examples
     --------

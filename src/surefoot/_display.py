@@ -6,12 +6,9 @@ import html
 import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from surefoot import _hooks
-
-if TYPE_CHECKING:
-    from surefoot._findings import Finding
 
 MOST_ROWS = 10
 """Rows of a table that are shown; the object has all of them."""
@@ -73,6 +70,18 @@ class Grid:
         ]
 
 
+class Remark(Protocol):
+    """What can be said below the facts: a `Finding`, for instance."""
+
+    @property
+    def level(self) -> str:
+        """How serious it is."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+
 class Shown:
     """Gives an object a ``summary()`` and a card in notebooks, made of the same facts.
 
@@ -105,7 +114,7 @@ class Shown:
     def _grid(self) -> Grid | None:
         return None
 
-    def _remarks(self) -> Sequence[str | Finding]:
+    def _remarks(self) -> Sequence[str | Remark]:
         return ()
 
     def summary(self) -> str:
@@ -124,7 +133,7 @@ class Shown:
         return card(self._headline(), self._facts(), self._grid(), notes, picture)
 
 
-def remark(found: str | Finding) -> str:
+def remark(found: str | Remark) -> str:
     """Return a remark with its level in front.
 
     Examples
@@ -193,6 +202,17 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def reason_of(problem: BaseException) -> str:
+    r"""Return what an exception says, in one line; its name where it says nothing.
+
+    Examples
+    --------
+    >>> reason_of(ValueError("two\nlines")), reason_of(KeyError())
+    ('two lines', 'KeyError')
+    """
+    return " ".join(str(problem).split()) or type(problem).__name__
 
 
 def printable(text: object, *, lines: bool = False) -> str:

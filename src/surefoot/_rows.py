@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,6 +29,20 @@ def freeze_fields(thing: Any) -> None:
             object.__setattr__(thing, field.name, own)
 
 
+def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
+    """Return how an error or a table calls a state or an action.
+
+    Examples
+    --------
+    >>> name_of(1, ("cold", "warm")), name_of(1, None)
+    ("'warm'", '1')
+    """
+    if labels is None or not 0 <= index < len(labels):
+        return str(int(index))
+    label = labels[index]
+    return repr(", ".join(map(str, label)) if isinstance(label, tuple) else label)
+
+
 class RowSparse:
     """Rows (state-action pairs) ordered by state, entries (successors) ordered by row.
 
@@ -40,6 +55,8 @@ class RowSparse:
     row_start: Ints
     successor: NDArray[np.int32]
     num_actions: int
+    state_labels: tuple[Hashable, ...] | None
+    action_labels: tuple[Hashable, ...] | None
 
     @property
     def num_states(self) -> int:
@@ -83,6 +100,19 @@ class RowSparse:
     def entry_action(self) -> Ints:
         """``(E,)``: the action of each entry."""
         return self.row_action[self.entry_row]
+
+    def state_name(self, state: int) -> str:
+        """Return the label of a state, or its number where it has none."""
+        return name_of(state, self.state_labels)
+
+    def action_name(self, action: int) -> str:
+        """Return the label of an action, or its number where it has none."""
+        return name_of(action, self.action_labels)
+
+    def row_name(self, row: int) -> str:
+        """Return "state 3, action 'repair'" for a row."""
+        state, action = self.row_state[row], self.row_action[row]
+        return f"state {self.state_name(state)}, action {self.action_name(action)}"
 
     @property
     def dense_index(self) -> tuple[Ints, Ints, NDArray[np.int32]]:

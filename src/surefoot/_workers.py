@@ -7,8 +7,7 @@ same, bit for bit, whoever does. Without a cluster nothing here imports or start
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from surefoot import _cores
 
@@ -55,64 +54,20 @@ def current() -> Workers | None:
 
 
 @contextmanager
-def working_on(cluster: str | None, told: OnPart | None = None) -> Iterator[Workers | None]:
-    """Share jobs among the workers of a cluster; None changes nothing.
-
-    Parameters
-    ----------
-    cluster
-        ``"local"`` starts workers on this machine, ``"auto"`` joins the cluster that Ray finds, an
-        address joins that one. They are let go at the end.
-    told
-        Is told how far each job is.
-
-    Examples
-    --------
-    >>> with working_on(None) as workers:
-    ...     workers is None
-    True
-    """
-    if cluster is None:
-        yield current()
-        return
-    from surefoot._cluster import joined  # Ray is an extra, and takes a second to import
-
-    with joined(cluster, told) as workers, _made_current(workers):
-        yield workers
-
-
-@contextmanager
 def alone() -> Iterator[None]:
     """Do everything in this process, whatever was asked for outside."""
-    with _made_current(None):
+    with made_current(None):
         yield
 
 
 @contextmanager
-def _made_current(workers: Workers | None) -> Iterator[None]:
+def made_current(workers: Workers | None) -> Iterator[None]:
+    """Share the jobs inside among some workers; None: do them in this process."""
     before = _CURRENT.set(workers)
     try:
         yield
     finally:
         _CURRENT.reset(before)
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def on_cluster(function: Callable[P, R]) -> Callable[P, R]:
-    """Let the argument ``cluster`` of a function say who does its work."""
-
-    @wraps(function)
-    def shared(*args: P.args, **kwargs: P.kwargs) -> R:
-        cluster = kwargs.get("cluster")
-        if cluster is not None and not isinstance(cluster, str):
-            raise ValueError(f"cluster={cluster!r}; it must be 'local', 'auto' or an address.")
-        with working_on(cluster), _cores.plain_blas():
-            return function(*args, **kwargs)
-
-    return shared
 
 
 def each_part(

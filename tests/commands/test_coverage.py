@@ -9,7 +9,7 @@ from command_line import run
 from surefoot.studies.zoo import methods
 from surefoot.studies.zoo.cells import SMOKE, find_cells
 from surefoot.studies.zoo.claims import Claim
-from surefoot.studies.zoo.counting import read_records
+from surefoot.studies.zoo.replications import read_records
 from surefoot.studies.zoo.truth import Choice
 
 

@@ -49,7 +49,7 @@ def test_settings_list_the_same_files(tmp_path: Path) -> None:
     pattern = str(tmp_path / "logs" / "*" / "x.csv")
     assert log_files(pattern).files == tuple(files)
     assert all(str(file.resolve()) in Settings(log=(pattern,)).to_toml() for file in files)
-    twice = read_twice(Settings(log=(pattern, str(tmp_path / "logs" / ".." / "logs"))))
+    twice = read_twice((pattern, str(tmp_path / "logs" / ".." / "logs")), None)
     assert twice == [str(file.resolve()) for file in files]
 
 

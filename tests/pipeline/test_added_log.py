@@ -12,7 +12,6 @@ from surefoot.data.returns import Returns
 from surefoot.pipeline.added_log import count_log
 from surefoot.pipeline.finished_runs import verify_run
 from surefoot.pipeline.manifest import COUNTS, EPISODES, PARTS, read_manifest
-from surefoot.pipeline.part_files import save_parts
 from surefoot.pipeline.parts import divide_log
 from surefoot.pipeline.runs import run
 
@@ -164,7 +163,7 @@ def run_folder(folder, settings, earlier=None):
     counts = count_log(settings, earlier)
     counts.save(folder / COUNTS)
     parts = divide_log(settings, Counts.load(folder / COUNTS))
-    save_parts(folder / PARTS, parts.buckets)
+    parts.buckets.save(folder / PARTS)
     parts.returns.save(folder / EPISODES)
     return counts, parts
 

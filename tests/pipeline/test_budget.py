@@ -44,7 +44,7 @@ def test_time_that_was_used_is_no_longer_there(model):
     late = Budget(seconds=10.0, began=working_clock() - 4.0)
     assert late.applied(model).settings.time_budget == pytest.approx(2.0, abs=0.5)
     assert Budget(seconds=10.0, began=working_clock() - 11.0).remark() == ""
-    assert "13 s went by" in Budget(seconds=10.0, began=working_clock() - 13.0).remark()
+    assert "the run took 13 s" in Budget(seconds=10.0, began=working_clock() - 13.0).remark()
 
 
 def test_a_run_without_time_leaves_out_what_it_can(small_log, tmp_path):

@@ -117,6 +117,23 @@ def test_a_changed_log_or_earlier_run_is_not_resumed(settings, small_log, tmp_pa
     assert any("with another log: starting again" in text for text in teller.notes)
 
 
+def test_files_behind_a_pattern_are_not_resumed_once_they_changed(
+    settings, small_log, tmp_path, monkeypatch
+):
+    """Version 0.1 saw no files behind ``logs/*/x.csv``, and went on with counts of the old log."""
+    file = tmp_path / "logs" / "monday" / "x.csv"
+    file.parent.mkdir(parents=True)
+    shutil.copy(small_log, file)
+    mine = replace(settings, log=str(tmp_path / "logs" / "*" / "x.csv"))
+    stopped(mine, tmp_path / "run", monkeypatch)
+    file.write_text(file.read_text() + "up,wait,0,up\n")
+    teller = Teller()
+    made = run(mine, tmp_path / "run", teller=teller)
+    assert "with another log: starting again" in teller.notes[0]
+    lines = file.read_text().count("\n") - 1
+    assert int(made.model.placed.count.sum()) == lines
+
+
 @pytest.mark.parametrize("name", ["counts.npz", "found.json", "candidates.csv", "manifest.json"])
 @pytest.mark.parametrize("damage", ["emptied", "halved"])
 def test_damaged_leftovers_start_anew(settings, tmp_path, monkeypatch, name, damage):

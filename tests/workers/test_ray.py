@@ -11,7 +11,8 @@ from benchmarks.cluster_kills import JOIN_SECONDS, add_node
 from divided_log import what_halves_say
 
 import surefoot as sf
-from surefoot._workers import all_parts, working_on
+from surefoot._cluster_argument import working_on
+from surefoot._workers import all_parts
 from surefoot.demo import demo_settings
 from surefoot.pipeline.finished_runs import report_run, verify_run
 from surefoot.solvers.sharded import solve_sharded

@@ -12,7 +12,7 @@ import pytest
 from divided_log import what_halves_say
 
 import surefoot as sf
-from surefoot import _cluster, _workers
+from surefoot import _cluster, _cluster_argument, _workers
 from surefoot._pool_facts import ProcessFacts, facts_here
 from surefoot.certificates import curse
 from surefoot.data import shards
@@ -68,7 +68,7 @@ def test_the_cut_changes_nothing(name, sharing):
         return made.certificate.to_json(), [c.percentile for c in made.candidates], repr(other)
 
     alone = answer()
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer() == alone
     assert sharing.parts > 20
 
@@ -84,7 +84,7 @@ def test_draws_of_a_fit_are_shared_too(sharing):
         return sf.certify(policy, own, mdp, delta=0.2, rng=rng).to_json()
 
     alone = answer()
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer() == alone
 
 
@@ -98,7 +98,7 @@ def test_new_draws_of_verify_are_shared_too(sharing):
         return repr(sf.verify(promise, posterior, mdp, draws=100, rng=rng))
 
     alone, before = answer(), sharing.parts
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer() == alone
     assert sharing.parts > before
     with pytest.raises(ValueError, match="cluster=3; it must be"):
@@ -109,7 +109,7 @@ def test_new_draws_of_verify_are_shared_too(sharing):
 def test_halves_and_backtest_are_shared(count, sharing, monkeypatch):
     monkeypatch.setattr(sharing, "count", count)
     alone = what_halves_say()
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert what_halves_say() == alone
     assert sharing.parts == curse.DEFAULT_HALVES + 1  # and what is known is not measured again
 
@@ -118,7 +118,7 @@ def test_studies_are_shared(sharing, tmp_path):
     from surefoot.studies.certificate_coverage import study
     from surefoot.studies.reproduction import reproduce
     from surefoot.studies.request import Request
-    from surefoot.studies.zoo.counting import Job, count
+    from surefoot.studies.zoo.replications import Job, count
 
     jobs = [Job("lake4-tries", turn, "frequentist", 0) for turn in range(3)]
     request = Request(
@@ -134,7 +134,7 @@ def test_studies_are_shared(sharing, tmp_path):
         return repr(covered), counted, reproduce(request).lines
 
     alone = answer(tmp_path / "alone")
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer(tmp_path / "shared") == alone
     assert sharing.parts == 3 + 3 + 2
 
@@ -157,7 +157,7 @@ def test_lines_of_a_what_if_are_shared(entries, least, most, made, sharing, monk
         return found.to_mapping(), *(one.certificate.to_json() for one in (own, first, last))
 
     alone = answer()
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer() == alone
     assert least <= sharing.parts <= most
 
@@ -166,7 +166,7 @@ def test_lines_that_need_files_stay_here(made, sharing, tmp_path):
     pairs = tmp_path / "allowed.csv"
     pairs.write_text((made.folder / "policy.csv").read_text(encoding="utf-8"), encoding="utf-8")
     ruled = sf.run(replace(made.settings, allowed=str(pairs)), tmp_path / "run")
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert what_if._by_workers(made)
         assert not what_if._by_workers(ruled)
     assert not what_if._by_workers(made)
@@ -186,7 +186,7 @@ def test_futures_of_a_plan_are_shared(made, sharing, monkeypatch):
         return sf.plan(made, samples=20, teller=Told()).to_mapping()
 
     alone = answer()
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer() == alone
     assert sharing.parts >= 19
     assert told[-1][0] == told[-1][1]
@@ -216,7 +216,7 @@ def test_files_counted_apart_are_counted_as_one(name, sharing, tmp_path, monkeyp
     columns = {"terminal": "done" if "done" in log else None}
     alone = sf.read_transitions(folder, **columns)
     monkeypatch.setattr(shards, "SHARED_BYTES", 0)
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         shared = sf.read_transitions(folder, **columns)
     assert sharing.parts > 6
     alone.save(tmp_path / "alone.npz")
@@ -236,7 +236,7 @@ def test_what_files_cannot_agree_on_is_counted_in_one_pass(sharing, tmp_path, mo
         ).to_parquet(tmp_path / f"part{k}.parquet")
     alone = sf.read_transitions(tmp_path)
     monkeypatch.setattr(shards, "SHARED_BYTES", 0)
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         shared = sf.read_transitions(tmp_path)
         (tmp_path / "part9.parquet").write_bytes(b"no parquet")
         with pytest.raises((ValueError, OSError), match=r"part9\.parquet"):
@@ -248,7 +248,7 @@ def test_what_files_cannot_agree_on_is_counted_in_one_pass(sharing, tmp_path, mo
 def test_small_jobs_stay_here():
     posterior, mdp = problem("few states")
     workers = Others()
-    with _workers._made_current(workers):
+    with _workers.made_current(workers):
         sf.certify([0] * mdp.num_states, posterior, mdp, draws=200, rng=np.random.default_rng(0))
     assert workers.parts == 0
 
@@ -273,7 +273,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
         pytest.raises(OSError, match=r"pip install 'surefoot\[cluster\]'"),
-        _workers.working_on("local"),
+        _cluster_argument.working_on("local"),
     ):
         pass
 
@@ -284,7 +284,7 @@ def test_nobody_at_an_address(monkeypatch):
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     for wrong, words in ((address, "nobody answers"), ("here:there", "it must be 'local'")):
-        with pytest.raises(_cluster.ClusterError, match=words), _workers.working_on(wrong):
+        with pytest.raises(_cluster.ClusterError, match=words), _cluster_argument.working_on(wrong):
             pass
 
 
@@ -347,7 +347,7 @@ def test_gpus_of_workers_give_the_bits_of_one(sharing, device):
     alone = answer()
     assert f'"{device.name}"' in alone[0]
     sharing.gpus = _workers.WorkerGpus(2, ())
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         assert answer() == alone
     assert sharing.parts > 20
 
@@ -356,7 +356,7 @@ def test_workers_must_all_have_a_gpu(sharing, device, monkeypatch):
     from surefoot.solvers.gpu import choice, shared
 
     posterior, mdp = problem("few states")
-    with _workers._made_current(sharing):
+    with _workers.made_current(sharing):
         with pytest.raises(ValueError, match="no worker of the cluster has a GPU"):
             choice.choose_engine("gpu", mdp, posterior)
         sharing.gpus = _workers.WorkerGpus(1, ("10.0.0.5",))

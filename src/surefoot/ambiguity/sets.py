@@ -13,7 +13,7 @@ from surefoot._arguments import check_choice
 from surefoot._display import Shown, number_of
 from surefoot._rows import freeze_fields
 from surefoot.ambiguity.confidence import Confidence, seal_of
-from surefoot.model.checks import SUM_TOLERANCE, as_float_array, row_name
+from surefoot.model.checks import SUM_TOLERANCE, as_float_array
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
@@ -297,7 +297,7 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
     bad = np.flatnonzero(~(budget >= 0))
     if len(bad):
         raise ValueError(
-            f"the budget of {row_name(mdp, bad[0])} is {budget[bad[0]]}; budgets must be 0 or "
+            f"the budget of {mdp.row_name(bad[0])} is {budget[bad[0]]}; budgets must be 0 or "
             f"more ({len(bad)} of {mdp.num_rows} fail)."
         )
     if ambiguity.weights is None:
@@ -344,7 +344,7 @@ def _check_box(ambiguity: AmbiguitySet) -> None:
         total = least[row] if which == "lower" else most[row]
         side = "at most" if which == "lower" else "at least"
         raise ValueError(
-            f"the {which} bounds of {row_name(mdp, row)} sum to {total:.9g}; they must sum to "
+            f"the {which} bounds of {mdp.row_name(row)} sum to {total:.9g}; they must sum to "
             f"{side} 1, or no distribution fits ({len(bad)} of {mdp.num_rows} rows fail)."
         )
 
@@ -366,7 +366,7 @@ def _check_rewards(ambiguity: AmbiguitySet) -> None:
 
 def _entry_name(mdp: MDP, entry: int) -> str:
     target = mdp.state_name(mdp.successor[entry])
-    return f"{row_name(mdp, mdp.entry_row[entry])}, successor {target}"
+    return f"{mdp.row_name(mdp.entry_row[entry])}, successor {target}"
 
 
 def contains(ambiguity: AmbiguitySet, probability: ArrayLike) -> NDArray[np.bool_]:

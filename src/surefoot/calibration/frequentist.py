@@ -21,7 +21,6 @@ from surefoot.data.reward_uncertainty import (
     model_uncertain_rewards,
     rewards_taken_as_seen,
 )
-from surefoot.model.checks import row_name
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
@@ -219,7 +218,7 @@ def _check_counts(counts: Counts, mdp: MDP, *, centred: bool) -> None:
     if len(bad):
         i = bad[0]
         raise ValueError(
-            f"the probability of {row_name(mdp, int(mdp.entry_row[i]))}, successor "
+            f"the probability of {mdp.row_name(mdp.entry_row[i])}, successor "
             f"{mdp.state_name(int(mdp.successor[i]))} is {mdp.probability[i]:.6g}, observed was "
             f"{counts.count[i]} of {n[i]} ({len(bad)} entries differ). The bound is about observed "
             "frequencies: build the model with counts.to_mdp(...) without a prior."

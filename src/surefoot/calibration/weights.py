@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot._arguments import check_choice
 from surefoot.ambiguity.sets import NORMS, per_entry
-from surefoot.model.checks import as_float_array, row_name
+from surefoot.model.checks import as_float_array
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
@@ -146,7 +146,7 @@ def given_weights(mdp: MDP, weights: ArrayLike) -> Floats:
         entries = per_entry(mdp, "weights", array)
     bad = np.flatnonzero(~((entries >= 0) & np.isfinite(entries)))
     if len(bad):
-        place = row_name(mdp, int(mdp.entry_row[bad[0]]))
+        place = mdp.row_name(mdp.entry_row[bad[0]])
         raise ValueError(
             f"weights: an entry of {place} is {entries[bad[0]]}; weights must be 0 or more and "
             "finite (an infinite one would fix a probability that the data leave open)."

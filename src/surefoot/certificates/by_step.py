@@ -50,7 +50,7 @@ Policy = Ints | StepPolicy
 
 
 def same(policy: Policy) -> bytes:
-    """Return what tells a policy from others."""
+    """Return a key that no other policy has."""
     if isinstance(policy, StepPolicy):
         return policy.first_step.tobytes() + b"/" + policy.action.tobytes()
     return policy.tobytes()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._cluster_argument import on_cluster
 from surefoot._findings import Finding
 from surefoot._order_statistics import lower_rank, marginal_rank
 from surefoot._work import begin, expect
-from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.costs import as_rewards
@@ -203,12 +203,12 @@ def check_effort(effort: float) -> float:
 def _at_best(
     mdp: MDP, posterior: Posterior, rewards: Rewards, objective: str
 ) -> tuple[MDP, Rewards] | None:
-    """Return the model with nothing taken for worse than it may be; None where nothing is.
+    """Return the model without its pessimism; None where it has none.
 
-    The promise takes the unseen at its worst, and means of rewards in a range by a law that leans
-    down. A limit that does so too may lie below what the very same policy can be promised by
-    somebody who knows better, so it is never below that: the unseen at its best, such means as they
-    were seen, and where they were not, at the highest of them.
+    The promise takes the unseen at its worst, and a mean reward in a range by a law that leans
+    down. A limit that did so too could lie below what the same policy may be promised by somebody
+    who knows more. So the limit takes the unseen at its best, and such means as they were seen, or
+    at the highest of them where they were not.
     """
     counts = posterior.counts
     if counts is None:
@@ -249,7 +249,7 @@ def _part(
         return _Part(posterior=posterior, mdp=mdp, rewards=rewards, start=first, added="")
     wrong = np.setdiff1d(played, rows)
     if len(wrong):
-        name = RowLayout.of(mdp).row_name(int(wrong[0]))
+        name = mdp.row_name(wrong[0])
         raise ValueError(f"the policy uses {name}, which is not allowed ({len(wrong)} such pairs).")
     some = SomeRows(posterior, RowLayout.of(mdp), rows)
     own = rewards.of(some.entries)

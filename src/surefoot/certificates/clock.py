@@ -4,7 +4,7 @@ from surefoot._compile import working_clock
 
 
 class SearchClock:
-    """Tells when the time or the steps allowed are used up, and remembers having said so.
+    """Tells a search when its time or its steps are used up, and remembers that it did.
 
     A search asks before each of its steps, always in the same order. So the number of times it was
     told to go on is all that a repetition needs.

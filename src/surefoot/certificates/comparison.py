@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
+from surefoot._cluster_argument import on_cluster
 from surefoot._display import Shown
 from surefoot._findings import Finding, WithFindings
 from surefoot._order_statistics import lower_rank
 from surefoot._rounding import lower_text, near_text
-from surefoot._workers import on_cluster
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import draw_plan, provenance, sentences
 from surefoot.certificates.certification import check_levels
@@ -281,7 +281,7 @@ def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
 
 
 def _ranges(mdp: MDP, policy: Any) -> tuple[bytes, bytes] | None:
-    """Return what tells a policy by step from others; None for one that plays at random."""
+    """Return a key that no other policy by step has; None for a randomised policy."""
     found = as_step_policy(mdp, policy)
     if found is None:
         given = np.asarray(policy)

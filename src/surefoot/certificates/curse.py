@@ -5,17 +5,17 @@ what the choice owes to luck, and to a prior that flatters it. ``c = mean of v_X
 over random halves (X, Y) of the log, each used both ways, and not below 0: ``v_X`` is the value by
 the posterior of X, ``w_Y`` that by the plain frequencies of Y.
 
-The return bends with the frequencies, so that those of few tries mistake it by a share that goes
-with one over their number: with ten tries a pair they take an epidemic for milder than it is. What
-half of Y mistakes it by, more than Y, is therefore what Y mistakes it by (the jackknife of
-Quenouille): it is taken off ``w_Y``.
+The return is not linear in the frequencies, so frequencies of few tries are biased, by about one
+over the number of tries: with ten tries a pair they make an epidemic milder than it is. Half of Y
+has twice the bias of Y, so the difference of the two estimates the bias of Y (the jackknife of
+Quenouille), and is taken off ``w_Y``.
 
 Rows that Y never tried are as lucky as those it tried, in deviations of their estimate. The same
 goes for rows of the final policy that the whole log tried once or twice: no half can test them.
 
 The final policy is also valued by the plain frequencies of the whole log, which chose it: luck
-stands in both values, so that what the posterior thinks better of it is the prior's doing. It is
-the least that is taken off.
+is in both values, so whatever the posterior adds comes from the prior. At least that much is taken
+off.
 
 There is no proof behind it: how much it leaves broken is counted, not derived (docs/guarantee.md).
 """
@@ -104,9 +104,9 @@ def curse_of_choosing(
 
 
 def flattery(log: LogBuckets, policy: Policy) -> float:
-    """Return how much better the posterior thinks of a policy than the plain frequencies do.
+    """Return how much more a policy earns by the posterior than by the plain frequencies.
 
-    Not below 0: where the unseen makes the posterior the more cautious one, it flatters nobody.
+    At least 0: where the unseen makes the posterior more cautious, it does not flatter the policy.
     """
     seen = evaluate(as_seen(log.whole, log.whole), policy)
     return max(0.0, evaluate(log.mdp, policy).return_lower - seen.return_upper)
@@ -118,8 +118,8 @@ def curse_of_preferring(
 ) -> Curse:  # fmt: skip
     """Return the luck in how much better a chosen policy looks than one that was given.
 
-    What halves think of all policies alike, too well or too badly, falls out of a difference; the
-    luck of the choice does not, and shows more clearly without it.
+    A half may value all policies too high, or all too low. That cancels in a difference; the luck
+    of the choice does not, and shows more clearly.
 
     ``policy``: the one chosen on the whole log. Luck goes with departures from the given one, and
     halves that make fewer of them say little about a whole log that makes more: theirs is then
@@ -140,7 +140,7 @@ def curse_of_preferring(
 def _regressing(log: LogBuckets, policy: AnyPolicy, given: AnyPolicy) -> float:
     """Return what departures of a policy from a clear practice owe to luck, by regression.
 
-    Only where a given policy does something else: what both do falls out of their difference.
+    Only where a given policy does something else: what both do cancels in the difference.
     """
     if not isinstance(policy, StepPolicy) and policy.ndim != 1:
         return 0.0
@@ -196,7 +196,7 @@ def both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...])
 
 
 def _missed(log: LogBuckets, policy: AnyPolicy, own: Half, other: Half) -> float:
-    """Return how much less a policy that nobody chose brings on the other half."""
+    """Return how much less a given policy earns on the other half than on its own."""
     nothing = np.zeros(own.mdp.num_rows)
     thought = evaluate(own.mdp, policy).return_lower
     return thought - _return_on(log, policy, other, as_seen(other, own), nothing)

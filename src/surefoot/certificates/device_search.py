@@ -149,8 +149,8 @@ def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> l
 def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None) -> None:
     """Compile, side by side, what a search and a certificate on ``n`` draws will run on a device.
 
-    That takes seconds, and shapes are enough for it: whoever still works on the numbers of a model
-    lets a thread rehearse meanwhile.
+    That takes seconds and needs no more than shapes, so a thread can do it while the numbers of a
+    model are still being computed.
     """
     rewards = rewards_of(mdp, posterior, objective="max")
     draws = Draws.take(posterior, mdp, rewards, n or CHOICE_DRAWS, np.random.default_rng(0))

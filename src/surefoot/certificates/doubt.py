@@ -80,7 +80,7 @@ class Surer(OfWhole):
         return RowLayout.of(self.whole)
 
     def mean(self) -> Floats:
-        """Return the whole's mean with the same taken away, ``(E,)``."""
+        """Return the mean with the same doubt removed, ``(E,)``."""
         rows = np.arange(self.layout.num_rows)
         return np.asarray(self._surer(self.whole.mean()[None], rows)[0])
 
@@ -156,7 +156,7 @@ def doubt_of(
 
 
 def _unseen_ends(posterior: Posterior, mdp: MDP) -> bool:
-    """Tell whether without what was never seen nothing need end, so that it has no return."""
+    """Tell whether episodes need not end without what was never seen: there is no return then."""
     if not until_the_end(mdp):
         return False
     seen = Surer(posterior, _counted(posterior), frozenset({"unseen"})).mean() > 0
@@ -178,7 +178,7 @@ def _taken_off(certificate: Certificate) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Versions:
-    """The policy's returns in the same draws, without none, some or all causes of doubt."""
+    """The policy's returns in the same draws, with each subset of the causes of doubt removed."""
 
     present: tuple[str, ...]
     returns: dict[Causes, Floats]

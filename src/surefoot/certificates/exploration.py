@@ -1,7 +1,7 @@
 """What it would be worth to know rows that a policy does not use.
 
-They have no share in the doubt about its return: whatever they lead to, it stays what it is. But a
-better policy may be among them. To first order, playing row r of state s instead, and knowing it,
+Such rows do not change its return, so they have no share in the doubt about it. But a better
+policy may use them. To first order, playing row r of state s instead, and knowing it,
 brings ``d_s max(0, x_r - v_s)``: ``x_r`` is what a play of it is worth in a drawn model, ``v_s``
 what the policy is worth from s in the mean model, and ``d_s`` how often it comes there. The mean
 over draws is the value of perfect information about that row alone.

@@ -157,7 +157,7 @@ class LogBuckets:
 
     @cached_property
     def losses(self) -> dict[tuple[Any, ...], Any]:
-        """What its halves lost, by halves: questions about one log have that in common."""
+        """What halves of this log lost, by halves; several questions about the log share it."""
         return {}
 
     @cached_property
@@ -286,10 +286,10 @@ def _final_size(mdp: MDP) -> float:
 
 
 def as_seen(other: Half, own: Half) -> MDP:
-    """Return the rows of one half as often as they went somewhere, without any prior.
+    """Return a model of the plain frequencies of one half, without any prior.
 
-    So it can contradict the prior as well as the luck of the other half. Of rows it has never tried
-    it can say nothing: they are taken from the other.
+    So it can contradict the prior as well as the luck of the other half. Rows that it never tried
+    are taken from the other half.
     """
     return _frequencies(
         other.count,
@@ -301,7 +301,7 @@ def as_seen(other: Half, own: Half) -> MDP:
 
 
 def _frequencies(count: Ints, visits: Ints, reward: Floats, *, belief: Floats, untried: MDP) -> MDP:
-    """Return rows as often as they went somewhere, those never tried as in another model."""
+    """Return a model of plain frequencies; rows never tried are taken from another model."""
     at = untried.entry_row
     tried = (visits > 0)[at]
     share = count / np.maximum(visits, 1)[at]

@@ -1,7 +1,7 @@
-"""A promise in a breath, for people who did not make it: the head of a page, not the small print.
+"""The promise in short sentences, for the head of a page.
 
-`sentences` has the exact words; these here leave the conditions to a list beside them. Bounds are
-rounded as there: lower ones down, upper ones up.
+`sentences` has the exact words. These leave out the conditions, which the page lists beside them.
+Bounds are rounded the same way: lower ones down, upper ones up.
 """
 
 import math

@@ -117,7 +117,7 @@ class Looked:
 def _look(
     log: LogBuckets, counts: Counts, parts: BucketCounts, rng: np.random.Generator, seed: int
 ) -> Looked:
-    """Hold one half of the log against the other."""
+    """Compare the two halves of the log."""
     chosen = np.array(balanced_halves(1, seed)[0])
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     first, second = (part(counts, parts, half) for half in (chosen, rest))
@@ -246,7 +246,7 @@ def _predicted(
 
 
 def _below(reached: float, mean: Floats, spread: Floats) -> float:
-    """Return how probable so little is when nature has drawn one of the models."""
+    """Return the probability of a result this low if one of the drawn models is true."""
     sure = np.where(mean <= reached, 1.0, 0.0)
     chance = stats.norm.cdf(np.divide(reached - mean, spread, out=np.zeros_like(mean),
                                       where=spread > 0))  # fmt: skip

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._cluster_argument import on_cluster
 from surefoot._display import Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
 from surefoot._work import begin
-from surefoot._workers import on_cluster
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.certification import certify, check_effort, check_levels
@@ -334,7 +334,7 @@ def _check_considered(mdp: MDP, rows: Ints) -> None:
 
 
 def _told(progress: OnCandidate | None, objective: str) -> OnCandidate | None:
-    """Return who is told about percentiles of rewards, where costs are asked for."""
+    """Return the progress function; for costs it gets percentiles with the other sign."""
     if progress is None or objective == "max":
         return progress
     return lambda name, best: progress(name, -best)

@@ -16,7 +16,6 @@ from surefoot.data.reward_uncertainty import (
     reward_facts,
     rewards_taken_as_seen,
 )
-from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
@@ -82,7 +81,7 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
     if support in ("unseen", "learned") and counts.unseen is not None:
         target = landing_of(mdp, counts.unseen)
         if target != counts.unseen:
-            name = str(name_of(target, mdp.state_labels))
+            name = mdp.state_name(target)
             found = tuple(replace(one, values={"state": name, **one.values}) for one in found)
     return (*found, *_about_rewards(counts, mdp), *counts.findings)
 

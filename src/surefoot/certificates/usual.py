@@ -1,10 +1,10 @@
 """The usual action, where nothing is known to be better.
 
-A percentile of the return hardly minds that one row is uncertain: the doubts of many rows mostly
-cancel. So a search for the best percentile takes whatever looks better on average in each state by
-itself, and of many that look a little better the luckiest. Here every departure from what was done
-most must be better at its lower end: its value less as many of its deviations as delta is worth
-(.05 at most), against the same of the usual action.
+One uncertain row hardly changes a percentile of the return: the errors of many rows mostly cancel.
+So a search for the best percentile takes, state by state, whatever looks better on average, and
+among many actions that look a little better it takes the luckiest. Here an action other than the
+usual one must have the higher lower end: its value less as many standard deviations as delta asks
+for (a delta above .05 counts as .05), compared with the same for the usual action.
 """
 
 from collections.abc import Callable
@@ -152,9 +152,9 @@ def regression(
 
 
 def lost_by_regression(mdp: MDP, visits: NDArray[np.number], mean: Floats, error: Floats) -> Floats:
-    """Return ``(R,)``: how much less better than a clear practice a row is after regression.
+    """Return ``(R,)``: how much of its advantage over a clear practice a row loses by regression.
 
-    0 for rows that are no departure from one.
+    0 for rows that do not depart from one.
     """
     usual = usual_rows(mdp, visits)[mdp.row_state]
     center, kept = regression(mdp, visits, mean, error)

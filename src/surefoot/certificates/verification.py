@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+from surefoot._cluster_argument import on_cluster
 from surefoot._display import Shown
 from surefoot._order_statistics import draws_needed
-from surefoot._workers import on_cluster
 from surefoot.certificates import draw_plan, provenance
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.limit import DETERMINISTIC

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from surefoot._display import reason_of
 from surefoot.commands.catalogue import OPTIONS
 from surefoot.commands.console import Output, drop_output
 
@@ -163,7 +164,7 @@ def one_line(problem: BaseException) -> str:
         return f"{place}{problem.strerror}"
     if isinstance(problem, MemoryError):
         return "not enough memory."
-    return " ".join(str(problem).split()) or type(problem).__name__
+    return reason_of(problem)
 
 
 def announce_compiling(output: Output) -> None:

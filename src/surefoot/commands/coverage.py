@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surefoot._workers import working_on
+from surefoot._cluster_argument import working_on
 from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output, table
 from surefoot.commands.options import Cluster
@@ -123,8 +123,8 @@ def _in_zoo(
 ) -> ExitCode:  # fmt: skip
     """Count in the worlds of the zoo, and leave records and table in the folder."""
     from surefoot.studies.zoo.cells import SMOKE, SMOKE_REPLICATIONS, find_cells
-    from surefoot.studies.zoo.counting import Record, count, jobs_of, other_files, read_records
     from surefoot.studies.zoo.methods import find_method
+    from surefoot.studies.zoo.replications import Record, count, jobs_of, other_files, read_records
     from surefoot.studies.zoo.table import HEAD, markdown, tabulate
 
     chosen = find_cells(None if part == "all" else part, names)

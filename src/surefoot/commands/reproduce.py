@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surefoot._workers import working_on
+from surefoot._cluster_argument import working_on
 from surefoot.commands.command import announce_compiling, command, examples
 from surefoot.commands.console import Output
 from surefoot.commands.console import table as grid

@@ -1,10 +1,13 @@
 """A log in sixteen parts: any half of it is a sum over buckets, without another scan."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot._atomic import replacing
+from surefoot._display import reason_of
 from surefoot._rows import Ints, freeze_fields, pack
 from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool, range_per_action
@@ -43,6 +46,23 @@ class BucketCounts:
 
     def __post_init__(self) -> None:
         freeze_fields(self)
+
+    def save(self, path: Path) -> None:
+        """Write everything to one ``.npz`` file, without pickles."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        with replacing(path) as file:
+            np.savez_compressed(file, **{k: v for k, v in arrays.items() if v is not None})
+
+    @staticmethod
+    def load(path: Path) -> "BucketCounts":
+        """Read what :meth:`save` wrote."""
+        names = [field.name for field in fields(BucketCounts)]
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return BucketCounts(**{name: file[name] for name in names if name in file})
+        except Exception as problem:  # a damaged file can fail anywhere, in any way
+            reason = reason_of(problem)
+            raise ValueError(f"{path}: these are not the parts of a log ({reason}).") from None
 
     def with_starts(self, starts: Ints) -> "BucketCounts":
         """Return the same with the episode starts of each bucket."""

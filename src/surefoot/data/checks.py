@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from surefoot._findings import Finding
+from surefoot._rows import name_of
 from surefoot.data.check import ALARM, Check
 from surefoot.data.columns import Layout
 from surefoot.data.count_queries import names
@@ -32,7 +33,6 @@ from surefoot.data.log_halves import (
     row_hash,
 )
 from surefoot.data.sources import MEMORY_LIMIT, Connection
-from surefoot.model.checks import name_of
 
 EXPECTED = 5.0
 """The least expected count of a cell (Cochran 1954)."""

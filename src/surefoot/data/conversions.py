@@ -1,8 +1,8 @@
 """From dense arrays and models to counts, and from counts to a model."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,15 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot import _hooks
 from surefoot._arguments import check_choice
 from surefoot._rows import pack
-from surefoot.data.packed_rows import label_of, row_name
+from surefoot.data.count_arrays import CountArrays, Label, SomeCounts
+from surefoot.data.packed_rows import label_of
 from surefoot.data.prior import spread_prior
 from surefoot.data.rewards import RewardStatistics, as_given, range_per_action
 from surefoot.model.mdp import MDP
 
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
-
-Label = Hashable
 Floats = NDArray[np.float64]
 WORST, ABSORBING = "worst", "absorbing"
 """Where the unseen state leads."""
@@ -103,7 +100,7 @@ def fields_on_rows_of(mdp: MDP, count: ArrayLike) -> dict[str, Any]:
     }
 
 
-def with_rewards(counts: "Counts", rewards: Any) -> "Counts":
+def with_rewards(counts: SomeCounts, rewards: Any) -> SomeCounts:
     """Return the counts with given rewards in place of those seen, where they are given."""
     from surefoot.data.declared_transitions import is_listing, read_rewards
 
@@ -137,13 +134,13 @@ def with_rewards(counts: "Counts", rewards: Any) -> "Counts":
     )
 
 
-def _check_filled(counts: "Counts", mean: Floats) -> None:
+def _check_filled(counts: CountArrays, mean: Floats) -> None:
     """Refuse a transition that happened, or is declared possible, and has no reward at all."""
     empty = np.flatnonzero(np.isnan(mean) & ((counts.count > 0) | counts.declared))
     if len(empty):
         successor = label_of(counts.successor[empty[0]], counts.state_labels)
         raise ValueError(
-            f"rewards give nothing for {row_name(counts, counts.entry_row[empty[0]])}, next state "
+            f"rewards give nothing for {counts.row_name(counts.entry_row[empty[0]])}, next state "
             f"{successor!r} ({len(empty):,} such transitions). Add them."
         )
 
@@ -164,7 +161,7 @@ class InitialDistribution:
     origin: str
 
 
-def initial_distribution(counts: "Counts", initial: Any = None) -> InitialDistribution:
+def initial_distribution(counts: CountArrays, initial: Any = None) -> InitialDistribution:
     """Return the first state's distribution: episode starts, uniform, or as given.
 
     Examples
@@ -204,7 +201,7 @@ def initial_distribution(counts: "Counts", initial: Any = None) -> InitialDistri
 
 
 def to_mdp(
-    counts: "Counts", discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None,
+    counts: CountArrays, discount: float, initial: Any, prior: ArrayLike | None, unseen: str | None,
     horizon: int | None = None, final_reward: ArrayLike | None = None,
 ) -> MDP:  # fmt: skip
     """Return the model of declared counts, entry for entry."""
@@ -232,7 +229,7 @@ def to_mdp(
     return lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
 
 
-def lead_on(mdp: "MDP", counts: "Counts", unseen: str) -> "MDP":
+def lead_on(mdp: MDP, counts: CountArrays, unseen: str) -> MDP:
     """Let the unseen state, which is absorbing so far, lead where ``unseen`` says."""
     check_choice("unseen", unseen, (WORST, ABSORBING))
     if unseen == ABSORBING or counts.unseen is None:
@@ -241,7 +238,7 @@ def lead_on(mdp: "MDP", counts: "Counts", unseen: str) -> "MDP":
     return led
 
 
-def mean_probability(counts: "Counts", prior: ArrayLike | None) -> Floats:
+def mean_probability(counts: CountArrays, prior: ArrayLike | None) -> Floats:
     """Return observed frequencies, or the means of Dirichlet posteriors; untried rows uniform."""
     weight = counts.count + _prior_entries(counts, prior)
     total = np.add.reduceat(weight, counts.row_start[:-1])
@@ -251,7 +248,7 @@ def mean_probability(counts: "Counts", prior: ArrayLike | None) -> Floats:
     return np.where(untried, 1.0 / size[counts.entry_row], share)
 
 
-def _prior_entries(counts: "Counts", prior: ArrayLike | None) -> Floats:
+def _prior_entries(counts: CountArrays, prior: ArrayLike | None) -> Floats:
     if prior is None:
         return np.zeros(counts.num_entries)
     entries = spread_prior(counts, prior)

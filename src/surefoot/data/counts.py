@@ -6,33 +6,23 @@ The layout is that of a model: a *row* is one state-action pair, its *entries* a
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surefoot._display import Shown, card, number_of
 from surefoot._findings import Finding, texts_of
-from surefoot._rows import Ints, RowSparse, freeze_fields
-from surefoot.data import conversions, rewards, summary
-from surefoot.data.packed_rows import check_counts
-from surefoot.data.reward_sums import RewardSums
-from surefoot.data.support import SupportReport, place
+from surefoot.data import conversions, summary
+from surefoot.data.count_arrays import CountArrays, Label
+from surefoot.data.support import place
 from surefoot.model.mdp import MDP
-
-if TYPE_CHECKING:
-    from surefoot.data.check import Check
-    from surefoot.data.log import Log
-
-Label = Hashable
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Counts(RowSparse, Shown):
+class Counts(CountArrays, Shown):
     """How often each action led from each state to each successor.
 
     Attributes
@@ -90,33 +80,6 @@ class Counts(RowSparse, Shown):
     [0.75, 0.25, 0.0, 1.0]
     """
 
-    state_start: Ints
-    row_action: Ints
-    row_start: Ints
-    successor: NDArray[np.int32]
-    count: NDArray[Any]
-    num_actions: int
-    declared: bool = False
-    state_labels: tuple[Label, ...] | None = None
-    action_labels: tuple[Label, ...] | None = None
-    reward_mean: Floats | None = None
-    reward_var: Floats | None = None
-    reward_low: Floats | None = None
-    reward_high: Floats | None = None
-    reward_model: str = "fixed"
-    reward_range: tuple[float, float] | None = None
-    reward_sums: RewardSums | None = None
-    given: rewards.GivenRewards | None = None
-    starts: Ints | None = None
-    terminal: NDArray[np.bool_] | None = None
-    unseen: int | None = None
-    report: SupportReport | None = None
-    log: Log | None = None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self)
-        check_counts(self)
-
     @classmethod
     def from_arrays(
         cls,
@@ -166,33 +129,6 @@ class Counts(RowSparse, Shown):
         [2, 4, 2]
         """
         return cls(**conversions.fields_on_rows_of(mdp, count))
-
-    @cached_property
-    def visits(self) -> NDArray[Any]:
-        """``(R,)``: how often each row was tried."""
-        if self.num_rows == 0:
-            return self.count[:0]
-        return np.add.reduceat(self.count, self.row_start[:-1])
-
-    @cached_property
-    def is_terminal(self) -> NDArray[np.bool_]:
-        """``(S,)``: which states end an episode."""
-        return np.zeros(self.num_states, np.bool_) if self.terminal is None else self.terminal
-
-    @property
-    def has_rewards(self) -> bool:
-        """Whether rewards were seen or given."""
-        return self.reward_mean is not None
-
-    @property
-    def rewards_vary(self) -> bool:
-        """Whether some entry showed more than one reward."""
-        return self.reward_var is not None and bool(np.any(self.reward_var > 0))
-
-    @cached_property
-    def lowest_reward(self) -> float | None:
-        """The lowest reward a step can bring; a terminal state brings 0. None without rewards."""
-        return rewards.lowest(self)
 
     def on_support(
         self, support: Any = None, unvisited: str | None = None, min_visits: int = 0, *,
@@ -304,11 +240,6 @@ class Counts(RowSparse, Shown):
         from surefoot.data.merge import add  # brings DuckDB, which counts alone do not need
 
         return add(self, other)
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """What the log says about the assumptions; empty for counts without a log."""
-        return () if self.log is None else self.log.checks
 
     @property
     def warnings(self) -> tuple[str, ...]:

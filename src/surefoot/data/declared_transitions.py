@@ -1,40 +1,29 @@
 """Lists of transitions beside the log: the successors that exist, and rewards known beforehand."""
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from surefoot._rows import Ints, pack
 from surefoot.data.columns import choose
+from surefoot.data.count_arrays import CountArrays, Entries, Label, SomeCounts
 from surefoot.data.found_sources import find
 from surefoot.data.layouts import lay_out
 from surefoot.data.packed_rows import label_of
 from surefoot.data.rewards import GivenRewards
 from surefoot.data.sources import Source, session
-from surefoot.data.support import SUPPORTS, Entries
 from surefoot.data.tally import Tally, tally
 
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
 
-Label = Hashable
-
-
-def read_support(source: Any, counts: "Counts") -> "tuple[Counts, Entries]":
+def read_support(source: Any, counts: SomeCounts) -> tuple[SomeCounts, Entries]:
     """Return the counts with the list's labels added, and the listed entries by id.
 
     The list has the columns of the log (state, action, next_state). Everything observed must be
     listed; states and actions that the log never showed are added.
     """
-    if isinstance(source, str) and (
-        not source.strip() or (source.isidentifier() and not Path(source).exists())
-    ):
-        listed = ", ".join(map(repr, SUPPORTS))
-        raise ValueError(f"support={source!r}; it must be {listed} or the path of a file.")
     found, seen, _ = _read(source, counts, reward=None)
     states = _matched(seen.state_labels, counts.state_labels, counts.num_states)
     actions = _matched(seen.action_labels, counts.action_labels, counts.num_actions)
@@ -46,7 +35,7 @@ def read_support(source: Any, counts: "Counts") -> "tuple[Counts, Entries]":
     return wider, entries
 
 
-def read_rewards(source: Any, counts: "Counts") -> GivenRewards:
+def read_rewards(source: Any, counts: CountArrays) -> GivenRewards:
     """Return rewards listed in a file or a table: state, action, reward, perhaps next_state."""
     _, seen, named = _read(source, counts, reward="reward")
     states = _matched(seen.state_labels, counts.state_labels, counts.num_states)
@@ -76,7 +65,7 @@ def is_listing(rewards: Any) -> bool:
     return isinstance(rewards, (str, os.PathLike)) or hasattr(rewards, "columns")
 
 
-def _read(source: Any, counts: "Counts", reward: str | None) -> tuple[Source, Tally, bool]:
+def _read(source: Any, counts: CountArrays, reward: str | None) -> tuple[Source, Tally, bool]:
     """Read a list under the column names of the log; tell whether it names next states."""
     state, action, after = (
         (("state",), ("action",), ("next_state",)) if counts.log is None else counts.log.columns
@@ -107,7 +96,9 @@ def _spell(label: Label) -> Label:
     return tuple(map(_spell, label)) if isinstance(label, tuple) else str(label)
 
 
-def _widened(counts: "Counts", states: tuple[Label, ...], actions: tuple[Label, ...]) -> "Counts":
+def _widened(
+    counts: SomeCounts, states: tuple[Label, ...], actions: tuple[Label, ...]
+) -> SomeCounts:
     """Return the counts with new states and actions after the known ones."""
     known = [label_of(i, counts.state_labels) for i in range(counts.num_states)]
     known_actions = [label_of(i, counts.action_labels) for i in range(counts.num_actions)]
@@ -141,7 +132,7 @@ def _ids(labels: Sequence[Label], target: Sequence[Label] | None) -> Ints:
     return np.array([where[label] for label in labels], dtype=np.int64)
 
 
-def _check_observed(counts: "Counts", listed: Entries, name: str) -> None:
+def _check_observed(counts: CountArrays, listed: Entries, name: str) -> None:
     """Refuse a list that leaves out what happened."""
 
     def keys(entries: Entries) -> Ints:

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
 CROWDED = 8
-"""Pools that hold one in so many of all states, or more, are kept as flags and counted at once."""
+"""Pools with at least one in this many of all states are kept as flags, counted in one pass."""
 
 
 @kernel()

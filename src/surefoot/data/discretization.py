@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from surefoot._display import Shown
+from surefoot._display import Shown, reason_of
 from surefoot._rows import freeze_fields
 from surefoot.model.npz_files import text_of
 
@@ -114,7 +114,7 @@ class Discretization(Shown):
                 parts = {name: file[name] for name in file.files}
             found, method = text_of(parts.pop("format")), text_of(parts.pop("method"))
         except Exception as problem:  # a damaged file can fail anywhere, in any way
-            reason = " ".join(str(problem).split()) or type(problem).__name__
+            reason = reason_of(problem)
             raise ValueError(f"{place}: not a saved discretization ({reason}).") from None
         if found != FORMAT:
             raise ValueError(f"{place}: the format is {found!r}; this version reads {FORMAT!r}.")

@@ -1,4 +1,4 @@
-"""How a log is written: what cannot be told from its bytes, or what a person wants otherwise."""
+"""How a log is written, where its bytes do not tell or the user says otherwise."""
 
 import codecs
 from collections.abc import Sequence

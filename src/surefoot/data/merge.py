@@ -1,25 +1,22 @@
 """Two counts become one: labels aligned, counts and rewards put together."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._rows import Ints, pack
 from surefoot.data.checks import compare
+from surefoot.data.conversions import with_rewards
+from surefoot.data.count_arrays import CountArrays, Label, SomeCounts
 from surefoot.data.log import Log
 from surefoot.data.packed_rows import REWARD_MODELS, label_of
 from surefoot.data.reward_sums import RewardSums, join, reward_fields
 from surefoot.data.rewards import GivenRewards, RewardStatistics, pool
 from surefoot.data.support import free_label
 
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
-
-
-Label = Hashable
 TERMINAL_LABEL = "terminal"
 """The state that stands for ends without a state of their own."""
 
@@ -33,7 +30,7 @@ class Alignment(NamedTuple):
     new: Ints
 
 
-def add(old: "Counts", new: "Counts") -> "Counts":
+def add(old: SomeCounts, new: SomeCounts) -> SomeCounts:
     """Return the counts of both logs together.
 
     Examples
@@ -73,7 +70,7 @@ def add(old: "Counts", new: "Counts") -> "Counts":
         terminal=terminal if terminal.any() else None,
     )
     if (given := _add_given(old, new)) is not None:
-        merged = merged.with_rewards(given)
+        merged = with_rewards(merged, given)
     side = np.repeat([0, 1], [old.num_entries, new.num_entries])
     compared = compare(
         merged.entry_row[entry], side, merged.successor[entry].astype(np.int64), parts
@@ -88,7 +85,7 @@ def add(old: "Counts", new: "Counts") -> "Counts":
     )
 
 
-def _add_declared(old: "Counts", new: "Counts") -> "Counts":
+def _add_declared(old: SomeCounts, new: SomeCounts) -> SomeCounts:
     same = (
         old.declared == new.declared
         and old.state_labels == new.state_labels
@@ -120,8 +117,13 @@ def _add_declared(old: "Counts", new: "Counts") -> "Counts":
 
 
 def _add_rewards(
-    old: "Counts", new: "Counts", entry: Ints, count: NDArray[Any], size: int, actions: Alignment
-) -> dict[str, Any]:
+    old: CountArrays,
+    new: CountArrays,
+    entry: Ints,
+    count: NDArray[Any],
+    size: int,
+    actions: Alignment,
+) -> dict[str, Any]:  # fmt: skip
     if not old.has_rewards:
         return {}
     if (sums := _add_sums(old, new, entry, size)) is not None:
@@ -146,7 +148,7 @@ def _add_rewards(
     }  # fmt: skip
 
 
-def _add_sums(old: "Counts", new: "Counts", entry: Ints, size: int) -> RewardSums | None:
+def _add_sums(old: CountArrays, new: CountArrays, entry: Ints, size: int) -> RewardSums | None:
     """Return the exact sums of both; None where one of them does not come straight from a log."""
     first, second = old.reward_sums, new.reward_sums
     if first is None or second is None:
@@ -156,7 +158,7 @@ def _add_sums(old: "Counts", new: "Counts", entry: Ints, size: int) -> RewardSum
     return join((first, second)).grouped(entry, size)
 
 
-def _add_given(old: "Counts", new: "Counts") -> GivenRewards | None:
+def _add_given(old: CountArrays, new: CountArrays) -> GivenRewards | None:
     """Return the given rewards of both, which must not contradict each other."""
     if old.given is None and new.given is None:
         return None
@@ -178,7 +180,7 @@ def _add_given(old: "Counts", new: "Counts") -> GivenRewards | None:
     return GivenRewards(table=first | second)
 
 
-def _add_starts(old: "Counts", new: "Counts", states: Alignment) -> Ints | None:
+def _add_starts(old: CountArrays, new: CountArrays, states: Alignment) -> Ints | None:
     """Add the starts; where one log has none, the two together have none."""
     if old.starts is None or new.starts is None:
         return None
@@ -188,7 +190,7 @@ def _add_starts(old: "Counts", new: "Counts", states: Alignment) -> Ints | None:
     return starts
 
 
-def _add_logs(old: "Counts", new: "Counts") -> Log:
+def _add_logs(old: CountArrays, new: CountArrays) -> Log:
     first, second = (
         counts.log or Log(names=("an array",), rows=int(counts.count.sum()), checked=())
         for counts in (old, new)
@@ -196,7 +198,7 @@ def _add_logs(old: "Counts", new: "Counts") -> Log:
     return first + second
 
 
-def _settle_model(merged: "Counts", old: "Counts", new: "Counts") -> "Counts":
+def _settle_model(merged: SomeCounts, old: CountArrays, new: CountArrays) -> SomeCounts:
     """Keep the more careful reward model of the two, and a range only where both gave one."""
     model = max(old.reward_model, new.reward_model, key=REWARD_MODELS.index)
     if model == "fixed" and merged.rewards_vary and not (old.rewards_vary or new.rewards_vary):
@@ -208,7 +210,7 @@ def _settle_model(merged: "Counts", old: "Counts", new: "Counts") -> "Counts":
     return replace(merged, reward_model=model, reward_range=bounds)
 
 
-def align_actions(old: "Counts", new: "Counts") -> Alignment:
+def align_actions(old: CountArrays, new: CountArrays) -> Alignment:
     """Return one numbering of the actions of two logs."""
     names = [
         [label_of(i, counts.action_labels) for i in range(counts.num_actions)]
@@ -218,7 +220,7 @@ def align_actions(old: "Counts", new: "Counts") -> Alignment:
     return _number("action", names[0], names[1], plain=plain)
 
 
-def align_states(old: "Counts", new: "Counts") -> tuple[Alignment, NDArray[np.bool_]]:
+def align_states(old: CountArrays, new: CountArrays) -> tuple[Alignment, NDArray[np.bool_]]:
     """Return one numbering of the states of two logs, and which states are terminal.
 
     A state that is terminal in one log and lives on in the other keeps its name for the living
@@ -243,7 +245,7 @@ def align_states(old: "Counts", new: "Counts") -> tuple[Alignment, NDArray[np.bo
     return aligned, terminal
 
 
-def _state_names(counts: "Counts") -> list[Label]:
+def _state_names(counts: CountArrays) -> list[Label]:
     return [label_of(i, counts.state_labels) for i in range(counts.num_states)]
 
 

@@ -10,25 +10,22 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
-from surefoot._display import printable
+from surefoot._display import printable, reason_of
 from surefoot._findings import Finding, stated
 from surefoot.data.bins import binning_from
 from surefoot.data.check import Check
+from surefoot.data.count_arrays import CountArrays, SomeCounts, SupportReport
 from surefoot.data.episode_ends import ends_from_plain, ends_to_plain
 from surefoot.data.log import Log
 from surefoot.data.reward_sums import RewardSums, from_limbs, limbs_needed, to_limbs
 from surefoot.data.rewards import GivenRewards
-from surefoot.data.support import SupportReport
 from surefoot.model.npz_files import labels_from_plain, plain_labels, text_of
-
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
 
 FORMATS = ("surefoot counts 1", "surefoot counts 2")
 ARRAYS = (
@@ -40,7 +37,7 @@ SUMS = ("count", "total", "square", "lowest", "highest")
 NamedArrays = dict[str, NDArray[Any]]
 
 
-def save(counts: "Counts", path: str | os.PathLike[str]) -> None:
+def save(counts: CountArrays, path: str | os.PathLike[str]) -> None:
     """Write counts with their labels, rewards, history and checks."""
     arrays = {name: getattr(counts, name) for name in ARRAYS if getattr(counts, name) is not None}
     given = counts.given
@@ -110,7 +107,7 @@ def _sums_to_arrays(sums: RewardSums) -> NamedArrays:
     return arrays
 
 
-def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts":
+def load(path: str | os.PathLike[str], make: Callable[..., SomeCounts]) -> SomeCounts:
     """Read what :func:`save` wrote; ``make`` builds the counts from their fields."""
     place = Path(path)
     if not place.exists():
@@ -128,7 +125,7 @@ def load(path: str | os.PathLike[str], make: "Callable[..., Counts]") -> "Counts
             raise ValueError("what it says does not match its digest: the file was changed")
         return make(**_fields(about, arrays))
     except Exception as problem:  # a damaged file can fail anywhere, in any way
-        reason = " ".join(str(problem).split()) or type(problem).__name__
+        reason = reason_of(problem)
         if isinstance(problem, KeyError):
             reason = f"it lacks {reason}"
         raise ValueError(

@@ -1,11 +1,9 @@
-"""Checks of row-sparse counts, and how errors call their rows."""
+"""Checks of row-sparse counts."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-
-from surefoot.model.checks import name_of
 
 REWARD_MODELS = ("fixed", "normal", "bounded")
 """How sure mean rewards are, from the boldest to the most cautious."""
@@ -14,13 +12,6 @@ REWARD_MODELS = ("fixed", "normal", "bounded")
 def label_of(index: int, labels: Sequence[Hashable] | None) -> Hashable:
     """Return the label of an id; the id itself where there are no labels."""
     return int(index) if labels is None else labels[index]
-
-
-def row_name(counts: Any, row: int) -> str:
-    """Return "state 3, action 'repair'" for a row."""
-    state = name_of(int(counts.row_state[row]), counts.state_labels)
-    action = name_of(int(counts.row_action[row]), counts.action_labels)
-    return f"state {state}, action {action}"
 
 
 def check_counts(counts: Any) -> None:
@@ -32,7 +23,7 @@ def check_counts(counts: Any) -> None:
         row = counts.entry_row[bad[0]]
         successor = label_of(counts.successor[bad[0]], counts.state_labels)
         raise ValueError(
-            f"the count of {row_name(counts, row)}, next state {successor!r} is "
+            f"the count of {counts.row_name(row)}, next state {successor!r} is "
             f"{counts.count[bad[0]]}; counts are finite and not negative ({len(bad)} of "
             f"{len(counts.count)} fail)."
         )

@@ -1,18 +1,14 @@
 """A Dirichlet prior as people give it, and as one parameter per entry."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
-
+from surefoot.data.count_arrays import CountArrays
 from surefoot.data.support import UNSEEN_PRIOR
 
 
 def spread_prior(
-    counts: "Counts", prior: ArrayLike, unseen: float = UNSEEN_PRIOR
+    counts: CountArrays, prior: ArrayLike, unseen: float = UNSEEN_PRIOR
 ) -> NDArray[np.float64]:
     """Return the prior parameter of every entry of declared counts, ``(E,)``.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._atomic import replacing
+from surefoot._display import reason_of
 from surefoot._rows import Ints, freeze_fields
 from surefoot.data.followed_episodes import Episodes
 
@@ -113,7 +114,7 @@ class Returns:
                 found.check()
                 return found
         except Exception as problem:  # a damaged file can fail anywhere, in any way
-            reason = " ".join(str(problem).split()) or type(problem).__name__
+            reason = reason_of(problem)
             raise ValueError(f"{path}: these are not the returns of episodes ({reason}).") from None
 
 

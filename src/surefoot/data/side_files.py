@@ -108,7 +108,7 @@ def _text(path: Path, how: LogFormat) -> str:
 
 
 def parts_of(label: Hashable, size: int) -> tuple[str, ...]:
-    """Return a label column by column; ours have one part, whatever the log's have.
+    """Return a label column by column; labels that we added have one part only.
 
     Examples
     --------

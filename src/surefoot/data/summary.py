@@ -1,29 +1,26 @@
 """What a person wants to know about the data before trusting a result."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from surefoot._finding_codes import worst_words
 from surefoot._findings import Finding, texts_of
 from surefoot.data.conversions import initial_distribution
-from surefoot.data.packed_rows import row_name
-
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
+from surefoot.data.count_arrays import CountArrays
 
 RAREST = 3
 """How many of the rarest rows are named."""
 
 
-def summarize(counts: "Counts", *, costs: bool = False) -> str:
+def summarize(counts: CountArrays, *, costs: bool = False) -> str:
     """Return the summary as text; with costs, rewards are negative costs."""
-    found = [finding.mirrored() if costs else finding for finding in counts.findings]
+    found = [finding.mirrored() if costs else finding for finding in findings_of(counts)]
     warnings = [f"warning: {text}" for text in texts_of(found, "warning")]
     return "\n".join([*describe(counts, costs=costs), *warnings])
 
 
-def describe(counts: "Counts", *, costs: bool = False) -> list[str]:
+def describe(counts: CountArrays, *, costs: bool = False) -> list[str]:
     """Return the lines of the summary that are no warnings."""
     lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts, costs)]
     lines.append(f"first state: {initial_distribution(counts).origin}")
@@ -33,7 +30,7 @@ def describe(counts: "Counts", *, costs: bool = False) -> list[str]:
     return lines + [f"check: {check.sentence}" for check in counts.checks if not check.warns]
 
 
-def findings_of(counts: "Counts") -> tuple[Finding, ...]:
+def findings_of(counts: CountArrays) -> tuple[Finding, ...]:
     """Return what travels with every promise made from these counts."""
     found = [check.finding for check in counts.checks if check.warns]
     if counts.log is not None:
@@ -56,7 +53,7 @@ def _number(size: float, noun: str) -> str:
     return f"{size:,} {noun}{'' if size == 1 else 's'}"
 
 
-def _origin(counts: "Counts") -> list[str]:
+def _origin(counts: CountArrays) -> list[str]:
     log = counts.log
     transitions = _number(_plain(counts.count.sum()), "transition")
     if log is None:
@@ -80,7 +77,7 @@ def _rounded(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{_plain(round(float(value), 1)):,}"
 
 
-def _size(counts: "Counts") -> list[str]:
+def _size(counts: CountArrays) -> list[str]:
     special = int(np.count_nonzero(counts.is_terminal))
     acting = counts.num_states - special - (counts.unseen is not None)
     tried = int(np.count_nonzero(counts.visits > 0))
@@ -97,14 +94,14 @@ def _size(counts: "Counts") -> list[str]:
     return lines
 
 
-def _visits(counts: "Counts") -> list[str]:
+def _visits(counts: CountArrays) -> list[str]:
     tried = np.flatnonzero(counts.visits > 0)
     if len(tried) == 0:
         return ["no state-action pair was tried"]
     visits = counts.visits[tried]
     quartiles = " / ".join(map(_rounded, np.percentile(visits, [25, 50, 75])))
     order = np.argsort(visits, kind="stable")[:RAREST]
-    rarest = "; ".join(f"{row_name(counts, tried[i])}: {_plain(visits[i]):,}" for i in order)
+    rarest = "; ".join(f"{counts.row_name(tried[i])}: {_plain(visits[i]):,}" for i in order)
     return [
         f"tries per pair: least {_plain(visits.min()):,}, quartiles {quartiles}, most "
         f"{_plain(visits.max()):,}",
@@ -112,7 +109,7 @@ def _visits(counts: "Counts") -> list[str]:
     ]
 
 
-def _rewards(counts: "Counts", costs: bool) -> list[str]:
+def _rewards(counts: CountArrays, costs: bool) -> list[str]:
     word = "cost" if costs else "reward"
     if counts.reward_low is None or counts.reward_high is None:
         return [f"no {word}s"]
@@ -132,7 +129,7 @@ def _rewards(counts: "Counts", costs: bool) -> list[str]:
     return lines
 
 
-def _support(counts: "Counts", costs: bool) -> list[str]:
+def _support(counts: CountArrays, costs: bool) -> list[str]:
     report = counts.report
     if report is None:
         return []

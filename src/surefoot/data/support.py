@@ -4,83 +4,36 @@ This choice decides whether a promise is true. Successors that a row happened no
 have probability; a support that leaves them out makes every bound too high.
 """
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._rows import Ints, pack
 from surefoot.data import rewards
+from surefoot.data.count_arrays import (
+    LEARNED,
+    UNSEEN,
+    CountArrays,
+    Entries,
+    SomeCounts,
+    SupportReport,
+)
 from surefoot.data.destinations import PARTS, learn_destinations
 from surefoot.data.unseen_rewards import fill_by_pattern
 
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
-
-DEFAULT_SUPPORT = "unseen"
+DEFAULT_SUPPORT = UNSEEN
 """The support used when none is chosen; picked by the coverage study on logs."""
 UNSEEN_PRIOR = 0.5
 """Dirichlet parameter of the unseen successor; picked together with the support."""
 
-LEARNED = "learned"
-SUPPORTS = ("observed", "action", "all", "unseen", LEARNED)
+SUPPORTS = ("observed", "action", "all", UNSEEN, LEARNED)
 UNVISITED = ("drop", "prior")
 UNSEEN_LABEL = "unseen"
 MOST_ENTRIES = 200_000_000
 """More entries than this are refused: they would not fit in memory as a model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SupportReport:
-    """What a choice of support did; shown in the summary.
-
-    Attributes
-    ----------
-    support
-        ``"observed"``, ``"action"``, ``"all"``, ``"unseen"``, ``"learned"``, or ``"listed"`` for a
-        given one.
-    unvisited, min_visits
-        The options used.
-    unvisited_rows
-        State-action pairs never tried: not offered (``"drop"``) or left to the prior.
-    thin_rows
-        Rows tried fewer than ``min_visits`` times, not offered.
-    stuck_states
-        States without any row left, made absorbing at the lowest reward.
-    filled_rewards
-        Entries without a reward of their own: they got the lowest seen under their action.
-    lowest_reward
-        The reward of stuck and unseen states; None where the log has no rewards.
-    """
-
-    support: str
-    unvisited: str
-    min_visits: int
-    unvisited_rows: int
-    thin_rows: int
-    stuck_states: int
-    filled_rewards: int
-    lowest_reward: float | None
-
-    @property
-    def filled_low(self) -> bool:
-        """Whether the lowest reward stands for something never seen: for costs, the best case."""
-        return (
-            self.support in ("unseen", LEARNED) or self.stuck_states > 0 or self.filled_rewards > 0
-        )
-
-
-class Entries(NamedTuple):
-    """Parallel arrays of (state, action, successor) ids."""
-
-    state: Ints
-    action: Ints
-    successor: Ints
-
-    def where(self, chosen: NDArray[np.bool_]) -> "Entries":
-        """Return the chosen entries."""
-        return Entries(*(column[chosen] for column in self))
 
 
 class _OfferedRows(NamedTuple):
@@ -93,9 +46,9 @@ class _OfferedRows(NamedTuple):
 
 
 def place(
-    counts: "Counts", support: Any = None, unvisited: str | None = None, min_visits: int = 0,
+    counts: SomeCounts, support: Any = None, unvisited: str | None = None, min_visits: int = 0,
     *, steady: bool = False,
-) -> "Counts":  # fmt: skip
+) -> SomeCounts:  # fmt: skip
     """Return declared counts: every reachable entry listed, every state with a row.
 
     The arguments are those of `Counts.on_support`.
@@ -109,7 +62,8 @@ def place(
         rows = _offered(counts, None, mode, min_visits)
         entries = _inferred(counts, chosen, rows)
         return _assemble(counts, entries, rows, chosen, mode, min_visits, steady=chosen == LEARNED)
-    from surefoot.data.declared_transitions import read_support
+    _check_path(chosen)
+    from surefoot.data.declared_transitions import read_support  # brings DuckDB
 
     counts, listed = read_support(chosen, counts)
     rows = _offered(counts, listed, mode, min_visits)
@@ -117,7 +71,9 @@ def place(
     return _assemble(counts, entries, rows, "listed", mode, min_visits, steady=steady)
 
 
-def _check_options(counts: "Counts", support: Any, unvisited: str | None, min_visits: int) -> None:
+def _check_options(
+    counts: CountArrays, support: Any, unvisited: str | None, min_visits: int
+) -> None:
     if unvisited is not None and unvisited not in UNVISITED:
         raise ValueError(f"unvisited={unvisited!r}; it must be one of {', '.join(UNVISITED)}.")
     if not isinstance(min_visits, (int, np.integer)) or min_visits < 0:
@@ -139,7 +95,18 @@ def _check_options(counts: "Counts", support: Any, unvisited: str | None, min_vi
         )
 
 
-def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: int) -> _OfferedRows:
+def _check_path(support: Any) -> None:
+    """Refuse a word that names neither a support nor a file."""
+    if isinstance(support, str) and (
+        not support.strip() or (support.isidentifier() and not Path(support).exists())
+    ):
+        known = ", ".join(map(repr, SUPPORTS))
+        raise ValueError(f"support={support!r}; it must be {known} or the path of a file.")
+
+
+def _offered(
+    counts: CountArrays, listed: Entries | None, mode: str, min_visits: int
+) -> _OfferedRows:
     """Choose the rows a policy may use."""
     visits = counts.visits
     kept = visits >= max(1, min_visits)
@@ -162,7 +129,7 @@ def _offered(counts: "Counts", listed: Entries | None, mode: str, min_visits: in
     )
 
 
-def _inferred(counts: "Counts", chosen: str, rows: _OfferedRows) -> Entries:
+def _inferred(counts: CountArrays, chosen: str, rows: _OfferedRows) -> Entries:
     """List the successors of the offered rows; the unseen state has the id after the last."""
     unseen = counts.num_states
     seen = Entries(
@@ -190,7 +157,7 @@ def _inferred(counts: "Counts", chosen: str, rows: _OfferedRows) -> Entries:
     )
 
 
-def _with_candidates(counts: "Counts", own: Entries, rows: _OfferedRows) -> Entries:
+def _with_candidates(counts: CountArrays, own: Entries, rows: _OfferedRows) -> Entries:
     """Add the states that unseen successors of offered rows may be, by the patterns of the log."""
     found = learn_destinations(counts)
     row = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start)) // len(PARTS)
@@ -202,7 +169,7 @@ def _with_candidates(counts: "Counts", own: Entries, rows: _OfferedRows) -> Entr
     return Entries(*(column[first] for column in joined))
 
 
-def _is_offered(counts: "Counts", rows: _OfferedRows, entries: Entries) -> NDArray[np.bool_]:
+def _is_offered(counts: CountArrays, rows: _OfferedRows, entries: Entries) -> NDArray[np.bool_]:
     offered = np.zeros((counts.num_states, counts.num_actions), dtype=np.bool_)
     offered[rows.state, rows.action] = True
     return offered[entries.state, entries.action]
@@ -218,9 +185,9 @@ def _check_size(entries: int, chosen: str) -> None:
 
 
 def _assemble(
-    counts: "Counts", entries: Entries, rows: _OfferedRows, support: str, mode: str,
+    counts: SomeCounts, entries: Entries, rows: _OfferedRows, support: str, mode: str,
     min_visits: int, *, steady: bool,
-) -> "Counts":  # fmt: skip
+) -> SomeCounts:  # fmt: skip
     """Put counts and rewards on the entries; states without rows become absorbing."""
     if len(rows.state) == 0 and min_visits > 0:
         raise ValueError(
@@ -274,7 +241,7 @@ def _assemble(
 
 
 def _positions(
-    counts: "Counts", listed: Entries, num_states: int, rowless: NDArray[np.bool_]
+    counts: CountArrays, listed: Entries, num_states: int, rowless: NDArray[np.bool_]
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """Return where the old entries that are still listed now lie, and which ones those are.
 
@@ -294,7 +261,7 @@ def _positions(
 
 
 def _rewards(
-    counts: "Counts", listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
+    counts: CountArrays, listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
     at: Ints, found: NDArray[np.bool_], steady: bool,
 ) -> tuple[dict[str, Any], int, float | None]:  # fmt: skip
     """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all.
@@ -344,7 +311,7 @@ def free_label(wanted: str, labels: tuple[Any, ...]) -> str:
     return wanted
 
 
-def _thinned(counts: "Counts", fewest: int) -> "Counts":
+def _thinned(counts: SomeCounts, fewest: int) -> SomeCounts:
     """Drop rows of declared counts on request; the absorbing ones stay."""
     absorbing = counts.is_terminal.copy()
     if counts.unseen is not None:

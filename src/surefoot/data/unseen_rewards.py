@@ -1,6 +1,6 @@
 """What transitions that were never seen pay, by the log's own patterns."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,12 @@ from surefoot.data.additive import (
     fit_steady,
     predict_by_less,
 )
+from surefoot.data.count_arrays import CountArrays, Entries
 from surefoot.data.destinations import state_numbers
-
-if TYPE_CHECKING:
-    from surefoot.data.counts import Counts
-    from surefoot.data.support import Entries
 
 
 def fill_by_pattern(
-    counts: "Counts", listed: "Entries", mean: Any, variance: Any, possible: NDArray[np.bool_],
+    counts: CountArrays, listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_],
     tries: Ints, lowest: NDArray[np.float64] | None,
 ) -> None:  # fmt: skip
     """Give unseen entries the rewards that the log's own pattern names, where it has one.
@@ -53,7 +50,7 @@ def fill_by_pattern(
     mean[unknown[known]], variance[unknown[known]] = value[known], 0.0
 
 
-def _kinds(counts: "Counts", listed: "Entries") -> Ints:
+def _kinds(counts: CountArrays, listed: Entries) -> Ints:
     """Return a number for each action and distance that an entry leads; -1 without an order."""
     number = state_numbers(counts.state_labels, counts.num_states)
     if number is None:

@@ -1,13 +1,12 @@
 """Validation at the door: each error names the place, the rule, what was found and what to do."""
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from surefoot.model.mdp import MDP
+from surefoot._rows import RowSparse
 
 SUM_TOLERANCE = 1e-7
 """How far from 1 a row may sum, per successor it lists (decimals and float32 survive this)."""
@@ -15,6 +14,18 @@ SUM_TOLERANCE = 1e-7
 
 LARGEST_ID = 2**31 - 1
 """Successors are stored as 32-bit integers."""
+
+
+class ModelArrays(RowSparse):
+    """What is checked of a model; `surefoot.model.mdp.MDP` says what each field is."""
+
+    probability: NDArray[np.float64]
+    reward: NDArray[np.float64]
+    discount: float
+    initial: NDArray[np.float64]
+    reward_per_entry: bool
+    horizon: int | None
+    final_reward: NDArray[np.float64] | None
 
 
 def as_float_array(name: str, value: Any) -> NDArray[np.float64]:
@@ -48,14 +59,6 @@ def _first_odd(raw: NDArray[Any]) -> Any:
     return raw.flat[0] if raw.size else raw
 
 
-def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
-    """Return how an error or a table calls a state or an action."""
-    if labels is None or not 0 <= index < len(labels):
-        return str(int(index))
-    label = labels[index]
-    return repr(", ".join(map(str, label)) if isinstance(label, tuple) else label)
-
-
 def check_discount(discount: float) -> float:
     """Return the discount as a float in [0, 1]."""
     if not isinstance(discount, (int, float, np.floating, np.integer)) or not 0 <= discount <= 1:
@@ -85,7 +88,7 @@ def check_horizon(horizon: Any) -> None:
         raise ValueError(f"horizon={horizon!r}; it must be a whole number of steps, 1 or more.")
 
 
-def _check_final_reward(mdp: "MDP") -> None:
+def _check_final_reward(mdp: ModelArrays) -> None:
     final = mdp.final_reward
     if final is None:
         return
@@ -139,7 +142,7 @@ def check_rewards_shape(
     return table
 
 
-def check_mdp(mdp: "MDP") -> None:
+def check_mdp(mdp: ModelArrays) -> None:
     """Check everything a solver relies on."""
     check_discount(mdp.discount)
     check_horizon(mdp.horizon)
@@ -156,15 +159,9 @@ def check_mdp(mdp: "MDP") -> None:
             f", successor {mdp.state_name(mdp.successor[bad[0]])}" if mdp.reward_per_entry else ""
         )
         raise ValueError(
-            f"the reward of {row_name(mdp, row)}{target} is {mdp.reward[bad[0]]}; rewards must be "
+            f"the reward of {mdp.row_name(row)}{target} is {mdp.reward[bad[0]]}; rewards must be "
             f"finite ({len(bad)} of {len(mdp.reward)} fail)."
         )
-
-
-def row_name(mdp: "MDP", row: int) -> str:
-    """Return "state 3, action 'repair'" for a row."""
-    state = mdp.state_name(mdp.row_state[row])
-    return f"state {state}, action {mdp.action_name(mdp.row_action[row])}"
 
 
 def _check_labels(name: str, labels: tuple[Hashable, ...] | None, count: int) -> None:
@@ -189,7 +186,7 @@ def _is_hashable(label: Any) -> bool:
     return True
 
 
-def _check_layout(mdp: "MDP") -> None:
+def _check_layout(mdp: ModelArrays) -> None:
     without = np.flatnonzero(np.diff(mdp.state_start) == 0)
     if len(without):
         raise ValueError(
@@ -235,13 +232,13 @@ def _check_rising(name: str, ids: NDArray[Any], start: NDArray[np.int64]) -> Non
         raise ValueError(f"{name} must rise within each block; places {place}, {place + 1} do not.")
 
 
-def _check_probabilities(mdp: "MDP") -> None:
+def _check_probabilities(mdp: ModelArrays) -> None:
     p = mdp.probability
     bad = np.flatnonzero(~((p >= 0) & (p <= 1 + SUM_TOLERANCE)))
     if len(bad):
         row = mdp.entry_row[bad[0]]
         raise ValueError(
-            f"the probability of {row_name(mdp, row)}, successor "
+            f"the probability of {mdp.row_name(row)}, successor "
             f"{mdp.state_name(mdp.successor[bad[0]])} is {p[bad[0]]}; probabilities lie in [0, 1] "
             f"({len(bad)} of {len(p)} fail)."
         )
@@ -249,7 +246,7 @@ def _check_probabilities(mdp: "MDP") -> None:
     off = np.flatnonzero(~(np.abs(sums - 1) <= SUM_TOLERANCE * np.diff(mdp.row_start)))
     if len(off):
         raise ValueError(
-            f"probabilities of {row_name(mdp, off[0])} sum to {sums[off[0]]:.9g}; a row must sum "
+            f"probabilities of {mdp.row_name(off[0])} sum to {sums[off[0]]:.9g}; a row must sum "
             f"to 1 ({len(off)} of {mdp.num_rows} rows fail). Rescale the rows or add what is "
             "missing."
         )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._display import Shown, number_of
-from surefoot._rows import RowSparse, freeze_fields
+from surefoot._rows import freeze_fields
 from surefoot.model import checks, rows
 
 Label = Hashable
@@ -31,7 +31,7 @@ class DenseArrays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MDP(RowSparse, Shown):
+class MDP(checks.ModelArrays, Shown):
     """A finite Markov decision process, stored row by row.
 
     The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
@@ -283,14 +283,6 @@ class MDP(RowSparse, Shown):
                 f"{self.state_name(state)}."
             )
         return int(row)
-
-    def state_name(self, state: int) -> str:
-        """Return the label of a state, or its number where it has none."""
-        return checks.name_of(state, self.state_labels)
-
-    def action_name(self, action: int) -> str:
-        """Return the label of an action, or its number where it has none."""
-        return checks.name_of(action, self.action_labels)
 
     def to_arrays(self) -> DenseArrays:
         """Return dense transitions ``(S, A, S)`` and rewards shaped as they were given.

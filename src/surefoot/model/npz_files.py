@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot._atomic import replacing
+from surefoot._display import reason_of
 from surefoot.model import checks
 from surefoot.model.mdp import MDP, Label
 
@@ -92,8 +93,7 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         if absent:
             raise ValueError(f"its facts lack {', '.join(absent)}")
     except Exception as problem:  # a damaged file can fail anywhere, in any way
-        reason = " ".join(str(problem).split()) or type(problem).__name__
-        raise ValueError(f"{path} cannot be read as a model: {reason}.") from None
+        raise ValueError(f"{path} cannot be read as a model: {reason_of(problem)}.") from None
     return arrays, facts
 
 

@@ -1,4 +1,4 @@
-"""From a log to counts: on its own, or as what goes on from an earlier run."""
+"""From a log to counts: on its own, or added to those of an earlier run."""
 
 from dataclasses import replace
 from typing import Any

@@ -27,10 +27,10 @@ Floats = NDArray[np.float64]
 
 
 def agreement_with(folder: str | Path, log: str | Path | Sequence[str | Path]) -> Agreement:
-    """Ask whether the promise of a run agrees with a new log, read with the run's settings.
+    """Check whether the promise of a run agrees with a new log, read with the run's settings.
 
-    One may ask as often as one likes, each time of all data that came after the run: the
-    probability of ever calling a promise into question that holds is at most 1%.
+    Ask as often as you like, each time with all data since the run: a promise that holds is ever
+    called into question with a probability of at most 1%.
 
     Parameters
     ----------

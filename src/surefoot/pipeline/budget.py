@@ -18,7 +18,7 @@ BOUNDS = 0.4
 KEPT = 1.2
 """A budget is kept within this factor, and what every run has to do."""
 PACE = 1e9
-"""Operations a second of one core; `planning.WORK` counts them."""
+"""Operations a second of one core; `draw_plan.policy_work` counts them."""
 PASSES = 4
 """How often a policy is evaluated on all draws: when chosen, certified, and compared (two)."""
 
@@ -36,9 +36,9 @@ class Budget:
         if self.seconds is None or spent <= KEPT * self.seconds:
             return ""
         return (
-            f"The time budget of {self.seconds:g} s was too short: {spent:.0f} s went by. Reading "
-            "the log, building the model, the fewest draws that a promise needs, weighing it "
-            "against the log and the report take their time in every run."
+            f"The time budget of {self.seconds:g} s was too short: the run took {spent:.0f} s. "
+            "Every run has to read the log, build the model, make the fewest draws that a promise "
+            "needs, check it against the log and write the report."
         )
 
     def applied(self, model: Model) -> Model:

@@ -17,7 +17,6 @@ from surefoot.data.packed_rows import label_of
 from surefoot.data.returns import Begun, Returns
 from surefoot.pipeline.added_log import ends_of
 from surefoot.pipeline.manifest import COUNTS, EPISODES, PARTS, check_as_written
-from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.settings import Settings
 
 
@@ -44,7 +43,7 @@ class Carried:
 
     @property
     def lost(self) -> NDArray[np.uint64]:
-        """Hashed labels of those of which it is not known what they earned."""
+        """Hashed labels of the episodes whose returns are not known."""
         if self.begun is None:
             return self.known
         return self.known[~np.isin(self.known, self.begun.returns.identity)]
@@ -66,7 +65,7 @@ def carried(settings: Settings, counts: Counts) -> Carried:
     if returns.seed != settings.seed:
         return Carried(known=ends.identity, reason="seed")
     ids = _Ids(earlier, counts)
-    parts = load_parts(folder / PARTS) if (folder / PARTS).is_file() else None
+    parts = BucketCounts.load(folder / PARTS) if (folder / PARTS).is_file() else None
     here = ends_of(settings, counts, ends.seed)
     moves = _Moves.of(ends, here, ids)
     buckets = None if parts is None else ids.renumbered(parts) + moves.counted()
@@ -137,7 +136,7 @@ class _Moves:
 
     @classmethod
     def of(cls, ends: EpisodeEnds, here: EpisodeEnds | None, ids: _Ids) -> "_Moves":
-        """Find them."""
+        """Find the steps across the boundary."""
         last, after = np.zeros(0, dtype=np.int64), []
         if here is not None and here.first:
             meeting = meet(here, ends, ids.new)
@@ -156,7 +155,7 @@ class _Moves:
         )  # fmt: skip
 
     def counted(self) -> BucketCounts:
-        """Return them by part."""
+        """Return the steps by part of the log."""
         bucket = (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
         nothing = np.zeros((NUM_BUCKETS, self.num_states), dtype=np.int64)
         return gather(self.entry, bucket, self.reward).with_starts(nothing)

@@ -12,6 +12,7 @@ from surefoot._workers import OnPart
 from surefoot.certificates.comparison import same_policy
 from surefoot.certificates.policies import read_policy
 from surefoot.certificates.verification import Verification
+from surefoot.data.buckets import BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promises, run_files
 from surefoot.pipeline.folder import FILES
@@ -26,7 +27,6 @@ from surefoot.pipeline.manifest import (
 )
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.page_content import write_report
-from surefoot.pipeline.part_files import load_parts
 from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
 from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.runs import Run, computing, earlier_counts
@@ -67,14 +67,14 @@ def load_run(folder: str | Path, *, posterior: Own | None = None) -> Run:
 
 def _model(settings: Settings, place: Path, own: Own | None) -> Model:
     counts = earlier_counts(place)
-    buckets = load_parts(place / PARTS) if settings.honest else None
+    buckets = BucketCounts.load(place / PARTS) if settings.honest else None
     return model_for(settings, counts, buckets, own)
 
 
 def stored_parts(settings: Settings, place: Path, counts: Counts) -> LogParts:
     """Return the parts of the log of a run, without what its episodes earned."""
     if (place / PARTS).is_file():
-        return LogParts(buckets=load_parts(place / PARTS))
+        return LogParts(buckets=BucketCounts.load(place / PARTS))
     if has_episodes(settings):
         raise ValueError(
             f"{place}: this run folder has no {PARTS}, which says how its episodes are divided "

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: float) -> float:
-    """Return what not knowing the first state takes off a promise about a policy; 0 where given.
+    """Return what doubt about the first state takes off a promise; 0 where the state is given.
 
     The doubt of transitions, that of the first state and that of how many first states the log
     does not know are independent: their deviations add as squares. ``reach`` is what the promise
@@ -39,7 +39,7 @@ def first_state_doubt(model: Model, policy: AnyPolicy, *, reach: float, delta: f
 def first_state_doubt_between(
     model: Model, policy: AnyPolicy, other: AnyPolicy, *, reach: float, delta: float
 ) -> float:
-    """Return what not knowing the first state takes off how much better a policy is than another.
+    """Return what doubt about the first state takes off the difference between two policies.
 
     In a state that the log does not know, neither has a rule: they are alike.
     """
@@ -136,9 +136,9 @@ def _worth_of_unknown(model: Model, value: Floats, lost: float) -> float:
 
 
 def _worst_trap(model: Model) -> float:
-    """Return what staying forever earns where the log has shown nothing but that, at its worst.
+    """Return the lowest return of the states that, as far as the log shows, are never left.
 
-    Of rows tried twice or more; infinite where there is none.
+    Only rows tried twice or more count; infinite where there are none.
     """
     placed = model.placed
     starts = model.mdp.row_start[:-1]

@@ -178,7 +178,7 @@ class Future:
         return float(np.quantile(found, level))
 
     def truth(self, rng: np.random.Generator) -> Truth:
-        """Draw what may be true, and how much of what is not listed there is in it."""
+        """Draw a model that may be true; it keeps a random part of what the unseen has."""
         mdp, counts = self.model.mdp, self.posterior.counts
         share = self.posterior.sample(1, rng)[0]
         if counts.unseen is not None:

@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from surefoot.pipeline.setting import toml_text
-
-if TYPE_CHECKING:
-    from surefoot.pipeline.settings import Settings
 
 MADE = "made"
 """The table of a configuration that says how it came about; it is not read back."""
 
 
-def stamps(name: str) -> list[str]:
+def stamp_of(file: Path) -> dict[str, Any]:
+    """Return the name of a file and how it looks: its size and when it was changed."""
+    about = file.stat()
+    return {"name": str(file), "bytes": about.st_size, "modified": about.st_mtime_ns}
+
+
+def looks_like(file: Path, stamp: Mapping[str, Any]) -> bool:
+    """Tell whether a file is there and looks as it did."""
+    if not file.is_file():
+        return False
+    now = stamp_of(file)
+    return all(now[name] == stamp.get(name) for name in ("bytes", "modified"))
+
+
+def toml_stamps(name: str) -> list[str]:
     """Return how the files of the log looked, to tell whether they are still the same."""
     lines: list[str] = []
-    for file in _files(name):
-        about = file.stat()
-        lines += [
-            f"[[{MADE}.files]]",
-            f"name = {toml_text(str(file))}",
-            f"bytes = {about.st_size}",
-            f"modified = {about.st_mtime_ns}",
-        ]
+    for file in files_of_log([name]):
+        lines += [f"[[{MADE}.files]]"]
+        lines += [f"{key} = {toml_text(value)}" for key, value in stamp_of(file).items()]
     return lines
 
 
+def files_of_log(names: Iterable[str]) -> list[Path]:
+    """Return the files of the log, in the order in which they are read."""
+    return [file for name in names for file in _files(name)]
+
+
 def _files(name: str) -> list[Path]:
-    from surefoot.data.log_files import log_files as files_of  # --help has no use for it
+    from surefoot.data.log_files import log_files  # --help has no use for it
 
     try:
-        return [file.resolve() for file in files_of(name).files]
+        return [file.resolve() for file in log_files(name).files]
     except FileNotFoundError:
         return []
 
 
-def log_files(settings: Settings) -> list[Path]:
-    """Return the files of the log, in the order in which they are read."""
-    return [file for name in settings.log for file in _files(name)]
-
-
-def read_twice(settings: Settings, *, together: bool = False) -> list[str]:
+def read_twice(names: Iterable[str], add: str | None, *, together: bool = False) -> list[str]:
     """Return files that would count twice: named twice, or read by the run that is added to.
 
     Files that are read ``together`` are read once, however often they are named.
     """
-    files = [str(file) for file in log_files(settings)]
+    files = [str(file) for file in files_of_log(names)]
     files = list(dict.fromkeys(files)) if together else files
-    earlier = set() if settings.add is None else _read_by(Path(settings.add))
+    earlier = set() if add is None else _read_by(Path(add))
     return sorted({file for file in files if file in earlier or files.count(file) > 1})
 
 
@@ -65,14 +71,7 @@ def _read_by(folder: Path) -> set[str]:
     found = {
         str(Path(str(listed.get("name"))).resolve())
         for listed in content.get(MADE, {}).get("files", [])
-        if _looks_like(Path(str(listed.get("name"))), listed)
+        if looks_like(Path(str(listed.get("name"))), listed)
     }
     before = content.get("add")
     return found | (_read_by(Path(before)) if isinstance(before, str) else set())
-
-
-def _looks_like(file: Path, listed: Mapping[str, Any]) -> bool:
-    if not file.is_file():
-        return False
-    about = file.stat()
-    return (about.st_size, about.st_mtime_ns) == (listed.get("bytes"), listed.get("modified"))

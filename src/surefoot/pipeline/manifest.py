@@ -13,7 +13,7 @@ from typing import Any
 
 from surefoot._atomic import replacing
 from surefoot._version import __version__
-from surefoot.pipeline.log_stamps import log_files
+from surefoot.pipeline.log_stamps import files_of_log, looks_like, stamp_of
 from surefoot.pipeline.setting import declared
 from surefoot.pipeline.settings import Settings
 
@@ -107,7 +107,7 @@ def take_stock(settings: Settings, posterior: str | None = None) -> Manifest:
 
     ``posterior`` names what made a posterior of the user's own.
     """
-    log = [_stamp(path) for path in log_files(settings)]
+    log = [_stamp(path) for path in files_of_log(settings.log)]
     side = {name: _stamp(path) for name, path in settings.side_files().items()}
     inputs: dict[str, Any] = {"log": log}
     for name, stamp in side.items():
@@ -140,7 +140,7 @@ def check_unchanged(manifest: Manifest) -> None:
         for stamp in stamps if name == "log" else [stamps]:
             path = Path(stamp["name"])
             path = path / _ADDED_FILES[name] if name in _ADDED_FILES else path
-            if path.is_file() and not _looks_like(path, stamp) and sha256(path) != stamp["sha256"]:
+            if path.is_file() and not looks_like(path, stamp) and sha256(path) != stamp["sha256"]:
                 raise ValueError(
                     f"{path} changed while the run was going on. Run the same command again."
                 )
@@ -232,14 +232,7 @@ def sha256(path: Path) -> str:
 
 def _stamp(path: Path) -> dict[str, Any]:
     known = sha256(path)
-    about = path.stat()
-    stamp = {"name": str(path), "bytes": about.st_size, "modified": about.st_mtime_ns}
-    return stamp | {"sha256": known}
-
-
-def _looks_like(path: Path, stamp: dict[str, Any]) -> bool:
-    about = path.stat()
-    return (about.st_size, about.st_mtime_ns) == (stamp["bytes"], stamp["modified"])
+    return stamp_of(path) | {"sha256": known}
 
 
 def _is_intact(path: Path, known: str) -> bool:

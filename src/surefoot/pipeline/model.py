@@ -14,16 +14,16 @@ from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.policies import behaviour_policy
 from surefoot.data.bins import Binning
 from surefoot.data.buckets import BucketCounts
+from surefoot.data.count_arrays import LEARNED
 from surefoot.data.counts import Counts
 from surefoot.data.label_order import LabelOrder, read_order
 from surefoot.data.log_files import kind_of
 from surefoot.data.reward_uncertainty import negated
 from surefoot.data.step_layers import apart, step_of
-from surefoot.data.support import LEARNED
 from surefoot.data.transitions import read_transitions
 from surefoot.model.mdp import MDP
 from surefoot.pipeline import side_files
-from surefoot.pipeline.log_stamps import log_files, read_twice
+from surefoot.pipeline.log_stamps import files_of_log, read_twice
 from surefoot.pipeline.posteriors import Fitted, Own, check_own, fit
 from surefoot.pipeline.settings import Settings
 from surefoot.posterior.mean_model import mean_model
@@ -72,7 +72,8 @@ def read_log(settings: Settings, bins: tuple[Binning, ...] = ()) -> Counts:
         total = counts if total is None else total + counts
     if total is None:  # there is at least one log
         raise ValueError("no log was given.")
-    twice = read_twice(settings, together=log_sources(settings) != settings.log)
+    together = log_sources(settings) != settings.log
+    twice = read_twice(settings.log, settings.add, together=together)
     if twice and total.log is not None:
         found = Finding.of("read_twice", file=str(twice[0]), more=len(twice) - 1)
         total = replace(total, log=replace(total.log, findings=(*total.log.findings, found)))
@@ -85,7 +86,7 @@ def log_sources(settings: Settings) -> tuple[Any, ...]:
     Files of different kinds cannot be read together; they are read one by one and added up.
     """
     together = settings.episode is not None and settings.step is not None
-    kinds = {kind_of(file) for file in log_files(settings)}
+    kinds = {kind_of(file) for file in files_of_log(settings.log)}
     if len(settings.log) > 1 and together and len(kinds) == 1 and kinds != {"database"}:
         return (list(settings.log),)
     return settings.log

@@ -17,7 +17,6 @@ from surefoot.data.counts import Counts
 from surefoot.data.episodes import read_episodes
 from surefoot.data.followed_episodes import Episodes
 from surefoot.data.returns import Returns, together
-from surefoot.model.checks import name_of
 from surefoot.pipeline.carried_episodes import Carried, carried
 from surefoot.pipeline.model import Model, log_sources, source_of
 from surefoot.pipeline.settings import Settings
@@ -156,8 +155,8 @@ def steps_alike(model: Model, parts: LogParts) -> list[Finding]:
         Finding.of(
             "steps_differ",
             **values,
-            state=name_of(int(counts.row_state[worst]), counts.state_labels),
-            action=name_of(int(counts.row_action[worst]), counts.action_labels),
+            state=counts.state_name(counts.row_state[worst]),
+            action=counts.action_name(counts.row_action[worst]),
         )
     ]
 

@@ -24,7 +24,8 @@ from surefoot.pipeline.plan_lines import (
 from surefoot.pipeline.runs import Run
 from surefoot.pipeline.schemes import HABITS
 from surefoot.pipeline.state_names import plain_label
-from surefoot.report.plan_page import PlanPage, Whisker
+from surefoot.report.plan_page import PlanPage
+from surefoot.report.plan_plots import Whisker
 
 SHOWN = 10
 """Lines that a terminal shows of each table."""

@@ -1,6 +1,5 @@
 """From a model to a policy and its certificate."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,7 @@ from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.optimize import Result, optimize
-from surefoot.certificates.search import Candidate
+from surefoot.certificates.search import Candidate, OnCandidate
 from surefoot.certificates.usual import chosen_at
 from surefoot.certificates.verification import Verification, verify
 from surefoot.data.buckets import deal
@@ -101,7 +100,7 @@ def _left_out(model: Model) -> list[Finding]:
     return [Finding.of("hardly_tried", pairs=pairs, tries=model.settings.least_tries)]
 
 
-def _progress(settings: Settings, told: OnStep) -> Callable[[str, float], None]:
+def _progress(settings: Settings, told: OnStep) -> OnCandidate:
     done = 0
 
     def progress(name: str, best: float) -> None:

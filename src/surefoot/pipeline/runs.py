@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from surefoot._atomic import move_safely, replacing
-from surefoot._cores import plain_blas
+from surefoot._cluster_argument import working_on
+from surefoot._cores import kept_to, plain_blas
 from surefoot._display import MOST_ROWS, Grid, Shown
 from surefoot._findings import Finding
 from surefoot._rounding import column_texts
-from surefoot._workers import OnPart, working_on
+from surefoot._workers import OnPart
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.evidence import Behaviour
 from surefoot.certificates.optimize import Result
@@ -52,7 +52,6 @@ from surefoot.pipeline.manifest import (
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.option_text import log_words
 from surefoot.pipeline.page_content import write_report
-from surefoot.pipeline.part_files import save_parts
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.posteriors import Own, check_own, name_of_own
 from surefoot.pipeline.robust import with_robust
@@ -261,7 +260,7 @@ def _stages(
     with journal.stage("Dividing the log"):
         parts = divide_log(settings, counts)
         if parts.buckets is not None and (settings.honest or parts.episodes):
-            save_parts(work / PARTS, parts.buckets)  # the log is needed to divide it once more
+            parts.buckets.save(work / PARTS)  # the log is needed to divide it once more
         if parts.returns is not None:
             parts.returns.save(work / EPISODES)
     with journal.stage("Building the model"):
@@ -382,19 +381,5 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
 @contextmanager
 def computing(settings: Settings, told: OnPart | None = None) -> Iterator[None]:
     """Keep to the processors that the settings allow, and share work with their cluster."""
-    with processors(settings), plain_blas(), working_on(settings.cluster, told):
+    with kept_to(settings.threads), plain_blas(), working_on(settings.cluster, told):
         yield
-
-
-@contextmanager
-def processors(settings: Settings) -> Iterator[None]:
-    """Keep to as many processors as the settings allow, where the system can do that."""
-    if settings.threads is None or not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(sorted(before)[: settings.threads]))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -13,8 +13,7 @@ from surefoot._arguments import nearest
 from surefoot._display import Shown
 from surefoot._version import __version__
 from surefoot.pipeline.declarations import MOST_DRAWS, Declarations
-from surefoot.pipeline.horizon_rules import check_steps
-from surefoot.pipeline.log_stamps import MADE, stamps
+from surefoot.pipeline.log_stamps import MADE, toml_stamps
 from surefoot.pipeline.setting import (
     check_value,
     converted,
@@ -59,7 +58,7 @@ class Settings(Declarations, Shown):
         """Refuse what no run could use, before a long log is read."""
         _ = self.discounted
         _ = self.log_format
-        check_steps(self)
+        _check_steps(self)
         if not self.log:
             raise ValueError("no log was given: name a CSV or Parquet file, a folder or a glob.")
         if self.honest and self.basis != "bayesian":
@@ -209,5 +208,25 @@ class Settings(Declarations, Shown):
                 lines.append(f"{field.name} = {toml_text(value)}")
         lines += ["", f"[{MADE}]", f"surefoot = {toml_text(__version__)}"]
         for name in self.log:
-            lines += stamps(name)
+            lines += toml_stamps(name)
         return "\n".join(lines) + "\n"
+
+
+def _check_steps(settings: Settings) -> None:
+    """Refuse what has a meaning only with a horizon."""
+    for name in ("final_reward", "stationary", "by_step"):
+        if settings.horizon is None and getattr(settings, name):
+            value = getattr(settings, name)
+            raise ValueError(
+                f"{name}={value!r} goes with a horizon: say with horizon= how many steps count."
+            )
+    if settings.by_step and settings.stationary:
+        raise ValueError("by_step=True and stationary=True contradict each other: choose one.")
+    if settings.by_step and (settings.episode is None or settings.step is None):
+        raise ValueError("by_step=True needs episode= and step=, to know the step of each row.")
+    if settings.by_step and (settings.count is not None or settings.add is not None):
+        raise ValueError("by_step=True needs every row of the log: no count=, no add=.")
+    if settings.by_step and settings.bins:
+        raise ValueError("by_step=True and bins= do not go together: cut the columns beforehand.")
+    if settings.by_step and settings.reward_table is not None:
+        raise ValueError("by_step=True takes rewards from the log: leave out reward_table=.")

@@ -10,7 +10,6 @@ from surefoot.data.counts import Counts
 from surefoot.data.numerals import parse_number
 from surefoot.data.side_files import LabelFinder, SideFile, finder, read_side_file
 from surefoot.data.step_layers import names_of, step_of
-from surefoot.model.checks import name_of
 from surefoot.model.mdp import MDP
 from surefoot.pipeline.settings import Settings
 
@@ -42,7 +41,7 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
     below = np.flatnonzero(~(initial >= 0))
     if len(below):
         raise ValueError(
-            f"{path}: the probability of state {name_of(int(below[0]), placed.state_labels)} is "
+            f"{path}: the probability of state {placed.state_name(below[0])} is "
             f"{initial[below[0]]:g}; probabilities are 0 or more."
         )
     if not abs(initial.sum() - 1.0) < 1e-6:

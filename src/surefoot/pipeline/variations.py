@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.data.count_arrays import LEARNED
 from surefoot.data.side_files import label_text, parts_of
-from surefoot.data.support import LEARNED
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.runs import Run
 from surefoot.pipeline.settings import Settings

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._display import number_of
 from surefoot._rows import freeze_fields
 from surefoot.data.counts import Counts
-from surefoot.model import checks
 from surefoot.model.mdp import MDP
 from surefoot.posterior import draw_arrays, inference, stan
 from surefoot.posterior.diagnostics import Diagnostics, diagnose, diagnostic_facts
@@ -180,7 +179,7 @@ class PosteriorDraws(OnRows):
             f"{self.layout.row_name(row)}, successor {successor}"
             for row, successor in zip(
                 self.layout.entry_row,
-                (checks.name_of(t, self.layout.state_labels) for t in self.layout.successor),
+                (self.layout.state_name(t) for t in self.layout.successor),
                 strict=True,
             )
         ]

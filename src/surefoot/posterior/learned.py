@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
+from surefoot.data.count_arrays import LEARNED
 from surefoot.data.counts import Counts
 from surefoot.data.destinations import (
     Destinations,
@@ -18,7 +19,6 @@ from surefoot.data.destinations import (
     on_entries,
     shown_patterns,
 )
-from surefoot.data.support import LEARNED
 from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.coupling_kernels import couple_rows

@@ -99,10 +99,10 @@ class RareEvents:
 
 
 def _lacking_by_tries(action: Ints, visits: Floats, new: Floats, by_laws: Floats) -> Floats:
-    """Return ``(R,)``: what the laws lack in rows of so many tries, over the mean of the action.
+    """Return ``(R,)``: what the laws lack in rows with about as many tries, over the action's mean.
 
-    Rows tried ten thousand times have little left to show, whatever those tried once hide: new ones
-    are counted among rows of an action whose tries have the same power of two.
+    Rows tried ten thousand times have little left to show, however much rows tried once hide. So
+    rows of an action are compared with those whose tries have the same power of two.
     """
     level = np.log2(np.maximum(visits, 1.0)).astype(np.int64)
     levels = int(level.max(initial=0)) + 1

@@ -64,11 +64,6 @@ class RowLayout(RowSparse):
         sums: Floats = np.add.reduceat(values, self.row_start[:-1], axis=-1)
         return sums
 
-    def row_name(self, row: int) -> str:
-        """Return how an error calls a row."""
-        state = checks.name_of(self.row_state[row], self.state_labels)
-        return f"state {state}, action {checks.name_of(self.row_action[row], self.action_labels)}"
-
     def check_rows(self, rows: ArrayLike | None) -> Ints:
         """Return row numbers as an array; None means all of them."""
         if rows is None:

@@ -5,19 +5,8 @@ from dataclasses import dataclass
 
 from surefoot._display import Grid
 from surefoot.report.page import render
-from surefoot.report.plan_plots import plot_forecasts
+from surefoot.report.plan_plots import Whisker, plot_forecasts
 from surefoot.report.svg import drawing
-
-
-@dataclass(frozen=True, kw_only=True)
-class Whisker:
-    """A forecast in the picture: its words, its samples, its mean and its interval."""
-
-    words: str
-    samples: int
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

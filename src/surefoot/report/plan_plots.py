@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from surefoot.report.svg import PALETTE, own_axes
@@ -10,10 +11,19 @@ from surefoot.report.svg import PALETTE, own_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from surefoot.report.plan_page import Whisker
-
 COLOURS = ("promise", "expected", "limit", "today")
 """Of the ways to collect data, in their order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whisker:
+    """A forecast in the picture: its words, its samples, its mean and its interval."""
+
+    words: str
+    samples: int
+    mean: float
+    low: float
+    high: float
 
 
 def plot_forecasts(
@@ -26,7 +36,6 @@ def plot_forecasts(
 
     Examples
     --------
-    >>> from surefoot.report.plan_page import Whisker
     >>> one = Whisker(words="tries as planned", samples=10, mean=2.0, low=1.0, high=3.0)
     >>> plot_forecasts([one], 1.5).get_xlabel()
     'further samples'

@@ -44,6 +44,9 @@ SETS = {
 }
 """Weights: all equal, those the paper states (its centre is 0), and those of the median."""
 
+FIGURE_WORDS = "posterior draws and two sets"
+"""What the figure shows."""
+
 NODES, CHORDS = np.polynomial.legendre.leggauss(200)
 
 
@@ -189,11 +192,11 @@ def command(
     seed: Seed = 0,
 ) -> None:
     """Show Example 1 with exact budgets; write its figure where a file is named."""
-    from surefoot.studies.figures import svg_text
+    from surefoot.report.svg import svg_text
 
     sets = example_one()
     typer.echo("\n".join(markdown_section(example_table(sets))))
     if figure is not None:
         drawn = draw_example(sets, draws, np.random.default_rng(seed))
         with replacing(figure, "w", encoding="utf-8") as file:
-            file.write(svg_text(drawn))
+            file.write(svg_text(drawn, "example", FIGURE_WORDS))

@@ -1,11 +1,15 @@
-"""The study of mismatched scales as tables: in short, and in full."""
+"""The study of mismatched scales as tables, in short and in full, and as a command."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Annotated
 
+import typer
+
+from surefoot.studies.options import Domains
 from surefoot.studies.published import DELTAS, Method
-from surefoot.studies.scale_mismatch import Variant, misses
-from surefoot.studies.table import Row, Table, number_text
+from surefoot.studies.scale_mismatch import Variant, misses, scale_mismatch
+from surefoot.studies.table import Row, Table, markdown_section, number_text
 
 HEAD = (
     "sets", "weights", "delta", "published", "ours (mean)", "sd", "off by", "claimed",
@@ -92,3 +96,20 @@ def _row(one: Variant) -> Row:
         number_text(one.mean), number_text(one.sd), "" if off is None else f"{100 * off:+.0f}%",
         f"{1 - one.delta:g}", f"{one.coverage:.3f}",
     )  # fmt: skip
+
+
+def command(
+    domain: Domains = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Data sets.")] = 12,
+    samples: Annotated[
+        int | None, typer.Option(metavar="N", help="Per pair. [20; RiverSwim 500 and 590]")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(metavar="N", help="Posterior draws. [20; RiverSwim 1000]")
+    ] = None,
+) -> None:
+    """Weights that do not belong to their budgets: published, mismatched and consistent."""
+    for name in domain or ["riverswim"]:
+        found = scale_mismatch(name, seeds, samples=samples, draws=draws)
+        for table in mismatch_tables(found):
+            typer.echo("\n".join(markdown_section(table)))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from surefoot._atomic import replacing
-from surefoot.studies.example_one import draw_example, example_one
-from surefoot.studies.figures import svg_text
+from surefoot.report.svg import svg_text
+from surefoot.studies.example_one import FIGURE_WORDS, draw_example, example_one
 from surefoot.studies.reproduction import PublishedLine, Reproduction
 from surefoot.studies.reproduction_tables import NO_GUARANTEE, TITLES, tables
 from surefoot.studies.table import Table
@@ -29,7 +29,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
-svg { max-width: 100%; height: auto; }
+svg { display: block; width: 100%; max-width: 56rem; }
 .warning { border-left: 4px solid #c60; padding: .3rem 1rem; background: #fff6ec; }
 </style>
 </head>
@@ -58,9 +58,15 @@ def page(found: Reproduction, others: Sequence[Table] = ()) -> str:
     """Return the page; ``others`` are shown after the tables of the paper."""
     from jinja2 import Environment
 
-    figures = [(name, svg_text(_domain_figure(found, name))) for name in found.request.names]
+    figures = [
+        (
+            name,
+            svg_text(_domain_figure(found, name), name, f"Guaranteed returns of {name}, by method"),
+        )
+        for name in found.request.names
+    ]
     example = draw_example(example_one(), 400, np.random.default_rng(0))
-    figures.append(("Example 1: posterior draws and two sets", svg_text(example)))
+    figures.append((f"Example 1: {FIGURE_WORDS}", svg_text(example, "example", FIGURE_WORDS)))
     return (
         Environment(autoescape=True)
         .from_string(TEMPLATE)

@@ -12,10 +12,9 @@ It does not explain every column: see ``misses``.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from surefoot.ambiguity.sets import AmbiguitySet
@@ -28,7 +27,6 @@ from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import solve
 from surefoot.studies.cells import TableCell
 from surefoot.studies.data_set import largest_return
-from surefoot.studies.options import Domains
 from surefoot.studies.paper_setting import distances, nominal_of_draws, paper_credible_budget
 from surefoot.studies.published import BASES, DELTAS, METHODS, Method, published_guarantee
 from surefoot.studies.request import usual_draws, usual_samples
@@ -239,23 +237,3 @@ def _summary(domain: str, place: Place, results: Floats) -> Variant:
 def misses(found: Iterable[Variant]) -> list[Variant]:
     """Return the mismatched columns that do not give the published number."""
     return [f for f in found if f.variant == "mismatched" and f.fits is False]
-
-
-def command(
-    domain: Domains = None,
-    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Data sets.")] = 12,
-    samples: Annotated[
-        int | None, typer.Option(metavar="N", help="Per pair. [20; RiverSwim 500 and 590]")
-    ] = None,
-    draws: Annotated[
-        int | None, typer.Option(metavar="N", help="Posterior draws. [20; RiverSwim 1000]")
-    ] = None,
-) -> None:
-    """Weights that do not belong to their budgets: published, mismatched and consistent."""
-    from surefoot.studies.mismatch_tables import mismatch_tables
-    from surefoot.studies.table import markdown_section
-
-    for name in domain or ["riverswim"]:
-        found = scale_mismatch(name, seeds, samples=samples, draws=draws)
-        for table in mismatch_tables(found):
-            typer.echo("\n".join(markdown_section(table)))

@@ -14,7 +14,7 @@ from surefoot.studies.options import Domains, Replications, Seed
 from surefoot.studies.table import markdown_row, markdown_table
 from surefoot.studies.zoo.catalogue import make_world
 from surefoot.studies.zoo.cells import Cell
-from surefoot.studies.zoo.counting import Job, play
+from surefoot.studies.zoo.replications import Job, play
 
 DELTA, TRIES = 0.05, 20
 WANTED = {"machine": 2.5, "inventory": 3.5, "riverswim": 1.3, "population": 2.4}

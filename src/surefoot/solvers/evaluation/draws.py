@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 class Draws:
     """Draws of a posterior with their rewards, in a model.
 
-    Whoever makes them, in whatever blocks and parts: they are the same models.
+    They are the same models whoever makes them, in whatever blocks.
 
     Attributes
     ----------

@@ -8,7 +8,8 @@ what the step itself rounds is added, so that the bracket needs no contraction.
 import numpy as np
 
 from surefoot._compile import kernel
-from surefoot.solvers.evaluation.return_kernels import EPSILON, largest_size, rounding
+from surefoot.solvers.evaluation.krylov_kernels import largest_size
+from surefoot.solvers.evaluation.return_kernels import EPSILON, rounding
 
 
 @kernel(lean=True)

@@ -41,7 +41,7 @@ def dot(a, b):
 
 
 @kernel(lean=True)
-def largest(a):
+def largest_size(a):
     """Return the largest absolute value."""
     most = 0.0
     for k in range(len(a)):
@@ -95,7 +95,7 @@ def solve_sparse(start, column, chance, transposed, right, goal, x, work):
         residual[s] = right[s] - residual[s]
         first[s] = x[s]
     products, rho, alpha, omega = 1, 0.0, 0.0, 0.0
-    before = most = largest(residual)
+    before = most = largest_size(residual)
     fresh = True
     while most > goal and products < MAX_PRODUCTS:
         if fresh:
@@ -121,7 +121,7 @@ def solve_sparse(start, column, chance, transposed, right, goal, x, work):
         for s in range(size):
             x[s] += alpha * step[s] + omega * half[s]
             residual[s] = half[s] - omega * turned[s]
-        most = largest(residual)
+        most = largest_size(residual)
         ahead = dot(shadow, residual)
         fresh = not abs(ahead * omega) > LOST * abs(rho * alpha)
         if not fresh:

@@ -13,6 +13,7 @@ import numpy as np
 
 from surefoot._compile import kernel
 from surefoot.solvers.evaluation.dense_kernels import factorise, substitute
+from surefoot.solvers.evaluation.krylov_kernels import largest_size
 from surefoot.solvers.evaluation.system_kernels import fill, find_places, find_value
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -28,15 +29,6 @@ def rounding(longest, largest):
     if largest == 0.0:
         return 0.0
     return 8 * (longest + 8) * max(EPSILON * largest, UNDERFLOW)
-
-
-@kernel(lean=True)
-def largest_size(numbers):
-    """Return the largest absolute value."""
-    most = 0.0
-    for e in range(len(numbers)):
-        most = max(most, abs(numbers[e]))
-    return most
 
 
 @kernel(lean=True)

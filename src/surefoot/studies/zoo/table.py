@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from surefoot.studies.zoo.cells import CELLS, Cell
 from surefoot.studies.zoo.claims import Sentence
-from surefoot.studies.zoo.counting import Record
+from surefoot.studies.zoo.replications import Record
 
 SURE = 0.01
 """The chance that a table of sentences which all hold is found to break one."""

@@ -1,8 +1,9 @@
-"""Count broken sentences: one line of JSON per cell, replication and method, added as they come.
+"""Replications: one line of JSON for each cell, number and method, with the sentences that broke.
 
-Stop it at any time and start it again: what stands in the file is not computed twice. A record
-belongs to its cell, replication, method and seed, and to the code that made it: every version of
-the code has a file of its own, named by a hash of the source, so that numbers are never mixed.
+Stop the count at any time and start it again: what stands in the file is not computed twice. A
+record belongs to its cell, replication, method and seed, and to the code that made it: every
+version of the code has a file of its own, named by a hash of the source, so that numbers are never
+mixed.
 """
 
 import json
@@ -248,7 +249,7 @@ def _end_after(process: Any) -> None:
 def _take_a_core(turn: Any) -> None:
     """Pin this process to a core of its own: workers that all use all cores hinder each other.
 
-    It ends with the process that started it, however that ends: nobody would hear it any more.
+    It ends when the process that started it ends, for whatever reason.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from surefoot.studies.zoo import counting, methods
+from surefoot.studies.zoo import methods, replications
 from surefoot.studies.zoo.catalogue import DEVELOPMENT, TEST, make_world
 from surefoot.studies.zoo.cells import CELLS, Cell, find_cells, make_log
 from surefoot.studies.zoo.claims import Claim, Sentence, facts_of, judge
 from surefoot.studies.zoo.code_version import code_version, source_hash
-from surefoot.studies.zoo.counting import (
+from surefoot.studies.zoo.logs import greedy_shares, random_shares, trajectories
+from surefoot.studies.zoo.replications import (
     Job,
     Record,
     count,
@@ -25,7 +26,6 @@ from surefoot.studies.zoo.counting import (
     read_records,
     records_file,
 )
-from surefoot.studies.zoo.logs import greedy_shares, random_shares, trajectories
 from surefoot.studies.zoo.table import SURE, Line, holm, markdown, tabulate
 from surefoot.studies.zoo.truth import Choice, earned, earned_in, optimum
 
@@ -206,7 +206,7 @@ def test_numbers_of_other_code_are_never_counted(tmp_path, fake, monkeypatch):
     method = fake(0.5)
     count(JOBS[:3], tmp_path)
     old = records_file(tmp_path)
-    monkeypatch.setattr(counting, "code_version", lambda: "0123456789ab")
+    monkeypatch.setattr(replications, "code_version", lambda: "0123456789ab")
     assert read_records(tmp_path) == []
     assert other_files(tmp_path) == [old]
     again = count(JOBS[:3], tmp_path)
