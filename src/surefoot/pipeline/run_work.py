@@ -16,7 +16,7 @@ from surefoot.solvers.evaluation.evaluator import choose_evaluator
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
 
-EVALUATIONS, SWEEPS = 35, 28
+EVALUATIONS, SWEEPS = 15, 28
 """Evaluations of a search on all of its draws, and sweeps over them, mostly of the VaR operator."""
 HALF = 2e-6
 """Work of half a log for each entry: its posterior mean, a choice, two evaluations."""
