@@ -54,6 +54,7 @@ HALL = {
     "_rounding",
     "_rows",
     "_version",
+    "_waits",
     "_work",
     "_workers",
 }

@@ -14,7 +14,7 @@ from divided_log import what_halves_say
 
 import surefoot as sf
 from requirements import lacking
-from surefoot import _cluster, _workers
+from surefoot import _cluster, _waits, _workers
 from surefoot._pool_facts import ProcessFacts, facts_here
 from surefoot.certificates import curse
 from surefoot.cli import main
@@ -443,12 +443,12 @@ def test_wrong_arguments_are_refused():
 
 def test_a_wait_ends():
     over = threading.Event()
-    with pytest.raises(_cluster.TookTooLong):
-        _cluster._within(0.05, over.wait)
+    with pytest.raises(_waits.TookTooLong):
+        _waits.within(0.05, over.wait)
     over.set()
-    assert _cluster._within(5.0, lambda: 3) == 3
+    assert _waits.within(5.0, lambda: 3) == 3
     with pytest.raises(KeyError):
-        _cluster._within(5.0, lambda: {}["a"])
+        _waits.within(5.0, lambda: {}["a"])
 
 
 @pytest.mark.parametrize(
