@@ -59,6 +59,24 @@ def test_it_is_verified_and_asked_about_without_a_gpu(made, capsys):
         verify_run(made.folder, device="tpu")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "solve --config RUN/config.toml --out OUT",
+        "certify RUN --policy RUN/policy.csv",
+        "compare RUN --policy RUN/policy.csv",
+    ],
+)
+def test_every_command_says_that_there_is_no_gpu(command, made, tmp_path, capsys):
+    if find_gpu() is not None:
+        pytest.skip("this machine has a GPU")
+    asked = command.replace("RUN", str(made.folder)).replace("OUT", str(tmp_path / "out"))
+    assert main([*asked.split(), "--device", "gpu"]) == 1
+    told = capsys.readouterr().err
+    assert "--device gpu, but JAX" in told
+    assert "use --device cpu" in told
+
+
 def test_a_verdict_says_where_its_draws_were_made(made, monkeypatch):
     device = host_device()
     monkeypatch.setattr(choice, "the_gpu", lambda: device)

@@ -105,6 +105,8 @@ def test_the_work_of_a_run_is_foreseen_part_by_part() -> None:
     assert all(each > 0 for each in work.values())
     more = expected_work(replace(model, settings=replace(model.settings, draws=50_000)))
     assert more["promise"] > 2 * work["promise"]
+    without = expected_work(replace(model, settings=replace(model.settings, episode=None)))
+    assert work["practice"] > without["practice"] + 0.5 * work["promise"]  # the gain is certified
     plain = replace(model, settings=replace(model.settings, basis="frequentist"))
     assert expected_work(plain) == {}
 
