@@ -2,7 +2,8 @@
 
 Writes a log of a random model (5 actions, 8 successors and 20 tries a pair), goes from it to a
 finished run folder, twice, in processes of their own, and prints wall-clock and processor seconds
-of every stage of the second: the first one may compile kernels.
+of every stage of the second (the first one may compile kernels), how true its estimates of the time
+left were, and the most memory it held.
 """
 
 import argparse
@@ -18,12 +19,14 @@ import numpy as np
 
 from benchmarks.table import figure, render
 from benchmarks.timing import describe_machine
-from surefoot.pipeline.journal import Nobody, Stage
+from surefoot.pipeline.journal import Nobody, Stage, peak_memory
 from surefoot.pipeline.runs import run
 from surefoot.pipeline.settings import Settings
 
 ACTIONS, SUCCESSORS, TRIES = 5, 8, 20
 HEADINGS = ("stage", "wall s", "processor s")
+LAST_SECONDS = 3.0
+"""Estimates of the time left are looked at up to here."""
 
 
 def write_log(states: int, file: Path) -> None:
@@ -42,18 +45,33 @@ def write_log(states: int, file: Path) -> None:
     pd.DataFrame({**columns, "next_state": went}).to_parquet(file)
 
 
+class Hearer(Stage):
+    """Takes down when it was told what is left."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[float, float]] = []
+
+    def update(self, done: int, remark: str = "", left: float | None = None) -> None:
+        """Hear how far it is."""
+        del done, remark
+        if left is not None:
+            self.told.append((time.perf_counter(), left))
+
+
 class Clock(Nobody):
-    """Tells nothing, and takes down what each stage of a run took."""
+    """Tells nothing, and takes down what each stage of a run took and what was told of the rest."""
 
     def __init__(self) -> None:
         self.stages: list[tuple[str, float, float]] = []
+        self.told: list[tuple[float, float]] = []
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
         """Time a stage."""
         del total
-        wall, work = time.perf_counter(), time.process_time()
-        yield Stage()
+        wall, work, hearer = time.perf_counter(), time.process_time(), Hearer()
+        yield hearer
+        self.told += hearer.told
         self.stages.append((title, time.perf_counter() - wall, time.process_time() - work))
 
 
@@ -64,6 +82,15 @@ def run_once(log: Path, out: Path) -> None:
         run(Settings(log=(str(log),), discount=0.95), out, teller=clock)
     lines = [(name, figure(wall), figure(work)) for name, wall, work in clock.stages]
     print(render(HEADINGS, lines))
+    end = time.perf_counter()
+    ratios = [left / (end - when) for when, left in clock.told if end - when > LAST_SECONDS]
+    true = [ratio for ratio in ratios if 0.5 <= ratio <= 2.0]
+    if ratios:
+        print(
+            f"time left: {len(true)} of {len(ratios)} estimates within a factor of two, the first "
+            f"{ratios[0]:.2f} times what was left, then {min(ratios):.2f} to {max(ratios):.2f}"
+        )
+    print(f"most memory: {(peak_memory() or 0) / 2**30:.1f} GB")
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks import before_after, logs, pipeline, scale, scale_run, start
+from benchmarks import before_after, draw_cost, logs, pipeline, scale, scale_run, start
 from benchmarks.cases import KINDS, Size, garnet_case, river_case
 from benchmarks.contenders import our_solve
 from benchmarks.peers import CONTENDERS, YARDSTICK
@@ -58,6 +58,14 @@ def test_a_scale_run_reports_time_and_memory():
 
 def test_the_wait_for_help_is_measured():
     assert len(start.help_line(1)) == len(start.HEADINGS)
+
+
+def test_the_cost_of_a_draw_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(draw_cost, "ENTRIES", 1e4)
+    told = draw_cost.line(20, tmp_path)
+    assert len(told) == len(draw_cost.HEADINGS)
+    assert told[0] == "20"
+    assert all(float(cell.replace(",", "")) > 0 for cell in told)
 
 
 def test_the_machine_is_named():

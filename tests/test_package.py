@@ -55,6 +55,7 @@ HALL = {
     "_rounding",
     "_rows",
     "_version",
+    "_waits",
     "_work",
     "_workers",
 }

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import os
-import queue
 import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from typing import Any
 
 from surefoot._cores import available_cores
 from surefoot._pool_facts import ProcessFacts, facts_here
+from surefoot._waits import TookTooLong, within
 from surefoot._workers import OnPart, Work, WorkerGpus, do_alone
 
 START_SECONDS = 180.0
@@ -49,10 +49,6 @@ class ClusterError(OSError):
     """The cluster is missing, cannot be reached, does not fit, or no longer answers."""
 
 
-class TookTooLong(Exception):  # noqa: N818
-    """A call did not return in time."""
-
-
 @contextmanager
 def joined(cluster: str, told: OnPart | None = None) -> Iterator[Pool]:
     """Start or join a cluster, check who is there, and let it go at the end."""
@@ -68,7 +64,7 @@ def joined(cluster: str, told: OnPart | None = None) -> Iterator[Pool]:
     finally:
         if own:
             with suppress(TookTooLong):
-                _within(HEAD_SECONDS, ray.shutdown)
+                within(HEAD_SECONDS, ray.shutdown)
         over.set()
 
 
@@ -98,7 +94,7 @@ def _connect(ray: Any, cluster: str, until: threading.Event) -> None:
     elif cluster != "auto":
         _reach(cluster)
     try:
-        _within(START_SECONDS, lambda: ray.init(**options), until)
+        within(START_SECONDS, lambda: ray.init(**options), until)
     except TookTooLong:
         what = "Ray on this machine" if cluster == "local" else f"the cluster at {cluster!r}"
         raise ClusterError(f"{what} did not answer within {START_SECONDS:.0f} s.") from None
@@ -132,7 +128,7 @@ def _reach(address: str) -> None:
     try:
         place = host.strip("[]"), int(port)
         # Looking up a name has no limit of its own.
-        _within(REACH_SECONDS + 1, lambda: socket.create_connection(place, REACH_SECONDS).close())
+        within(REACH_SECONDS + 1, lambda: socket.create_connection(place, REACH_SECONDS).close())
     except TookTooLong:
         raise ClusterError(
             f"nobody answers at {address!r}: its name was not found within {REACH_SECONDS:.0f} s."
@@ -157,31 +153,6 @@ def _store() -> int:
         free = 10 * LEAST_STORE
     given = os.environ.get("SUREFOOT_CLUSTER_STORE")
     return int(given) if given else max(LEAST_STORE, min(STORE_BYTES, free // 10))
-
-
-def _within(seconds: float, call: Callable[[], Any], until: threading.Event | None = None) -> Any:
-    """Return what a call returns, or raise `TookTooLong`; it is then left to itself.
-
-    Processes that Ray starts end with the thread that started them: ``until`` keeps it.
-    """
-    answers: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
-
-    def answer() -> None:
-        try:
-            answers.put((call(), None))
-        except BaseException as problem:  # whatever it is, it is raised where it is waited for
-            answers.put((None, problem))
-        if until is not None:
-            until.wait()
-
-    threading.Thread(target=answer, daemon=True).start()
-    try:
-        result, problem = answers.get(timeout=seconds)
-    except queue.Empty:
-        raise TookTooLong from None
-    if problem is not None:
-        raise problem
-    return result
 
 
 @dataclass(eq=False, kw_only=True)
@@ -342,7 +313,7 @@ class Pool:
 
     def _nodes(self) -> list[dict[str, Any]]:
         try:
-            nodes: list[dict[str, Any]] = _within(HEAD_SECONDS, self.ray.nodes)
+            nodes: list[dict[str, Any]] = within(HEAD_SECONDS, self.ray.nodes)
         except TookTooLong:
             raise ClusterError(
                 f"the head of the cluster did not answer within {HEAD_SECONDS:.0f} s."

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from surefoot.cli import main
 from surefoot.pipeline import machine
 from surefoot.pipeline.machine import Machine
+from surefoot.solvers.gpu import device
 
 
 def test_facts_of_this_machine(capsys):
@@ -36,6 +38,7 @@ def bare(monkeypatch):
         extras={"rl": ("gymnasium",)}, cache=Path("nowhere"), kernels=0, cache_bytes=0,
     )  # fmt: skip
     monkeypatch.setattr(Machine, "here", classmethod(lambda cls: found))
+    return found
 
 
 @pytest.mark.usefixtures("bare")
@@ -62,6 +65,28 @@ def test_a_gpu_is_named_and_a_driver_that_hangs_is_left_alone(monkeypatch):
     assert machine._gpus() == ("NVIDIA H200, 143771 MiB",)
     monkeypatch.setattr(machine.subprocess, "run", hang)
     assert machine._gpus() == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (device.Device(name="H200", memory=100 * 2**30, handle=None), "100.0 GB of it used for"),
+        (None, "not seen by JAX: pip install 'surefoot[gpu]'"),
+        (TimeoutError("its driver may hang"), "(its driver may hang)"),
+    ],
+)
+def test_what_a_gpu_is_good_for_is_told(found, words, bare, capsys, monkeypatch):
+    def find():
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(Machine, "here", lambda: replace(bare, gpus=("NVIDIA H200, 143771 MiB",)))
+    monkeypatch.setattr(device, "find_gpu", find)
+    assert main(["doctor"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "NVIDIA H200, 143771 MiB" in told
+    assert words in told
 
 
 def test_the_limit_of_a_container_counts(monkeypatch):

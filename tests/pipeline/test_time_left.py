@@ -41,8 +41,8 @@ def test_time_left_follows_the_speed_that_was_shown() -> None:
 
 
 def test_before_anything_is_known_the_usual_speed_counts() -> None:
-    assert left_of(Clock(), draw=10.0).left == pytest.approx(10.0)
-    assert left_of(Clock(), cores=2, draw=10.0).left == pytest.approx(6.5)
+    assert left_of(Clock(), draw=10.0).left == pytest.approx(5.0)
+    assert left_of(Clock(), cores=2, draw=10.0).left == pytest.approx(3.25)
 
 
 def test_a_part_that_takes_longer_is_told_when_it_is_known() -> None:
@@ -50,7 +50,7 @@ def test_a_part_that_takes_longer_is_told_when_it_is_known() -> None:
     left = left_of(clock, promise=1.0, limit=1.0)
     left.begin("promise")
     left.expect("promise", 8.0)
-    assert left.left == pytest.approx(9.0)
+    assert left.left == pytest.approx(4.5)
     left.begin("limit")
     left.expect("promise", 80.0)  # over: nobody cares
     assert left.expected == {"promise": 8.0, "limit": 1.0}
@@ -105,6 +105,8 @@ def test_the_work_of_a_run_is_foreseen_part_by_part() -> None:
     assert all(each > 0 for each in work.values())
     more = expected_work(replace(model, settings=replace(model.settings, draws=50_000)))
     assert more["promise"] > 2 * work["promise"]
+    without = expected_work(replace(model, settings=replace(model.settings, episode=None)))
+    assert work["practice"] > without["practice"] + 0.5 * work["promise"]  # the gain is certified
     plain = replace(model, settings=replace(model.settings, basis="frequentist"))
     assert expected_work(plain) == {}
 

@@ -15,13 +15,17 @@ os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  (Ray spells it so)
 os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
 
 
+def _started(nodes):
+    try:
+        return start_cluster(nodes)
+    except ImportError as problem:
+        lacking("cluster", f"Ray is not installed ({problem})")
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """A head, and one node of one CPU; tests may add others."""
-    try:
-        made = start_cluster(1)
-    except ImportError as problem:
-        lacking("cluster", f"Ray is not installed ({problem})")
+    made = _started(1)
     yield made
     made.shutdown()
 
@@ -29,7 +33,7 @@ def cluster():
 @pytest.fixture
 def gpu_nodes():
     """A head, and a node that declares a GPU."""
-    made = start_cluster(0)
+    made = _started(0)
     add_node(made, gpus=1)
     made.wait_for_nodes(JOIN_SECONDS)
     yield made

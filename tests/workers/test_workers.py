@@ -3,6 +3,7 @@
 import pickle
 import socket
 import sys
+import threading
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -12,12 +13,15 @@ import pytest
 from divided_log import what_halves_say
 
 import surefoot as sf
-from surefoot import _cluster, _cluster_argument, _workers
+from requirements import lacking
+from surefoot import _cluster, _cluster_argument, _waits, _workers
 from surefoot._pool_facts import ProcessFacts, facts_here
 from surefoot.certificates import curse
+from surefoot.cli import main
 from surefoot.data import shards
 from surefoot.demo import demo_settings
 from surefoot.pipeline import what_if
+from surefoot.pipeline.folder import unfinished_name
 from surefoot.pipeline.journal import Nobody, Stage
 
 
@@ -278,14 +282,155 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         pass
 
 
-def test_nobody_at_an_address(monkeypatch):
-    pytest.importorskip("ray")
+@pytest.fixture
+def nowhere():
+    """An address where nobody answers."""
+    try:
+        import ray  # noqa: F401
+    except ImportError as problem:
+        lacking("cluster", f"Ray is not installed ({problem})")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    for wrong, words in ((address, "nobody answers"), ("here:there", "it must be 'local'")):
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def test_nobody_at_an_address(nowhere):
+    for wrong, words in ((nowhere, "nobody answers"), ("here:there", "it must be 'local'")):
         with pytest.raises(_cluster.ClusterError, match=words), _cluster_argument.working_on(wrong):
             pass
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "solve RUN/log.csv --discount 0.9 --out OUT/run",
+        "certify RUN --policy RUN/policy.csv",
+        "compare RUN --policy RUN/policy.csv",
+        "verify RUN",
+        "report RUN",
+        "what-if RUN --delta 0.2",
+        "plan RUN",
+        "coverage --set test --out OUT/counted",
+        "reproduce --domain riverswim --seeds 1 --out OUT/tables",
+    ],
+)
+def test_every_command_says_that_nobody_answers(command, made, nowhere, tmp_path, capsys):
+    asked = command.replace("RUN", str(made.folder)).replace("OUT", str(tmp_path))
+    assert main([*asked.split(), "--cluster", nowhere]) == 1
+    assert "nobody answers" in capsys.readouterr().err
+
+
+class SilentRay:
+    """Stands for Ray where nobody answers: nothing is ever done, or known of a node."""
+
+    class exceptions:  # noqa: N801
+        """What Ray raises."""
+
+        RayError = type("RayError", (Exception,), {})
+        GetTimeoutError = type("GetTimeoutError", (RayError,), {})
+        RaySystemError = type("RaySystemError", (RayError,), {})
+        RayTaskError = type("RayTaskError", (RayError,), {})
+        OutOfMemoryError = type("OutOfMemoryError", (RayError,), {})
+
+    def __init__(self, cpus=1, problem=None):
+        self.over, self.problem, self.cpus = threading.Event(), problem, cpus
+
+    def nodes(self):
+        if self.cpus is None:  # the head hangs
+            self.over.wait()
+        resources = {"CPU": self.cpus}
+        return [{"Alive": True, "Resources": resources, "NodeManagerAddress": "10.0.0.5"}]
+
+    def init(self, **_options):
+        if self.problem is not None:
+            raise self.problem
+        self.over.wait()
+
+    def get(self, _ref, timeout):
+        assert timeout is not None
+        raise self.problem or self.exceptions.GetTimeoutError
+
+    def wait(self, pending, num_returns, timeout):
+        assert num_returns
+        assert timeout is not None
+        return [], pending
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Let every wait end at once."""
+    for name in ("START", "HEAD", "IDLE", "STALL", "LOOK"):
+        monkeypatch.setattr(_cluster, f"{name}_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("cpus", "words"),
+    [
+        (None, "the head of the cluster did not answer within"),
+        (0, "the cluster had no worker for"),
+        (1, r"no part was finished within .* by 1 workers\. Look at 'ray status'"),
+    ],
+)
+def test_parts_are_not_waited_for_without_end(cpus, words):
+    ray = SilentRay(cpus)
+    with pytest.raises(_cluster.ClusterError, match=words):
+        _cluster.Pool(ray=ray)._finished(["a part"])
+    ray.over.set()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("cluster", ["local", "auto"])
+def test_a_cluster_is_not_waited_for_without_end(cluster):
+    ray = SilentRay()
+    with pytest.raises(_cluster.ClusterError, match="did not answer within"):
+        _cluster._connect(ray, cluster, ray.over)
+    ray.over.set()
+    nobody = SilentRay(problem=ConnectionError("Could not find any running Ray instance."))
+    nobody.over.set()
+    with pytest.raises(_cluster.ClusterError, match=r"Start one with 'ray start --head'"):
+        _cluster._connect(nobody, cluster, nobody.over)
+
+
+def test_an_answer_is_not_waited_for_without_end():
+    errors = SilentRay.exceptions
+    pool = _cluster.Pool(ray=SilentRay())
+    with pytest.raises(_cluster.ClusterError, match=r"node 10\.0\.0\.5 did not answer within"):
+        pool._answer("asked", "10.0.0.5", until=0.0)
+    with pytest.raises(_cluster.ClusterError, match="a result did not arrive within"):
+        pool._result("a part")
+    for problem, words in (
+        (errors.OutOfMemoryError("gone"), "a worker ran out of memory .* Give the nodes more"),
+        (errors.RayError("worker died"), r"a part was lost 20 times \(worker died\)"),
+    ):
+        with pytest.raises(_cluster.ClusterError, match=words):
+            _cluster.Pool(ray=SilentRay(problem=problem))._result("a part")
+
+
+class Lost(Others):
+    """Workers whose head dies after some parts."""
+
+    def __init__(self, left):
+        self.left = left
+
+    def each(self, work, shared, parts, *, gpu=False):
+        for found in super().each(work, shared, parts, gpu=gpu):
+            if self.left == 0:
+                raise _cluster.ClusterError("the head of the cluster did not answer within 30 s.")
+            self.left -= 1
+            yield found
+
+
+@pytest.mark.usefixtures("small_jobs_shared")
+@pytest.mark.parametrize("done", [30, 1000])  # in the search, in the report
+def test_a_run_that_lost_its_cluster_goes_on_without(done, made, tmp_path):
+    out = tmp_path / "run"
+    with _workers._made_current(Lost(done)), pytest.raises(OSError, match="did not answer"):
+        sf.run(made.settings, out)
+    assert unfinished_name(out).is_dir()
+    assert sf.run(made.settings, out).folder == out
+    for name in ("certificate.json", "policy.csv", "candidates.csv", "counts.npz"):
+        assert (out / name).read_bytes() == (made.folder / name).read_bytes()
 
 
 def test_wrong_arguments_are_refused():
@@ -296,16 +441,14 @@ def test_wrong_arguments_are_refused():
         sf.Settings(cluster="here")
 
 
-def test_a_wait_ends(monkeypatch):
-    import threading
-
+def test_a_wait_ends():
     over = threading.Event()
-    with pytest.raises(_cluster.TookTooLong):
-        _cluster._within(0.05, over.wait)
+    with pytest.raises(_waits.TookTooLong):
+        _waits.within(0.05, over.wait)
     over.set()
-    assert _cluster._within(5.0, lambda: 3) == 3
+    assert _waits.within(5.0, lambda: 3) == 3
     with pytest.raises(KeyError):
-        _cluster._within(5.0, lambda: {}["a"])
+        _waits.within(5.0, lambda: {}["a"])
 
 
 @pytest.mark.parametrize(

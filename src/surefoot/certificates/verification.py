@@ -112,15 +112,17 @@ def verify(
     n = draw_plan.check_draws(posterior, n, certificate.delta, certificate.eta)
     rows = check_policy(mdp, certificate.policy)
     rewards = rewards_of(mdp, posterior, objective=certificate.objective)
-    engine = choose_engine(device, mdp, posterior).engine
-    returns = policy_returns(posterior, mdp, rows, n, source, rewards=rewards, engine=engine)
+    chosen = choose_engine(device, mdp, posterior)
+    returns = policy_returns(posterior, mdp, rows, n, source, rewards=rewards, engine=chosen.engine)
     promise = certificate.promise if certificate.objective == "max" else -certificate.promise
     below = int(np.count_nonzero(returns.upper < promise))
     p_value = float(binom.sf(below - 1, n, certificate.delta))
     ordered = certificate.lower_bound <= certificate.upper_bound
     exceeded = _limit_exceeded(certificate, returns, rows.rows)
     stands = p_value > certificate.eta and ordered and not exceeded
-    which = "new draws" if posterior.num_draws is None else "draws (this posterior has no new ones)"
+    which = f"new draws{chosen.place}"
+    if posterior.num_draws is not None:
+        which = "draws (this posterior has no new ones)"
     words = (
         f"{below:,} of {n:,} {which} fall short of the promise ({below / n:.2%}; "
         f"{100 * certificate.delta:.4g}% may)"

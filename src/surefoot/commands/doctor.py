@@ -71,7 +71,10 @@ def _gpu(found: "Machine") -> str:
         return "none found (none is needed)"
     from surefoot.solvers.gpu.device import find_gpu
 
-    used = find_gpu()
+    try:
+        used = find_gpu()
+    except TimeoutError as problem:
+        return f"{'; '.join(found.gpus)} ({problem})"
     if used is None:
         words = "not seen by JAX: pip install 'surefoot[gpu]'"
     else:

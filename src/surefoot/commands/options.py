@@ -16,6 +16,7 @@ from surefoot.pipeline.setting import (
     PROMISE,
     READING,
     SEARCH,
+    WORD,
     Setting,
     declared,
     kind_of,
@@ -43,6 +44,10 @@ Config = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="WHERE", help=declared(Settings)["cluster"][0].text),
+]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", metavar=WORD, help=declared(Settings)["device"][0].text),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 

@@ -6,7 +6,7 @@ import typer
 
 from surefoot.commands.command import ExitCode, announce_compiling, command, examples
 from surefoot.commands.console import Output
-from surefoot.commands.options import Cluster, RunPath
+from surefoot.commands.options import Cluster, Device, RunPath
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +29,7 @@ def verify(
         ),
     ] = None,
     cluster: Cluster = None,
+    device: Device = None,
 ) -> ExitCode:  # fmt: skip
     """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
 
@@ -42,7 +43,7 @@ def verify(
 
     announce_compiling(output)
     with output.stage("Checking the certificate") as stage:
-        verdict = verify_run(run, cluster=cluster, told=Watched(stage).parts)
+        verdict = verify_run(run, cluster=cluster, device=device, told=Watched(stage).parts)
     facts, lines, holds = asdict(verdict), [verdict.message], verdict.stands
     if log:
         with output.stage("Reading the new data"):

@@ -7,7 +7,7 @@ import typer
 
 from surefoot.commands.command import announce_compiling, check_new, command, examples
 from surefoot.commands.console import Output, table
-from surefoot.commands.options import Cluster, Force, RunPath
+from surefoot.commands.options import Cluster, Device, Force, RunPath
 from surefoot.pipeline.setting import FILE, NUMBER, WORD
 
 
@@ -48,6 +48,7 @@ def what_if(
         typer.Option("--out", "-o", metavar=FILE, help="Write a page with a picture here."),
     ] = None,
     cluster: Cluster = None,
+    device: Device = None,
     force: Force = False,
 ) -> None:
     """Solve a run again with one setting changed at a time, without its log.
@@ -61,7 +62,7 @@ def what_if(
     announce_compiling(output)
     made = ask(
         run, discount=discount or (), delta=delta or (), forbidden=forbid or (), prior=prior or (),
-        unseen=unseen or (), teller=output, cluster=cluster,
+        unseen=unseen or (), teller=output, cluster=cluster, device=device,
     )  # fmt: skip
     if out is not None:
         made.write_page(out)

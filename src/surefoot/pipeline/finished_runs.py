@@ -31,6 +31,7 @@ from surefoot.pipeline.parts import LogParts, divide_log, has_episodes
 from surefoot.pipeline.posteriors import Own
 from surefoot.pipeline.runs import Run, computing, earlier_counts
 from surefoot.pipeline.settings import Settings
+from surefoot.solvers.gpu.device import check_device
 
 NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
 """What reading a run back takes; version 0.1 wrote these too."""
@@ -96,7 +97,7 @@ def _checked(folder: str | Path, needed: Iterable[str]) -> Path:
 
 def verify_run(
     folder: str | Path, rng: np.random.Generator | None = None, *, posterior: Own | None = None,
-    cluster: str | None = None, told: OnPart | None = None,
+    cluster: str | None = None, device: str | None = None, told: OnPart | None = None,
 ) -> Verification:  # fmt: skip
     """Check a run folder again: every file against its hash, the promise on new draws.
 
@@ -104,7 +105,8 @@ def verify_run(
     too. What is computed again from the counts is the promise, and that the policy files hold the
     policy that was certified. ``posterior`` is what `run` was given, where it was given one. With a
     ``cluster`` ("local", "auto" or an address) its workers share the draws, and ``told`` hears how
-    far they are.
+    far they are. New draws need not be made on the ``device`` of the run: None is the cores for a
+    run that asked for them, and "auto" for all others, so that any machine can verify any run.
 
     Examples
     --------
@@ -138,7 +140,8 @@ def verify_run(
     if not run_files.same_policy(path, stored.model, stored.certificate):
         return promises.falls(f"{path} is not the policy that was certified.")
     with computing(replace(stored.settings, cluster=cluster), told):
-        verdict = promises.check_again(stored.model, stored.certificate, rng)
+        where = check_device(device or ("cpu" if stored.settings.device == "cpu" else "auto"))
+        verdict = promises.check_again(stored.model, stored.certificate, rng, where)
     return promises.with_failures(verdict, stored.certificate)
 
 

@@ -239,8 +239,9 @@ def _compared(model: Model, *policies: AnyPolicy) -> int:
 
 
 def check_again(
-    model: Model, certificate: Certificate, rng: np.random.Generator | None = None
-) -> Verification:
+    model: Model, certificate: Certificate, rng: np.random.Generator | None = None,
+    device: str = "auto",
+) -> Verification:  # fmt: skip
     """Check a certificate of this model on new draws, or by computing its worst case again."""
     if certificate.objective != ("min" if model.settings.costs else "max"):
         return falls("it speaks of costs where the run has rewards, or the other way round.")
@@ -248,7 +249,6 @@ def check_again(
         return falls("basis or delta differ from those of the run's configuration.")
     stored = model.shown(certificate)  # back in the rewards of the model
     if certificate.basis == "bayesian":
-        device = model.settings.device
         return verify(stored, model.posterior, model.mdp, rng=rng, device=device)
     center, ambiguity = frequentist(model)
     again = certify_frequentist(stored.policy, ambiguity, center)

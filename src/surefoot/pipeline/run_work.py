@@ -6,17 +6,19 @@ from surefoot._order_statistics import draws_needed
 from surefoot._work import DRAWN, FIGURE, OPERATION, SWEPT
 from surefoot.calibration.credible import EFFORT, JOINT_VALUES
 from surefoot.certificates import doubt, draw_plan, held_out, row_doubt
+from surefoot.certificates.behaviour import share_delta
 from surefoot.certificates.curse import DEFAULT_HALVES, FEW_HALVES, MANY_ROWS
 from surefoot.certificates.models import allowed_rows
 from surefoot.certificates.optimize import selection_draws
 from surefoot.model.policies import check_policy
 from surefoot.pipeline import figures, next_rows, practice
 from surefoot.pipeline.model import Model
+from surefoot.pipeline.parts import has_episodes
 from surefoot.solvers.evaluation.evaluator import choose_evaluator
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
 
-EVALUATIONS, SWEEPS = 35, 28
+EVALUATIONS, SWEEPS = 15, 28
 """Evaluations of a search on all of its draws, and sweeps over them, mostly of the VaR operator."""
 HALF = 2e-6
 """Work of half a log for each entry: its posterior mean, a choice, two evaluations."""
@@ -65,6 +67,11 @@ def expected_work(model: Model) -> dict[str, float]:
     sized = max(EFFORT * needed, int(JOINT_VALUES / played))
     pictured = draw_plan.affordable_draws(work, figures.LEAST, figures.DRAWN, figures.WORK)
     shares = draw_plan.affordable_draws(work, row_doubt.LEAST, row_doubt.MOST, row_doubt.WORK)
+    gained = 0.0
+    if has_episodes(settings) and settings.initial in (None, "episodes"):
+        part = share_delta(settings.delta)[0]
+        least_gain = draw_plan.least_draws(part, settings.eta, work)
+        gained = (draw_plan.pilot_draws(work) + draws(least_gain)) * one
     listed = 3 * shares * one if entries <= next_rows.MOST_ENTRIES else 0.0
     return {
         "search": _search(model, every),
@@ -72,7 +79,7 @@ def expected_work(model: Model) -> dict[str, float]:
         "limit": draws(fewest) * (draw_plan.best_time(mdp) + one) if rows > mdp.num_states else 0.0,
         "luck": 2 * halves * HALF * entries,
         "backtest": 3 * HALF * entries + (tested + stepped) * DRAWN * entries,
-        "practice": PATHS * entries + by_model * (DRAWN * entries + OPERATION * every),
+        "practice": PATHS * entries + by_model * (DRAWN * entries + OPERATION * every) + gained,
         "doubt": 3 * split * one,
         "set": 2 * sized * DRAWN * played * 1.2,
         "report": FIGURES * FIGURE + pictured * one + listed,

@@ -7,6 +7,8 @@ OWN_SHARE = 0.3
 work is of a kind that nobody counts."""
 OVERRUN = 0.1
 """A part that has done all its work and more is taken to have this share of it left."""
+USUAL = 0.5
+"""Seconds of one core that a unit of work takes: kernels have become faster since it was one."""
 KNOWN = 1.0
 """How much work the usual speed stands for, before this machine has shown its own."""
 SHARED = 0.7
@@ -24,8 +26,8 @@ class TimeLeft:
     >>> time_left = TimeLeft({"draw": 10.0, "write": 5.0}, clock=lambda: now, cores=1)
     >>> time_left.begin("draw")
     >>> time_left.left
-    15.0
-    >>> now = 9.0  # three times slower than usual
+    7.5
+    >>> now = 9.0  # six times slower than usual
     >>> time_left.add(3.0)
     >>> time_left.left
     36.0
@@ -89,7 +91,7 @@ class TimeLeft:
     @property
     def _slowness(self) -> float:
         """Seconds that a unit of work takes; of the usual speed at first."""
-        usual = 1.0 - SHARED + SHARED / self.cores
+        usual = USUAL * (1.0 - SHARED + SHARED / self.cores)
         work = sum(map(self._behind, self.expected))
         known = min(work, KNOWN) / KNOWN
         if work == 0.0:

@@ -33,6 +33,8 @@ from surefoot.pipeline.state_names import plain_label
 from surefoot.pipeline.variations import Variation, usual_variations, varied
 from surefoot.report.tables import PolicyLine, action_words
 from surefoot.report.what_if_page import Dot, WhatIfPage
+from surefoot.solvers.gpu.choice import choose_engine
+from surefoot.solvers.gpu.device import check_device
 
 AS_IT_IS = "as it is"
 """What the line of the run itself is called."""
@@ -247,6 +249,7 @@ def what_if(
     posterior: Own | None = None,
     teller: Teller | None = None,
     cluster: str | None = None,
+    device: str | None = None,
 ) -> WhatIf:
     """Solve a run again with one setting changed at a time; its log is not read.
 
@@ -269,6 +272,9 @@ def what_if(
         Who tells how far it is; None is silent.
     cluster
         Who does the work, as for `certify`. The answer is the same, bit for bit.
+    device
+        Where draws are made and evaluated, as for `certify`; None: as the run did. Lines made
+        elsewhere have other draws.
 
     Examples
     --------
@@ -286,6 +292,9 @@ def what_if(
     asked = [Variation(setting=name, value=value) for name, some in given.items() for value in some]
     own = run.model.own if posterior is None and isinstance(run, Run) else posterior
     made = load_run(run.folder if isinstance(run, Run) else run, posterior=own)
+    if device is not None:
+        settings = replace(made.settings, device=check_device(device))
+        made = replace(made, model=replace(made.model, settings=settings))
     asked = asked or usual_variations(made)
     counts = earlier_counts(made.folder)
     parts = stored_parts(made.settings, made.folder, counts)
@@ -299,6 +308,8 @@ def what_if(
         (teller or Nobody()).stage("Solving again", len(asked)) as stage,
         computing(replace(made.settings, cluster=cluster), Watched(stage).parts),
     ):
+        if made.model.bayesian and made.settings.device == "gpu":  # missing here, missed by all
+            choose_engine(made.settings.device, made.model.mdp, made.model.posterior)
         found = dict(_lines(made, asked, counts, parts, stage))
     return WhatIf(run=made, lines=(own_line, *(found[i] for i in range(len(asked)))))
 

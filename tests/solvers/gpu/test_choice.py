@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(ImportError, match=r"pip install 'surefoot\[gpu\]'"):
         the_gpu()
+
+
+def test_a_driver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(device, "DRIVER_SECONDS", 0.01)
+    monkeypatch.setattr(device, "_first_gpu", over.wait)
+    device.find_gpu.cache_clear()
+    with pytest.raises(TimeoutError, match=r"its driver may hang.*or use device='cpu'"):
+        the_gpu()
+    over.set()
 
 
 def test_what_a_gpu_cannot_do_is_refused() -> None:

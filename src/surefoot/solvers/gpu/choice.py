@@ -36,6 +36,11 @@ class ChosenEngine(NamedTuple):
         """Whether it is a GPU."""
         return isinstance(self.engine, OnDevice)
 
+    @property
+    def place(self) -> str:
+        """Where draws are made, to go on a sentence with; "" for the cores."""
+        return "".join(f" on {found.values['device']}" for found in self.findings)
+
 
 def choose_engine(device: str, mdp: MDP, posterior: Posterior) -> ChosenEngine:
     """Return the engine for draws of a posterior.

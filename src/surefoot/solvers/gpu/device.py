@@ -10,11 +10,14 @@ from typing import Any
 
 from surefoot._arguments import check_choice
 from surefoot._compile import cache_directory
+from surefoot._waits import TookTooLong, within
 
 DEVICES = ("auto", "cpu", "gpu")
 """What users may ask for."""
 DRIVER = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 """Where a machine with a GPU shows one, so that others need not import JAX to find none."""
+DRIVER_SECONDS = 180.0
+"""How long JAX and the driver may take to start: seconds, unless a disk is slow."""
 SHARE = 0.8
 """The share of the device's memory that is used."""
 WORTH_KEEPING = 0.2
@@ -66,15 +69,30 @@ def gpu_here() -> bool:
 
 @cache
 def find_gpu() -> Device | None:
-    """Return the GPU that JAX computes on, None where there is none."""
-    try:
-        import jax
+    """Return the GPU that JAX computes on, None where there is none.
 
-        handle = jax.devices("gpu")[0]
+    Raises
+    ------
+    TimeoutError
+        Its driver does not answer.
+    """
+    try:
+        handle = within(DRIVER_SECONDS, _first_gpu)
     except (ImportError, RuntimeError):
         return None
+    except TookTooLong:
+        raise TimeoutError(
+            f"JAX did not find out within {DRIVER_SECONDS:.0f} s whether there is a GPU here: its "
+            "driver may hang. Look at nvidia-smi, or use device='cpu'."
+        ) from None
     keep_compiled()
     return _described(handle)
+
+
+def _first_gpu() -> Any:
+    import jax
+
+    return jax.devices("gpu")[0]
 
 
 def keep_compiled() -> None:
