@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from surefoot.certificates.curse import (
     WHOLE,
+    _regressing,
     _return_on,
     balanced_halves,
     curse_of_choosing,
@@ -75,6 +76,35 @@ def test_luck_goes_with_departures() -> None:
     assert found.mean == pytest.approx(plain.mean * 6 / theirs)
     assert found.spread == pytest.approx(plain.spread * 6 / theirs)
     assert curse_of_preferring(log, given, given, seed=3).mean == plain.mean
+
+
+def test_departures_that_no_half_makes_are_charged_by_regression() -> None:
+    """An arm tried seven times beside one tried three hundred times: most halves leave it alone."""
+    counts = np.zeros((3, 3, 3), dtype=int)
+    counts[0, :, 1], counts[0, :, 2] = [150, 6, 2], [150, 1, 5]
+    support = counts > 0
+    support[1, 0, 1] = support[2, 0, 2] = True
+    rewards = np.zeros(counts.shape)
+    rewards[0, :, 1] = 1.0
+    made = Counts.from_arrays(counts, support=support, rewards=rewards)
+    mdp = made.to_mdp(discount=0.0, prior=1.0, initial=[1.0, 0.0, 0.0])
+    log = LogBuckets.of(
+        DirichletPosterior(made), mdp, made, deal(made, 3), costs=False, delta=0.05,
+        keeps_usual=True,
+    )  # fmt: skip
+    usual, lucky = np.zeros(3, dtype=np.int64), np.array([1, 0, 0])
+    sides = [
+        side
+        for half in map(np.array, balanced_halves(6, seed=3))
+        for side in (half, np.setdiff1d(np.arange(NUM_BUCKETS), half))
+    ]
+    theirs = np.mean([log.choose(log.half(side))[0] != 0 for side in sides])
+    assert theirs < 0.5
+    lost = _regressing(log, lucky, usual)
+    assert lost > 0.02
+    plain, charged = (curse_of_choosing(log, policy, seed=3) for policy in (usual, lucky))
+    assert charged.mean == pytest.approx(max(plain.mean + (1 - theirs) * lost, lost))
+    assert charged.spread == plain.spread
 
 
 def test_equal_arms_show_the_luck_of_the_best() -> None:

@@ -260,7 +260,8 @@ def test_alike_rows_list_the_same_candidates(monkeypatch):
 
 def test_numbers_of_candidates_are_uniform():
     numbers = destinations._number_of(np.arange(-600, 600))
-    assert 0.0 < numbers.min() and numbers.max() <= 1.0
+    assert numbers.min() > 0.0
+    assert numbers.max() <= 1.0
     assert abs(numbers.mean() - 0.5) < 4 / np.sqrt(12 * len(numbers))
     share = np.bincount((numbers * 9.999).astype(int), minlength=10) / len(numbers)
     assert np.all(np.abs(share - 0.1) < 4 * np.sqrt(0.09 / len(numbers)))

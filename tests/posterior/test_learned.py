@@ -343,3 +343,22 @@ def test_many_weights_are_halved_to_the_one_that_a_scan_finds():
             above = np.flatnonzero(weights[first:] >= goal)
             wanted = first + above[0] if len(above) else size
             assert kernels.first_above(weights, first, size, goal) == wanted
+
+
+def test_rows_that_show_little_do_not_look_better_by_the_draw():
+    """Ten thousand rows with two tries each: what they hide leads to the same places for all."""
+    states, actions = 400, 25
+    rng = np.random.default_rng(0)
+    state = np.repeat(np.arange(states), 2 * actions)
+    action = np.tile(np.repeat(np.arange(actions), 2), states)
+    ends = rng.random(len(state)) < 0.1
+    to = np.where(ends, states, rng.integers(0, states, len(state)))
+    log = {"state": state, "action": action, "reward": np.zeros(len(state)), "next_state": to}
+    posterior = LearnedPosterior(read_transitions(log))
+    at = posterior.counts.entry_row
+    to_end = np.bincount(at, posterior.mean() * (posterior.counts.successor == states))
+    shown = np.bincount(at, posterior.counts.count * (posterior.counts.successor == states))
+    tried = np.bincount(at, posterior.counts.count) > 0
+    silent = to_end[tried & (shown == 0)]
+    assert 0.05 < silent.mean() < 0.15
+    assert silent.std() < 0.5 * silent.mean()  # it was four times the mean

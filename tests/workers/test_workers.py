@@ -425,7 +425,7 @@ class Lost(Others):
 @pytest.mark.parametrize("done", [30, 1000])  # in the search, in the report
 def test_a_run_that_lost_its_cluster_goes_on_without(done, made, tmp_path):
     out = tmp_path / "run"
-    with _workers._made_current(Lost(done)), pytest.raises(OSError, match="did not answer"):
+    with _workers.made_current(Lost(done)), pytest.raises(OSError, match="did not answer"):
         sf.run(made.settings, out)
     assert unfinished_name(out).is_dir()
     assert sf.run(made.settings, out).folder == out

@@ -10,6 +10,9 @@ over the number of tries: with ten tries a pair they make an epidemic milder tha
 has twice the bias of Y, so the difference of the two estimates the bias of Y (the jackknife of
 Quenouille), and is taken off ``w_Y``.
 
+Departures from a clear practice that the whole log makes and halves do not cannot show their luck
+there: they are charged with what they lose when they regress to the mean of their state.
+
 Rows that Y never tried are as lucky as those it tried, in deviations of their estimate. The same
 goes for rows of the final policy that the whole log tried once or twice: no half can test them.
 
@@ -32,7 +35,7 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, LogBuckets, as_seen
 from surefoot.certificates.plays import plays_of, row_values, standard_error
-from surefoot.certificates.usual import lost_by_regression
+from surefoot.certificates.usual import lost_by_regression, usual_rows
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, row_shares
@@ -100,7 +103,24 @@ def curse_of_choosing(
     gained, possible = map(float, np.sum([loss.lucky for loss in found], axis=0))
     usual = max(0.0, gained / possible) if possible > 0 else 0.0
     mean = curse.mean + usual * _hardly_tried(log, policy)
+    mean = _with_departures(log, policy, found, mean)
     return replace(curse, mean=max(mean, flattery(log, policy)))
+
+
+def _with_departures(log: LogBuckets, policy: Policy, losses: list[Loss], mean: float) -> float:
+    """Return luck that counts the departures from a clear practice which halves do not make.
+
+    Halves have seen their share of the luck in departures. What those of the policy lose when they
+    regress to the mean of their state is added for as many as it makes more often than halves do,
+    and is the least there is.
+    """
+    usual = np.asarray(log.mdp.row_action[usual_rows(log.mdp, log.whole.visits)])
+    lost = _regressing(log, policy, usual)
+    if lost == 0.0:
+        return mean
+    theirs = sum(_departures(log.mdp, loss.policy, usual) for loss in losses) / len(losses)
+    more = max(0.0, 1.0 - theirs / _departures(log.mdp, policy, usual))
+    return max(mean + more * lost, lost)
 
 
 def flattery(log: LogBuckets, policy: Policy) -> float:

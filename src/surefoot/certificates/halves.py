@@ -38,8 +38,9 @@ CAUTION = 0.6
 delta is worth: a search for the 5% quantile is more cautious than one for the 20% quantile, and is
 lucky less often."""
 AS_WHOLE = 2
-"""A half judges departures from the usual action as if it had the tries of the whole log. By its own
-it would depart less often than the whole log does, or never, and the luck of those would not show."""
+"""A half judges departures from the usual action as if it had the tries of the whole log. By its
+own it would depart less often than the whole log does, or never, and the luck of those would not
+show."""
 ROUNDS = 2
 """How often the deviations are computed again with the values that they led to."""
 REMEMBERED_ENTRIES, REMEMBERED = 100_000, 32

@@ -10,7 +10,7 @@ Domains are shared out so that each half has one that is easy and one that is ha
 
 Bets, a queue, an epidemic and offers came later: promises broke on them, they were looked at, so
 they are development worlds. A fishery and rarer offers joined the test half with them, not looked
-at.
+at. So did a ward of 700 states, and a smaller one.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,7 @@ from surefoot.studies.zoo.clinic import DIABETIC, clinic
 from surefoot.studies.zoo.garnets import dirichlet_garnet
 from surefoot.studies.zoo.rewards import RewardLaw
 from surefoot.studies.zoo.toy_text import cliff_walk, frozen_lake, taxi
+from surefoot.studies.zoo.wards import ward
 from surefoot.studies.zoo.worlds import World
 
 DEVELOPMENT, TEST = "development", "test"
@@ -109,6 +110,10 @@ WORLDS = {
         ),
     ),
     "clinic-0": ListedWorld(DEVELOPMENT, _fixed(lambda name: clinic(name, share=0.0))),
+    "ward": ListedWorld(
+        DEVELOPMENT,
+        _fixed(lambda name: ward(name, states=700, treatments=25, successors=42, seed=0)),
+    ),
     "machine": ListedWorld(TEST, _domain("machine")),
     "machine-lognormal": ListedWorld(
         TEST, _domain("machine", law=RewardLaw(kind="lognormal", scale=2.0))
@@ -133,6 +138,9 @@ WORLDS = {
                 name, people=12, choices=8, chances=(0.0, 0.2), pays=(-1.0, 19.0), seed=6
             )
         ),
+    ),
+    "ward-small": ListedWorld(
+        TEST, _fixed(lambda name: ward(name, states=250, treatments=12, successors=20, seed=1))
     ),
     "clinic-1": ListedWorld(TEST, _fixed(lambda name: clinic(name, share=1.0))),
     "clinic-mixed": ListedWorld(TEST, _fixed(lambda name: clinic(name, share=DIABETIC))),

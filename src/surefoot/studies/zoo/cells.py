@@ -9,6 +9,7 @@ from surefoot._arguments import check_listed
 from surefoot.studies.zoo.catalogue import SPLITS, WORLDS
 from surefoot.studies.zoo.logs import (
     WorldLog,
+    expert_shares,
     fixed_tries,
     greedy_shares,
     learning,
@@ -20,7 +21,7 @@ from surefoot.studies.zoo.worlds import World
 DELTAS = (0.05, 0.2)
 QUICK, SLOW = 400, 50
 """Replications of cells where one takes under a second, and of the others."""
-BEHAVIOURS = ("tries", "random", "greedy", "learning")
+BEHAVIOURS = ("tries", "random", "greedy", "expert", "learning")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class Cell:
         Its name; those in the catalogue are made from it.
     behaviour, size, epsilon
         ``"tries"``: ``size`` per pair; else that many episodes of ``"random"``, ``"greedy"`` (any
-        action with probability epsilon, else an optimal one) or ``"learning"`` behaviour.
+        action with probability epsilon, else an optimal one), ``"expert"`` (better actions more
+        often, with habits) or ``"learning"`` behaviour.
     declared
         What else the owner of the log knows: ``"range"`` of rewards, ``"support"``.
     fresh
@@ -86,8 +88,10 @@ def make_log(cell: Cell, world: World, rng: np.random.Generator) -> WorldLog:
         return fixed_tries(world, cell.size, rng)
     if cell.behaviour == "learning":
         return learning(world, cell.size, rng)
-    greedy = cell.behaviour == "greedy"
-    shares = greedy_shares(world, cell.epsilon) if greedy else random_shares(world)
+    if cell.behaviour == "greedy":
+        shares = greedy_shares(world, cell.epsilon)
+    else:
+        shares = expert_shares(world) if cell.behaviour == "expert" else random_shares(world)
     return trajectories(world, shares, cell.size, rng)
 
 
@@ -101,6 +105,10 @@ def _random(name: str, world: str, size: int, **more: object) -> Cell:
 
 def _greedy(name: str, world: str, size: int, epsilon: float, **more: object) -> Cell:
     return Cell(name=name, world=world, behaviour="greedy", size=size, epsilon=epsilon, **more)  # type: ignore[arg-type]
+
+
+def _expert(name: str, world: str, size: int, **more: object) -> Cell:
+    return Cell(name=name, world=world, behaviour="expert", size=size, **more)  # type: ignore[arg-type]
 
 
 def _learning(name: str, world: str, size: int, **more: object) -> Cell:
@@ -134,6 +142,8 @@ CELLS = (
     _random("offers-random", "offers", 1500, declared=("range",)),
     _greedy("clinic-0-1000", "clinic-0", 1000, 0.3, replications=SLOW),
     _greedy("clinic-0-5000", "clinic-0", 5000, 0.3, replications=SLOW),
+    _expert("ward-3000", "ward", 3000, replications=SLOW),
+    _expert("ward-10000", "ward", 10_000, replications=SLOW),
     _greedy("survival-12-steps", "survival", 600, 0.2, horizon=12),
     _greedy("lake4-100-steps", "frozen-lake-4x4", 300, 0.3, horizon=100),
     _greedy("clinic-0-20-steps", "clinic-0", 1000, 0.3, horizon=20, replications=SLOW),
@@ -166,6 +176,7 @@ CELLS = (
     _random("offers-rare", "offers-rare", 1500, declared=("range",)),
     _greedy("clinic-1-5000", "clinic-1", 5000, 0.3, replications=SLOW),
     _greedy("clinic-1-10000", "clinic-1", 10_000, 0.2, replications=SLOW),
+    _expert("ward-small", "ward-small", 2000, replications=SLOW),
     _greedy("clinic-mixed", "clinic-mixed", 5000, 0.3, replications=SLOW),
 )
 """All cells, those that tuning may look at first."""

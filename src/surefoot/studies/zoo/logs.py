@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.studies.zoo.replay_kernels import replay
-from surefoot.studies.zoo.truth import earned, earned_in, optimal_actions
+from surefoot.studies.zoo.truth import best_values, earned, earned_in, optimal_actions
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
 ColumnArrays = dict[str, NDArray[Any]]
@@ -17,6 +17,8 @@ STINTS = 10
 """How often a learner changes its behaviour in a log, at most."""
 FIRST_CHANCE, LAST_CHANCE = 1.0, 0.1
 """How often a learner tries any action, at first and at last."""
+EXPERT_SENSE, EXPERT_HABIT = 40.0, 1.3
+"""How much an expert minds what actions are worth, and how strong habits are beside that."""
 
 
 class Stint(NamedTuple):
@@ -84,6 +86,24 @@ def greedy_shares(world: World, epsilon: float) -> Floats:
     """Return the policy that plays an optimal action, and any at all with probability epsilon."""
     best = np.eye(world.mdp.num_actions)[optimal_actions(world)]
     return (1 - epsilon) * best + epsilon * random_shares(world)
+
+
+def expert_shares(world: World) -> Floats:
+    """Return the policy of somebody who plays better actions more often, and has habits.
+
+    Shares go by the exponential of `EXPERT_SENSE` times an action's advantage over the best return,
+    as a share of the largest value, plus `EXPERT_HABIT` times a normal number. Habits belong to the
+    world: they are the same in all logs of it.
+    """
+    mdp, best = world.mdp, best_values(world)
+    worth = world.gain + mdp.discount * (world.transitions @ best) - best[mdp.row_state]
+    habit = np.random.default_rng(mdp.num_rows).normal(size=mdp.num_rows)
+    taste = np.full((mdp.num_states, mdp.num_actions), -np.inf)
+    taste[mdp.row_state, mdp.row_action] = (
+        EXPERT_SENSE * worth / np.abs(best).max() + EXPERT_HABIT * habit
+    )
+    share = np.exp(taste - taste.max(axis=1, keepdims=True))
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> WorldLog:

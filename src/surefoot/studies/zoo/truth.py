@@ -163,14 +163,18 @@ def optimum_in(world: World, steps: int) -> float:
 
 def optimum(world: World) -> float:
     """Return the return of the best policy of those who can tell all states apart."""
-    return float(world.mdp.initial @ _solve(world, _best_rows(world), world.gain))
+    return float(world.mdp.initial @ best_values(world))
+
+
+def best_values(world: World) -> Floats:
+    """Return ``(S,)``: what the best policy earns from every state."""
+    return _solve(world, _best_rows(world), world.gain)
 
 
 def optimal_actions(world: World) -> Ints:
     """Return ``(S,)``: an optimal action in every state, the first of those that tie."""
     mdp = world.mdp
-    value = _solve(world, _best_rows(world), world.gain)
-    quality = world.gain + mdp.discount * (world.transitions @ value)
+    quality = world.gain + mdp.discount * (world.transitions @ best_values(world))
     highest = np.maximum.reduceat(quality, mdp.state_start[:-1])
     # Ties are common (in the clinic every sixth state): solved values differ in the last digits.
     good = np.flatnonzero(quality >= (highest - TIE * (1.0 + np.abs(highest)))[mdp.row_state])
