@@ -349,8 +349,8 @@ def _number_of(what: Ints) -> Floats:
 
 
 def _hidden_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_]) -> Ints:
-    """Return how many candidates rows need that hide much: by the share of tries seen once."""
+    """Return how many candidates rows need by what they hide: the share of tries seen once."""
     once = np.bincount(row, counts.count[shown] == 1, counts.num_rows)
-    hidden = np.divide(once, counts.visits, out=np.zeros(len(once)), where=counts.visits > 0)
+    hidden = np.divide(once, counts.visits, out=np.ones(len(once)), where=counts.visits > 0)
     most: Ints = np.floor(min(HIDDEN_EACH, MOST_EACH) * hidden).astype(np.int64)
     return most
