@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from surefoot.certificates.curse import (
     WHOLE,
+    _departures,
     _regressing,
     _return_on,
     balanced_halves,
@@ -21,6 +22,7 @@ from surefoot.certificates.halves import LogBuckets, as_seen
 from surefoot.data.buckets import NUM_BUCKETS, deal
 from surefoot.data.counts import Counts
 from surefoot.domains import riverswim
+from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.solvers.solver import evaluate
 
@@ -105,6 +107,16 @@ def test_departures_that_no_half_makes_are_charged_by_regression() -> None:
     plain, charged = (curse_of_choosing(log, policy, seed=3) for policy in (usual, lucky))
     assert charged.mean == pytest.approx(max(plain.mean + (1 - theirs) * lost, lost))
     assert charged.spread == plain.spread
+
+
+def test_departures_at_any_step_count() -> None:
+    mdp = riverswim().mdp
+    given = np.ones(6, dtype=int)
+    by_step = np.ones((4, 6), dtype=int)
+    assert _departures(mdp, StepPolicy.from_array(by_step), given) == 0
+    by_step[0, 2] = by_step[1, 2] = by_step[2, 5] = 0  # not at the last step
+    assert _departures(mdp, StepPolicy.from_array(by_step), given) == 2
+    assert _departures(mdp, np.array([0, 1, 1, 1, 1, 1]), given) == 1
 
 
 def test_equal_arms_show_the_luck_of_the_best() -> None:

@@ -119,7 +119,8 @@ def _with_departures(log: LogBuckets, policy: Policy, losses: list[Loss], mean: 
     if lost == 0.0:
         return mean
     theirs = sum(_departures(log.mdp, loss.policy, usual) for loss in losses) / len(losses)
-    more = max(0.0, 1.0 - theirs / _departures(log.mdp, policy, usual))
+    own = max(1, _departures(log.mdp, policy, usual))
+    more = max(0.0, 1.0 - theirs / own)
     return max(mean + more * lost, lost)
 
 
@@ -172,9 +173,18 @@ def _regressing(log: LogBuckets, policy: AnyPolicy, given: AnyPolicy) -> float:
 
 
 def _departures(mdp: MDP, policy: AnyPolicy, given: AnyPolicy) -> int:
-    """Return in how many states a policy does something else than another."""
-    one, other = row_shares(mdp, policy), row_shares(mdp, given)
+    """Return in how many states a policy does something else than another, at any step."""
+    one, other = _shares(mdp, policy), _shares(mdp, given)
     return len(np.unique(mdp.row_state[one != other]))
+
+
+def _shares(mdp: MDP, policy: AnyPolicy) -> Floats:
+    """Return ``(R,)``: how often a policy takes each row; one by step, whether it ever does."""
+    if not isinstance(policy, StepPolicy):
+        return row_shares(mdp, policy)
+    taken = np.zeros((mdp.num_states, mdp.num_actions))
+    taken[np.repeat(np.arange(mdp.num_states), np.diff(policy.state_start)), policy.action] = 1.0
+    return np.asarray(taken[mdp.row_state, mdp.row_action])
 
 
 def _shortfalls(
