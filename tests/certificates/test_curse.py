@@ -103,7 +103,8 @@ def test_departures_that_no_half_makes_are_charged_by_regression() -> None:
     theirs = np.mean([log.choose(log.half(side))[0] != 0 for side in sides])
     assert theirs < 0.5
     lost = _regressing(log, lucky, usual)
-    assert lost > 0.02
+    gained = evaluate(mdp, lucky).return_upper - evaluate(mdp, usual).return_lower
+    assert 0.02 < lost < gained
     plain, charged = (curse_of_choosing(log, policy, seed=3) for policy in (usual, lucky))
     assert charged.mean == pytest.approx(max(plain.mean + (1 - theirs) * lost, lost))
     assert charged.spread == plain.spread

@@ -112,12 +112,14 @@ def _with_departures(log: LogBuckets, policy: Policy, losses: list[Loss], mean: 
 
     Halves have seen their share of the luck in departures. What those of the policy lose when they
     regress to the mean of their state is added for as many as it makes more often than halves do,
-    and is the least there is.
+    and is the least there is. They cannot lose more than they seem to gain over usual actions.
     """
     usual = np.asarray(log.mdp.row_action[usual_rows(log.mdp, log.whole.visits)])
     lost = _regressing(log, policy, usual)
     if lost == 0.0:
         return mean
+    gained = evaluate(log.mdp, policy).return_upper - evaluate(log.mdp, usual).return_lower
+    lost = min(lost, max(0.0, gained))
     theirs = sum(_departures(log.mdp, loss.policy, usual) for loss in losses) / len(losses)
     own = max(1, _departures(log.mdp, policy, usual))
     more = max(0.0, 1.0 - theirs / own)
