@@ -119,7 +119,8 @@ def _with_departures(log: LogBuckets, policy: Policy, losses: list[Loss], mean: 
     if lost == 0.0:
         return mean
     gained = evaluate(log.mdp, policy).return_upper - evaluate(log.mdp, usual).return_lower
-    lost = min(lost, max(0.0, gained))
+    if gained < lost:
+        lost = max(0.0, gained)
     theirs = sum(_departures(log.mdp, loss.policy, usual) for loss in losses) / len(losses)
     own = max(1, _departures(log.mdp, policy, usual))
     more = max(0.0, 1.0 - theirs / own)
