@@ -227,6 +227,9 @@ def test_the_version_of_the_code_follows_source_and_tables(tmp_path):
         found.append(source_hash(tmp_path))
     assert len(set(found)) == 3
     assert found[2:] == [found[2]] * 3
+    spoken = '"""Two."""\n\ntwo = (\n    2  # not one\n)\n'
+    (tmp_path / "model" / "mdp.py").write_text(spoken, encoding="utf-8")
+    assert source_hash(tmp_path) == found[-1]
 
 
 def test_withheld_sentences_are_no_trials(tmp_path, fake):
