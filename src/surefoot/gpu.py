@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 if __name__ == "__main__" and "cpu" not in sys.argv:
     # Nothing on the way through a device needs compiled kernels; compiling them takes 15 seconds.
@@ -74,12 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build(
     counts: Counts, discount: float, prior: float | None,
-    meanwhile: Callable[[Posterior, MDP], None] | None = None,
+    meanwhile: Callable[[Posterior, Callable[[], MDP], Event], None] | None = None,
 ) -> tuple[Posterior, MDP]:  # fmt: skip
     """Return the posterior of counts and the model of its mean.
 
     Without a prior of one number it is learned from all rows. ``meanwhile`` is called as soon as
-    the model is known but for where the unseen leads.
+    the rows of the model are known: with the posterior, with what makes a model of the same shape,
+    and with an event that is set once the posterior has learned all that draws need.
 
     Examples
     --------
@@ -92,12 +93,19 @@ def build(
     posterior: LearnedPosterior | DirichletPosterior
     if prior is None:
         posterior = LearnedPosterior(counts)
-        mdp = posterior.to_mdp(discount=discount, unseen=ABSORBING)
     else:
         posterior = DirichletPosterior(counts.on_support(), prior)
-        mdp = posterior.counts.to_mdp(discount=discount, prior=prior, unseen=ABSORBING)
+    shaped = partial(posterior.counts.to_mdp, discount=discount, prior=prior, unseen=ABSORBING)
+    learned = Event()
     if meanwhile is not None:
-        meanwhile(posterior, mdp)
+        meanwhile(posterior, shaped, learned)
+    try:
+        if isinstance(posterior, LearnedPosterior):
+            mdp = posterior.to_mdp(discount=discount, unseen=ABSORBING)
+        else:
+            mdp = shaped()
+    finally:
+        learned.set()
     return posterior, lead_on(mdp, posterior.counts, WORST)
 
 
@@ -113,14 +121,15 @@ def _start_jax() -> Device | None:
 
 
 def _rehearse(
-    started: "Future[Device | None]", draws: int | None, posterior: Posterior, mdp: MDP
-) -> None:
+    started: "Future[Device | None]", draws: int | None, posterior: Posterior,
+    shaped: Callable[[], MDP], learned: Event,
+) -> None:  # fmt: skip
     """Let a thread compile what will run on the GPU."""
 
     def compile_all() -> None:
         device = started.result()
         if device is not None and can_draw(posterior):
-            rehearse(posterior, mdp, DeviceEngine(device=device), draws)
+            rehearse(posterior, shaped(), DeviceEngine(device=device), draws, learned)
 
     Thread(target=compile_all, daemon=True).start()
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -146,17 +147,21 @@ def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> l
     return [solver.solve(tolerance, scale=scale).policy for scale in ROBUST_SCALES]
 
 
-def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None) -> None:
+def rehearse(
+    posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None, learned: Event
+) -> None:
     """Compile, side by side, what a search and a certificate on ``n`` draws will run on a device.
 
     That takes seconds and needs no more than shapes, so a thread can do it while the numbers of a
-    model are still being computed.
+    model are still being computed: all but the programs that draw, which wait until ``learned`` is
+    set. What is needed first comes first: the best policy of the model.
     """
     rewards = rewards_of(mdp, posterior, objective="max")
     draws = Draws.take(posterior, mdp, rewards, n or CHOICE_DRAWS, np.random.default_rng(0))
     first = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
     ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows))
     with ThreadPoolExecutor(ALONGSIDE) as pool:
-        for program in engine.prepare(draws, first):
+        for ambiguity in (None, ball):
+            pool.submit(lambda one: DeviceSolver(engine.device, mdp, one).work.prepare(), ambiguity)
+        for program in engine.prepare(draws, first, learned):
             pool.submit(program)
-        pool.submit(lambda: DeviceSolver(engine.device, mdp, ball).work.prepare())
