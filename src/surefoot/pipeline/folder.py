@@ -27,7 +27,9 @@ from surefoot.pipeline.manifest import (
 
 BINS = "bins.json"
 """Columns that were cut into bins."""
-OPTIONAL = (PARTS, EPISODES, BINS)
+RETURNS = "returns.npy"
+"""What the policy earns in the draws of its promise, where figures show them."""
+OPTIONAL = (PARTS, EPISODES, BINS, RETURNS)
 """What some run folders hold."""
 FILES = (
     "policy.csv",
