@@ -25,12 +25,14 @@ from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior
 from surefoot.posterior.rows import RowLayout, SomeRows
+from surefoot.solvers.dual_kernels import L1, NOMINAL
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.gpu.choice import OnDevice
 from surefoot.solvers.gpu.device import Device
-from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.engine import DeviceEngine, of_all, of_policy
+from surefoot.solvers.gpu.robust_work import prepare
 from surefoot.solvers.gpu.shared import SharedDeviceEngine
 from surefoot.solvers.gpu.solves import DeviceSolver
 from surefoot.solvers.solver import evaluate
@@ -159,9 +161,11 @@ def rehearse(
     rewards = rewards_of(mdp, posterior, objective="max")
     draws = Draws.take(posterior, mdp, rewards, n or CHOICE_DRAWS, np.random.default_rng(0))
     first = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
-    ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows))
+    everything = of_all(draws)
     with ThreadPoolExecutor(ALONGSIDE) as pool:
-        for ambiguity in (None, ball):
-            pool.submit(lambda one: DeviceSolver(engine.device, mdp, one).work.prepare(), ambiguity)
-        for program in engine.prepare(draws, first, learned):
+        for family in (NOMINAL, L1):
+            pool.submit(
+                prepare, engine.device, everything.tiling, family, per_entry=mdp.reward_per_entry
+            )
+        for program in engine.prepare(of_policy(draws, first), everything, learned):
             pool.submit(program)

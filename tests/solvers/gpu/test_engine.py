@@ -33,7 +33,7 @@ from surefoot.solvers.gpu import recheck
 from surefoot.solvers.gpu.arrays import NUMPY
 from surefoot.solvers.gpu.batches import DRAWING, Batches, DrawnTile
 from surefoot.solvers.gpu.device import Device, doubles
-from surefoot.solvers.gpu.engine import DeviceEngine
+from surefoot.solvers.gpu.engine import DeviceEngine, of_all, of_policy
 from surefoot.solvers.gpu.philox import NAME, key_words
 from surefoot.solvers.gpu.sweep_pallas import best_values
 from surefoot.solvers.gpu.sweeps import SPREADING, SWEEPING, sweep
@@ -292,7 +292,7 @@ def test_what_was_prepared_is_not_compiled_again(device: Device) -> None:
     engine = DeviceEngine(device=device)
     policy = check_policy(mdp, np.zeros(mdp.num_states, dtype=np.int64))
     learned = Event()
-    programs = list(engine.prepare(draws, policy, learned))
+    programs = list(engine.prepare(of_policy(draws, policy), of_all(draws), learned))
     learned.set()
     for program in programs:
         program()

@@ -1,11 +1,13 @@
 """Robust rows and sweeps on a device, against programs from the definitions and the cores."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from surefoot import MDP, AmbiguitySet, evaluate, garnet, solve
+from surefoot.solvers import dual_kernels
 from surefoot.solvers.gpu import robust_rows
 from surefoot.solvers.gpu.arrays import NUMPY
 from surefoot.solvers.gpu.device import Device, doubles
@@ -19,7 +21,8 @@ from surefoot.solvers.gpu.robust_pallas import (
     worst_rows,
 )
 from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, worst_box, worst_l1
-from surefoot.solvers.gpu.robust_work import DeviceWork
+from surefoot.solvers.gpu.robust_work import SWEEP, DeviceWork, prepare
+from surefoot.solvers.gpu.tiles import lay_out
 from surefoot.solvers.solution import Status
 
 
@@ -214,3 +217,20 @@ def test_sweeps_end_at_their_limit(gpu: Device) -> None:
     assert few.status is Status.ITERATION_LIMIT
     assert np.abs(few.value - more.value).max() <= few.error_bound + more.error_bound
     assert more.error_bound < few.error_bound
+
+
+@pytest.mark.parametrize("norm", [None, "l1"])
+@pytest.mark.parametrize("per_entry", [False, True])
+def test_a_sweep_that_was_prepared_from_shapes_is_not_compiled_again(
+    norm: Any, per_entry: bool, gpu: Device
+) -> None:
+    mdp = model()
+    if per_entry:
+        mdp = replace(mdp, reward=mdp.entry_reward, reward_per_entry=True)
+    tiling = lay_out(mdp.state_start, mdp.row_start, mdp.successor, None)
+    prepare(gpu, tiling, dual_kernels.NOMINAL if norm is None else dual_kernels.L1,
+            per_entry=mdp.reward_per_entry)  # fmt: skip
+    known = len(SWEEP._made)
+    ball = None if norm is None else AmbiguitySet.from_arrays(mdp, norm=norm, budget=0.3)
+    solve(mdp, ball, device="gpu")
+    assert len(SWEEP._made) == known

@@ -78,15 +78,15 @@ class DeviceEngine:
             return _Call(self.device, of_all(draws), best=True).spreads(value)
 
     def prepare(
-        self, draws: Draws, policy: RowPolicy, learned: Event
+        self, policy: Batches, everything: Batches, learned: Event
     ) -> Iterator[Callable[[], Any]]:
-        """Yield what compiles each program for such draws, of policies like this one and of all.
+        """Yield what compiles each program for such draws of a policy's rows and of all rows.
 
         They may be compiled side by side, and before the draws are known: shapes are enough. Those
         that draw wait until ``learned`` is set: how much a posterior learns is part of their shape.
         """
-        yield from _Call(self.device, of_policy(draws, policy), best=False).prepare(learned)
-        yield from _Call(self.device, of_all(draws), best=True).prepare(learned)
+        yield from _Call(self.device, policy, best=False).prepare(learned)
+        yield from _Call(self.device, everything, best=True).prepare(learned)
 
     def some_ends(
         self, batches: Batches, tolerance: float, part: "DrawRange | None" = None, *, best: bool

@@ -67,7 +67,7 @@ class Fold(NamedTuple):
 
     def least(self, xp: Any, parts: list[Array]) -> Array:
         """Return the smallest over the successors."""
-        whole = _by_pairs(xp.minimum, parts)
+        whole = _by_pairs(lambda a, b: xp.where(a <= b, a, b), parts)  # NaN is not asked for
         return whole if self.axis is None else whole.min(axis=self.axis)
 
     def lowest(self, xp: Any, parts: list[Array], others: list[Array]) -> tuple[Array, Array]:

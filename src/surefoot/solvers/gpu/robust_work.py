@@ -22,7 +22,7 @@ from surefoot.solvers.gpu.robust_pallas import (
     worst_rows,
 )
 from surefoot.solvers.gpu.robust_rows import NOTHING, Fold, worst_box, worst_l1
-from surefoot.solvers.gpu.tiles import Tile, lay_out
+from surefoot.solvers.gpu.tiles import Tile, Tiling, lay_out
 from surefoot.solvers.row_kernels import Problem
 
 Floats = NDArray[np.float64]
@@ -110,10 +110,6 @@ class DeviceWork:
         ahead = np.int64(max(0, min(AHEAD if self.sweeps else 0, self.limit - self.sweeps - 1)))
         return *how, interpret, self.v, self.models, self.shares, self.guess, accuracy, ahead
 
-    def prepare(self) -> None:
-        """Compile the program of a sweep."""
-        SWEEP.prepare(*self._arguments())
-
     def sweep(self) -> tuple[SweepChange, Bracket]:
         """Compute ``Lv`` and the bracket it gives; ``v`` moves on where nothing is searched."""
         given = self._arguments()
@@ -178,15 +174,47 @@ class DeviceWork:
             begin += size
 
 
-def _laid(work: DeviceWork, tile: Tile) -> Laid:
-    """Lay out the rows of a tile, filled up to whole blocks."""
-    problem = work.problem
+def prepare(device: Device, tiling: Tiling, family: int, *, per_entry: bool) -> None:
+    """Compile the sweep of a worst case over all rows of a model, from their shapes."""
+    import jax
+
+    def there(*shape: int, kind: Any = np.float64) -> Any:
+        return jax.ShapeDtypeStruct(shape, np.dtype(kind))  # type: ignore[no-untyped-call]
+
+    models, shares, guess, shapes = [], [], [], []
+    for tile in tiling.tiles:
+        width, total, long = _filled(tile)
+        size = (total, width) if long else (width, total)
+        reward = there(*size) if per_entry else there(total)
+        entries = there(*size)
+        models.append(
+            RowArrays(there(*size, kind=np.int32), entries, entries, reward, there(total), there(2))
+        )
+        shares.append(there(*tile.row.shape))
+        guess.append((there(total), there(total)))
+        shapes.append((tile.row.shape, long))
+    SWEEP.prepare(
+        device.handle, FAMILIES[family], tuple(shapes), 1.0, True,
+        device.handle.platform == "cpu", there(len(tiling.order)), models, shares, guess,
+        there(1), np.int64(0),
+    )  # fmt: skip
+
+
+def _filled(tile: Tile) -> tuple[int, int, bool]:
+    """Return how wide the rows of a tile are, how many, filled up to whole blocks; if long ones."""
     width, rows, states = tile.entry.shape
     long = width > SHORT
     if long:
         width = 1 << (width - 1).bit_length()
     block = rows_per_block(width)
-    total = -(-rows * states // block) * block
+    return width, -(-rows * states // block) * block, long
+
+
+def _laid(work: DeviceWork, tile: Tile) -> Laid:
+    """Lay out the rows of a tile, filled up to whole blocks."""
+    problem = work.problem
+    _, rows, states = tile.entry.shape
+    width, total, long = _filled(tile)
     none = tile.entry.reshape(len(tile.entry), -1) < 0
     entry = np.where(none, 0, work.entries[tile.entry.reshape(none.shape)])
     row = np.where(tile.row.ravel() < 0, 0, work.rows[tile.row.ravel()])
