@@ -15,7 +15,7 @@ from surefoot.solvers.gpu.shared import SharedDeviceEngine, shared_engine, why_n
 from surefoot.solvers.gpu.sources import can_draw
 from surefoot.solvers.steps import until_the_end
 
-PAYING_ENTRIES = 250_000
+PAYING_ENTRIES = 75_000
 """Entries of a model from which a GPU pays for promises, beside 16 cores (docs/gpu.md)."""
 SOLVED_ENTRIES = 20_000_000
 """Entries of a model from which a GPU pays for one robust solve."""
