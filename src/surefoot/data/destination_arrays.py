@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+PARTS = 4
+"""Patterns that name candidates."""
 MOST_EXPANDED = 2**22
 """Pools are written out a few rows at a time, with about this many members together."""
 
@@ -88,6 +90,8 @@ def row_candidates(
     state_priority: Floats,
     action_start: Ints, by_action: Ints, action_running: Floats, action_rank: Ints,
     action_priority: Floats,
+    other_start: Ints, by_other: Ints, other_running: Floats, other_rank: Ints,
+    other_priority: Floats, anywhere: Ints,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Do what the kernel of this name does, block by block."""
@@ -97,7 +101,7 @@ def row_candidates(
         begin, end = row_start[first], row_start[last]
         s, a = row_state[first:last], row_action[first:last]
         rows = _Chunk(
-            state=s, action=a, origin=number[s], most=most[first:last],
+            state=s, action=a, origin=number[s], most=most[:, first:last],
             row=np.repeat(np.arange(last - first), np.diff(row_start[first : last + 1])),
             successor=successor[begin:end], once=once[begin:end],
         )  # fmt: skip
@@ -107,6 +111,7 @@ def row_candidates(
             _group(state_start, by_state, state_running, s, span),
             moved if whole else _leading(moved, rows.origin, state_of),
             _group(action_start, by_action, action_running, a, span),
+            _group(other_start, by_other, other_running, a, span),
         )
         steps_from = step_start[a]
         none, every = np.zeros(len(a), dtype=np.int64), np.full(len(a), len(number))
@@ -116,28 +121,30 @@ def row_candidates(
                   first_step[first:last] - steps_from, last_step[first:last] - steps_from),
             Ranks(action_start, by_action, action_running, action_rank, action_priority, a, none,
                   every),
+            Ranks(other_start, by_other, other_running, other_rank, other_priority, a, none, every),
         )  # fmt: skip
-        slots = start[3 * first : 3 * last + 1]
+        slots = start[PARTS * first : PARTS * last + 1]
         slots[0] = size
         single = np.count_nonzero(rows.once)
         told = named[left_out : left_out + single]
-        size = _block(rows, pools, ranks, (step_start, step), number, state_of, fewest, others,
-                      slots, state, weight, told)  # fmt: skip
+        size = _block(rows, pools, ranks, (step_start, step), anywhere, number, state_of, fewest,
+                      others, slots, state, weight, told)  # fmt: skip
         left_out += int(single)
-    start[3 * len(row_state)] = size
+    start[PARTS * len(row_state)] = size
     return left_out
 
 
 def _block(
     rows: _Chunk, pools: tuple[Pools, ...], ranks: tuple[Ranks, ...], steps: tuple[Ints, Ints],
-    number: Ints, state_of: Ints, fewest: Ints, others: int, start: Ints, state: Ints,
-    weight: Floats, named: Floats,
+    anywhere: Ints, number: Ints, state_of: Ints, fewest: Ints, others: int, start: Ints,
+    state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Write the candidates of some rows from ``start[0]`` on; return where they end."""
     step = number[rows.successor] - rows.origin[rows.row]
     numbered = (rows.origin[rows.row] >= 0) & (number[rows.successor] >= 0)
     every = np.ones(len(rows.row), dtype=np.bool_)
-    wanted = ((rows.successor, every), (step, numbered), (rows.successor, every))
+    itself = (rows.successor, every)
+    wanted = (itself, (step, numbered), itself, itself)
 
     def of_part(part: int) -> tuple[Ints, tuple[Ints, Ints, Floats]]:
         pool = pools[part]
@@ -152,21 +159,23 @@ def _block(
         named[:, part] = np.divide(
             shown, free[of_row] + shown, out=np.zeros(len(shown)), where=shown >= fewest[part]
         )
-        known = np.bincount(rows.row[own], minlength=len(rows.most))
-        short = pool.end - pool.begin - known <= rows.most
+        known = np.bincount(rows.row[own], minlength=len(rows.state))
+        short = pool.end - pool.begin - known <= rows.most[part]
         origin = rows.origin if part == 1 else np.full(len(short), -1)
         row, member, share = _listed(pool, rows.row[own], at[own], free, np.flatnonzero(short))
         listed = row, _targets(member, origin[row], state_of), share
-        chosen = _sampled(ranks[part], np.flatnonzero(~short), rows, free, origin, state_of)
+        chosen = _sampled(
+            ranks[part], np.flatnonzero(~short), rows, rows.most[part], free, origin, state_of
+        )
         order = np.argsort(np.concatenate((listed[0], chosen[0])), kind="stable")
         both = (np.concatenate(pair)[order] for pair in zip(listed, chosen, strict=True))
         return at, tuple(both)  # type: ignore[return-value]
 
-    with ThreadPoolExecutor(3) as threads:
-        places, lists = zip(*threads.map(of_part, range(3)), strict=True)
+    with ThreadPoolExecutor(PARTS) as threads:
+        places, lists = zip(*threads.map(of_part, range(PARTS)), strict=True)
     _write_lists(lists, len(rows.state), start, state, weight)
-    named[:, 3] = _of_the_rest(
-        rows, pools, steps, np.stack(places), number, state_of, others, named
+    named[:, PARTS] = _of_the_rest(
+        rows, pools[:2], steps, anywhere, np.stack(places), number, state_of, others, named
     )
     return int(start[-1])
 
@@ -187,12 +196,12 @@ def _listed(
 
 
 def _sampled(
-    ranks: Ranks, left: Ints, rows: _Chunk, total: Floats, origin: Ints, state_of: Ints
+    ranks: Ranks, left: Ints, rows: _Chunk, most: Ints, total: Floats, origin: Ints, state_of: Ints
 ) -> tuple[Ints, Ints, Floats]:
     """Return (row, state, share) of priority samples: the best of all rows, then the next best."""
     span = max(int(ids.max(initial=0)) for ids in (rows.successor, state_of, ranks.what))
     shown = np.sort(rows.row * (span + 1) + rows.successor)
-    taken, threshold = np.zeros(len(rows.most), dtype=np.int64), np.zeros(len(rows.most))
+    taken, threshold = np.zeros(len(most), dtype=np.int64), np.zeros(len(most))
     found: list[tuple[Ints, Ints, Floats]] = []
     turn = 0
     while len(left):
@@ -206,7 +215,7 @@ def _sampled(
         key = left * (span + 1) + target
         place = np.minimum(np.searchsorted(shown, key), len(shown) - 1)
         good &= shown[place] != key
-        full = taken[left] == rows.most[left]
+        full = taken[left] == most[left]
         last, more = good & full, good & ~full
         threshold[left[last]] = ranks.priority[at[last]]
         weight = ranks.running[at[more] + 1] - ranks.running[at[more]]
@@ -242,34 +251,33 @@ def _write_lists(
     start[1:] = start[0] + np.cumsum(sizes.ravel())
     for part, (row, target, share) in enumerate(lists):
         rank = np.arange(len(row)) - (np.cumsum(sizes[:, part]) - sizes[:, part])[row]
-        at = start[3 * row + part] + rank
+        at = start[PARTS * row + part] + rank
         state[at] = target
         weight[at] = share
 
 
 def _of_the_rest(
-    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], places: Ints, number: Ints,
-    state_of: Ints, others: int, named: Floats,
+    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], anywhere: Ints, places: Ints,
+    number: Ints, state_of: Ints, others: int, named: Floats,
 ) -> Floats:  # fmt: skip
     """Return the chance of each singleton that no pattern names: one of all other states."""
-    near, moved, entered = pools
-    lost = named[:, 0] + named[:, 1] + named[:, 2] == 0.0
+    near, moved = pools
+    lost = named[:, :PARTS].sum(axis=1) == 0.0
     of_row = rows.row[rows.once]
     asked = np.unique(of_row[lost])
+    new = np.ones(len(number), dtype=np.bool_)
+    new[anywhere] = False
     pointed = np.zeros(len(rows.state), dtype=np.int64)
-    pointed[asked] = entered.end[asked] - entered.begin[asked] - 1
-    alone = (places < 0).all(axis=0)
+    pointed[asked] = len(anywhere) - 1
+    alone = (places[:2] < 0).all(axis=0) & new[rows.successor]
     pointed += np.bincount(rows.row[alone], minlength=len(pointed))
     at, which = near.written_out(asked)
     target, row = near.what[at], asked[which]
     step, numbered = number[target] - rows.origin[row], number[target] >= 0
     fresh = moved.find(row, step, numbered & (rows.origin[row] >= 0)) < 0
-    fresh &= entered.find(row, target, np.ones(len(row), dtype=np.bool_)) < 0
-    pointed += np.bincount(row[fresh], minlength=len(pointed))
+    pointed += np.bincount(row[fresh & new[target]], minlength=len(pointed))
     for action in np.unique(rows.action[asked]):
         mine = asked[rows.action[asked] == action]
-        new = np.ones(len(number), dtype=np.bool_)
-        new[entered.what[entered.begin[mine[0]] : entered.end[mine[0]]]] = False
         step = steps[1][steps[0][action] : steps[0][action + 1]]
         pointed[mine] += _led_to(new, step, rows.origin[mine], state_of)
     return np.where(lost, 1.0 / np.maximum(1, others - pointed[of_row]), 0.0)

@@ -1,10 +1,11 @@
 """Where successors that a row has not shown may lead: patterns of the rest of the log.
 
-An unseen successor of the row (s, a) is taken to come from one of four parts:
+An unseen successor of the row (s, a) is taken to come from one of five parts:
 
 * *same state*: states that other actions reached from s;
 * *displacement*: for numbered states, s plus a step that three or more other rows of a have shown;
 * *entered*: states that three or more other rows of a have shown;
+* *entered by others*: states that three or more other rows have shown, few or none of them of a;
 * the *rest*: somewhere no pattern points to. Nothing is known about it, so it is charged as the
   worst state of the log.
 
@@ -35,11 +36,11 @@ kernels: Any = destination_kernels if COMPILES else destination_arrays
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PARTS = ("same state", "displacement", "entered")
+PARTS = ("same state", "displacement", "entered", "entered by others")
 FEWEST_ROWS = 3
-"""Other rows of the action that must show a pattern. With fewer, a chain with rare accidents took
+"""Other rows that must show a pattern. With fewer, a chain with rare accidents took
 the rows that had none yet for safe."""
-PRIOR_SHARES = (0.5, 0.5, 0.5, 0.25)
+PRIOR_SHARES = (0.5, 0.5, 0.25, 0.25, 0.25)
 """Dirichlet parameters of the parts and the rest before any successor was left out."""
 ROUNDS = 200
 CANDIDATES, MOST_EACH = 20_000, 64
@@ -53,6 +54,9 @@ BY_ROWS = 0.05
 """The share of a candidate's weight that goes by how many rows have shown it, and nothing else."""
 LEAST_HIDDEN = 1e-100
 """Smaller chances are not compared with each other."""
+MOST_PAIRS = 2**22
+"""About how many pairs of an action and a state that others entered are listed: where there are
+more, those of the states that most rows entered."""
 MOST_NUMBERS_EACH = 1000
 """Numbers in labels that lie further apart on average name things; they do not order them."""
 
@@ -66,13 +70,13 @@ class Destinations:
     Attributes
     ----------
     start
-        ``(3 R + 1,)``: the candidates of part ``p`` of row ``r`` begin at ``start[3 r + p]``.
+        ``(4 R + 1,)``: the candidates of part ``p`` of row ``r`` begin at ``start[4 r + p]``.
     state
         The candidates: never one that the row has shown.
     weight
         How likely each is within its part. What a part lacks to 1 goes to the rest.
     shares
-        ``(4,)``: Dirichlet parameters of the parts and the rest, learned.
+        ``(5,)``: Dirichlet parameters of the parts and the rest, learned.
     """
 
     start: Ints
@@ -150,33 +154,35 @@ def _learn(counts: Any) -> Destinations:
     number, state_of = _numbering(counts)
     known = (number[state] >= 0) & (number[successor] >= 0)
     steps = (number[successor] - number[state])[known]
+    actions, states = counts.num_actions, counts.num_states
     kinds = [
-        (action[known], steps, counts.num_actions, FEWEST_ROWS),
-        (state, successor, counts.num_states, 1),
-        (action, successor, counts.num_actions, FEWEST_ROWS),
+        lambda: _pool(action[known], steps, actions, FEWEST_ROWS),
+        lambda: _pool(state, successor, states, 1),
+        lambda: _pool(action, successor, actions, FEWEST_ROWS),
+        lambda: _others_pool(action, successor, actions, states),
     ]
     found: list[Any] = [None] * len(kinds)
 
     def gather(part: int) -> None:
-        found[part] = _ranked(_pool(*kinds[part]))
+        found[part] = _ranked(kinds[part]())
 
     on_threads(gather, range(len(kinds)), available_cores())
     pools = [array for pool in found for array in pool]
-    usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(visits))))
-    most = np.maximum(np.maximum(max(1, usual), seen // 3), _hidden_candidates(counts, row, shown))
+    anywhere = np.flatnonzero(np.bincount(successor, minlength=states) >= FEWEST_ROWS)
+    most = _most_candidates(counts, row, shown, seen)
     start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)
-    room = len(PARTS) * int(most.sum())
-    states, weight = np.empty(room, dtype=np.int64), np.empty(room)
+    room = int(most.sum())
+    listed_states, weight = np.empty(room, dtype=np.int64), np.empty(room)
     named = np.empty((np.count_nonzero(once), len(PARTS) + 1))
     kernels.row_candidates(
         row_start, counts.row_state.astype(np.int64), counts.row_action.astype(np.int64),
-        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, most,
-        np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
-        counts.num_states - (counts.unseen is not None), start, states, weight, named,
+        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, anywhere, most,
+        np.array([1, FEWEST_ROWS, FEWEST_ROWS, FEWEST_ROWS]),
+        states - (counts.unseen is not None), start, listed_states, weight, named,
     )  # fmt: skip
     listed = Destinations(
         start=start,
-        state=states[: start[-1]].copy(),
+        state=listed_states[: start[-1]].copy(),
         weight=weight[: start[-1]].copy(),
         shares=kernels.mixture_weights(named, np.array(PRIOR_SHARES), ROUNDS, 1e-9),
     )
@@ -199,6 +205,7 @@ def _weighed(listed: Destinations, counts: Any, shown: NDArray[np.bool_], number
         (state, successor, share, of_state, listed.state),
         (action[known], steps[known], share[known], of_action, wanted),
         (action, successor, share, of_action, listed.state),
+        (np.zeros_like(action), successor, share, np.zeros_like(of_action), listed.state),
     )
     hidden = np.ones(len(lists))
     for k, (group, what, shares, asked, candidate) in enumerate(looked_up):
@@ -323,6 +330,26 @@ def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, 
     return start, key % span + low, rows.astype(np.float64)
 
 
+def _others_pool(
+    action: Ints, successor: Ints, actions: int, states: int
+) -> tuple[Ints, Ints, Floats]:
+    """Return states that enough rows have shown and few of an action: starts, states, rows.
+
+    A state that just enough rows of an action have shown is among them too: without one of these
+    rows it would be.
+    """
+    rows = np.bincount(successor, minlength=states)
+    often = np.flatnonzero(rows >= FEWEST_ROWS)
+    if actions * len(often) > MOST_PAIRS:
+        first = np.argsort(-rows[often], kind="stable")[: max(1, MOST_PAIRS // actions)]
+        often = np.sort(often[first])
+    pair = (np.arange(actions)[:, None] * states + often).ravel()
+    keys, own = np.unique(action.astype(np.int64) * states + successor, return_counts=True)
+    pair = np.setdiff1d(pair, keys[own > FEWEST_ROWS], assume_unique=True)
+    start = np.searchsorted(pair, np.arange(actions + 1) * states)
+    return start, pair % states, rows[pair % states].astype(np.float64)
+
+
 def _ranked(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats, Ints, Floats]:
     """Return starts, what, running totals of rows, places by falling priority, and priorities."""
     start, what, rows = pool
@@ -346,6 +373,19 @@ def _number_of(what: Ints) -> Floats:
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         x ^= x >> np.uint64(31)
     return np.asarray(((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53)
+
+
+def _most_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_], seen: Ints) -> Ints:
+    """Return ``(parts, R)``: how many candidates of each part a row lists at most.
+
+    Of states that only other actions entered, the rows of large models list some only where they
+    hide much: elsewhere these would make the model larger and change little.
+    """
+    usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(counts.visits))))
+    hidden = _hidden_candidates(counts, row, shown)
+    most = np.maximum(np.maximum(max(1, usual), seen // 3), hidden)
+    others = most if usual > 1 else hidden
+    return np.stack([most] * (len(PARTS) - 1) + [others])
 
 
 def _hidden_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_]) -> Ints:
