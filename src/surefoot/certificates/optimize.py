@@ -300,6 +300,28 @@ def optimize(
     )
 
 
+def certified_at(
+    result: Result, mdp: MDP, *, delta: float, rng: np.random.Generator, **more: Any
+) -> Result:
+    """Return a result whose policy is certified at another delta, without another search.
+
+    `optimize` with the same ``rng`` and ``choose_delta`` would choose the same policy and return
+    the same certificate. ``more`` are arguments of `certify`.
+    """
+    certify_rng = children(rng, 3)[2]
+    holdout = result.holdout
+    if holdout is None:
+        raise ValueError("A result without a posterior has no other delta.")
+    made = certify(result.policy, holdout, mdp, delta=delta, rng=certify_rng, **more)
+    return replace(result, certificate=made.adding(*_of_search(result)))
+
+
+def _of_search(result: Result) -> list[Finding]:
+    """Return the findings of a result that its search made."""
+    codes = ("fewer_draws", "draws_split", "device_search", "stopped_early", "usual_kept")
+    return [finding for finding in result.certificate.findings if finding.code in codes]
+
+
 def _visits(posterior: Posterior, mdp: MDP) -> Ints | None:
     """Return ``(R,)``: how often every row was tried; None where that is not known."""
     if posterior.counts is None:

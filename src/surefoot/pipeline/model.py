@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.policies import behaviour_policy
+from surefoot.certificates.usual import chosen_at
 from surefoot.data.bins import Binning
 from surefoot.data.buckets import BucketCounts
 from surefoot.data.count_arrays import LEARNED
@@ -192,6 +193,16 @@ class Model:
         if shown is None or not shown.any() or self.settings.initial not in (None, "episodes"):
             return None
         return int(shown.sum())
+
+    def at(self, settings: Settings) -> Self:
+        """Return the model for other settings of the promise, which change nothing in the model.
+
+        What halves of the log lost is known to it where policies are chosen alike.
+        """
+        made = replace(self, settings=settings)
+        if chosen_at(settings.delta) == chosen_at(self.settings.delta):
+            made.__dict__["logs"] = self.logs
+        return made
 
     @cached_property
     def logs(self) -> dict[BucketCounts, LogBuckets]:

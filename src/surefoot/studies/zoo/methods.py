@@ -18,6 +18,7 @@ from surefoot.certificates.comparison import compare
 from surefoot.certificates.frequentist import certify_frequentist
 from surefoot.certificates.optimize import optimize
 from surefoot.certificates.policies import behaviour_policy
+from surefoot.certificates.usual import chosen_at
 from surefoot.data.transitions import read_transitions
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import LogParts, divide_log, log_of
@@ -97,7 +98,8 @@ def default(
 ) -> list[Claim]:
     """Return the sentences of runs with today's defaults, through the pipeline itself.
 
-    All runs have one seed, so that they share the reading of the log and its parts.
+    All runs have one seed, so that they share the reading of the log and its parts, and the search
+    where policies are chosen alike.
     """
     has_episodes = "episode" in columns
     settings = Settings(
@@ -112,10 +114,12 @@ def default(
     model = build_model(settings, counts, first_states(counts, facts))
     parts = divide_log(settings, counts, (columns,))
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
-    claims = []
+    claims, searched, asked = [], {}, model
     for delta in deltas:
-        asked = replace(model, settings=replace(settings, delta=delta, draws=draws))
-        found = find(asked, parts, lambda *_: None, in_full=False)
+        asked = asked.at(replace(settings, delta=delta, draws=draws))
+        aim = chosen_at(delta)
+        found = find(asked, parts, lambda *_: None, in_full=False, searched=searched.get(aim))
+        searched[aim] = found
         claims += _claims(asked, found.certificate, parts)
     return claims
 
