@@ -1,4 +1,4 @@
-"""Draws out of what other samplers return; none of their packages is imported here."""
+"""Read draws from the results of other samplers, without importing their packages."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def chains_of(source: Any, variable: str) -> tuple[Floats, int | None]:
-    """Return ``(chains, draws, ...)`` of one variable, and the divergences where known."""
+    """Return ``(chains, draws, ...)`` of one variable, and the number of divergences if known."""
     if hasattr(source, "get_samples") and hasattr(source, "get_extra_fields"):  # NumPyro MCMC
         samples = source.get_samples(group_by_chain=True)
         return _named(samples, variable), _count(source.get_extra_fields().get("diverging"))
