@@ -319,7 +319,7 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
         raise ValueError(
             f"the weight of {_entry_name(mdp, bad[0])} is {weights[bad[0]]}; weights must be 0 "
             f"(free), infinity (pinned) or lie within {smallest:g}..{largest:g}. Scale weights and "
-            f"budgets alike ({len(bad)} of {mdp.num_entries} fail)."
+            f"budgets by the same factor ({len(bad)} of {mdp.num_entries} fail)."
         )
 
 

@@ -195,9 +195,9 @@ def _check_center(posterior: Posterior, mdp: MDP) -> None:
     """Refuse a nominal model that is the mean of the same draws whose distances set its sizes."""
     if np.allclose(posterior.mean(), mdp.probability, rtol=0.0, atol=1e-12):
         raise ValueError(
-            "the model's probabilities are the mean of all draws of this posterior, which would "
-            "measure their distances from themselves. Split the draws (posterior.split), take the "
-            "mean of one part and pass the other; or use probabilities from the counts."
+            "the model's probabilities are the mean of all draws of this posterior, so the draws "
+            "would measure distances from their own mean. Split the draws (posterior.split), take "
+            "the mean of one part and pass the other; or use probabilities from the counts."
         )
 
 
@@ -217,8 +217,8 @@ def _sizes(plan: DrawPlan, shaping: Shaping, chosen: ChosenWeights) -> Floats:
     factor = float(np.partition(factors, plan.rank - 1)[plan.rank - 1])
     if not np.isfinite(factor):
         raise ValueError(
-            "a row that never moved among the shape draws moved among the others: no common factor "
-            'fits. Use union="uncertain".'
+            "a row had distance 0 in the shape draws but not in the size draws, so that no common "
+            'factor fits. Use union="uncertain".'
         )
     return size * factor
 

@@ -109,9 +109,9 @@ def frequentist_set(
     check_inside("delta", delta)
     if counts.unseen is not None and kind != "clopper_pearson":
         raise ValueError(
-            f"kind={kind!r} needs the successors of every row: what was never seen is a set chosen "
-            "by the data. Declare them (support=FILE), or use kind='clopper_pearson', which bounds "
-            "their mass."
+            f"kind={kind!r} needs the successors of every row: which of them were never seen "
+            "depends on the data. Declare them (support=FILE), or use kind='clopper_pearson', "
+            "which bounds the mass of unseen ones."
         )
     _check_counts(counts, mdp, centred=kind != "clopper_pearson")
     known = mdp.uncertain_rows & (counts.visits > 0)
@@ -198,7 +198,7 @@ def _check_whole(counts: Counts) -> None:
     bad = np.flatnonzero(counts.count != np.floor(counts.count))
     if len(bad):
         raise ValueError(
-            f"count[{bad[0]}] is {counts.count[bad[0]]}; these bounds are about whole numbers of "
+            f"count[{bad[0]}] is {counts.count[bad[0]]}; these bounds need whole numbers of "
             "independent transitions."
         )
 
@@ -220,9 +220,9 @@ def _check_counts(counts: Counts, mdp: MDP, *, centred: bool) -> None:
         i = bad[0]
         raise ValueError(
             f"the probability of {mdp.row_name(mdp.entry_row[i])}, successor "
-            f"{mdp.state_name(int(mdp.successor[i]))} is {mdp.probability[i]:.6g}, observed was "
-            f"{counts.count[i]} of {n[i]} ({len(bad)} entries differ). The bound is about observed "
-            "frequencies: build the model with counts.to_mdp(...) without a prior."
+            f"{mdp.state_name(int(mdp.successor[i]))} is {mdp.probability[i]:.6g}, but "
+            f"{counts.count[i]} of {n[i]} were observed ({len(bad)} entries differ). The bound is "
+            "about observed frequencies: build the model with counts.to_mdp(...) without a prior."
         )
 
 
@@ -253,8 +253,8 @@ def _weights(
         return choose_weights(mdp, weights, norm=norm, center=center, z=mdp.probability)
     if shape is None and not reuse:
         raise ValueError(
-            f"weights={weights!r} are chosen by values, and values by data: give shape=, a model "
-            "from other data (an earlier part of the log, or a part of split_counts), or "
+            f"weights={weights!r} depend on a value function, and that on data: give shape=, a "
+            "model from other data (an earlier part of the log, or a part of split_counts), or "
             "reuse=True to use the same data without proof."
         )
     source = mdp if shape is None else shape

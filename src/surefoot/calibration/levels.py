@@ -83,7 +83,7 @@ def share_level(mdp: MDP, *, delta: float, eta: float, union: str, rule: str) ->
     if union == "states" and rule == "marginal":
         raise ValueError(
             'union="states" needs rule="strict": a policy picks rows whose sets came out small, '
-            "which a statement on average over draws does not survive."
+            "and a statement that holds on average over draws does not hold for picked rows."
         )
     rows = max(1, int(np.count_nonzero(mdp.uncertain_rows)))
     states = max(1, len(np.unique(mdp.row_state[mdp.uncertain_rows])))

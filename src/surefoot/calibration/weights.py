@@ -148,7 +148,7 @@ def given_weights(mdp: MDP, weights: ArrayLike) -> Floats:
         place = mdp.row_name(mdp.entry_row[bad[0]])
         raise ValueError(
             f"weights: an entry of {place} is {entries[bad[0]]}; weights must be 0 or more and "
-            "finite (an infinite one would fix a probability that the data leave open)."
+            "finite (an infinite one would fix a probability that the data do not determine)."
         )
     return entries
 

@@ -107,7 +107,7 @@ def as_binning(asked: Any) -> Binning:
         numbers = []
     if not (equals and column and numbers):
         raise ValueError(
-            f"bins={asked!r}; write COLUMN=4 for four bins of about as many rows each, or "
+            f"bins={asked!r}; write COLUMN=4 for four bins with about equally many rows, or "
             "COLUMN=18.5,25,30 for the edges between them."
         )
     if "," not in text:

@@ -140,7 +140,7 @@ def _check_filled(counts: CountArrays, mean: Floats) -> None:
     if len(empty):
         successor = label_of(counts.successor[empty[0]], counts.state_labels)
         raise ValueError(
-            f"rewards give nothing for {counts.row_name(counts.entry_row[empty[0]])}, next state "
+            f"rewards has no reward for {counts.row_name(counts.entry_row[empty[0]])}, next state "
             f"{successor!r} ({len(empty):,} such transitions). Add them."
         )
 

@@ -62,8 +62,8 @@ def inspect(path: Path) -> Bytes:
                 line += len(chunk) if first < 0 else first
                 if line > LONGEST:
                     raise ValueError(
-                        f"{printable(path)}: a line is longer than {LONGEST:,} bytes, more than is "
-                        "read. Check that lines are ended and quotes closed."
+                        f"{printable(path)}: a line is longer than {LONGEST:,} bytes, more than "
+                        "can be read. Check the line endings, and that quotes are closed."
                     )
                 if first >= 0:
                     line = len(chunk) - 1 - _line_end(chunk.rfind)

@@ -132,7 +132,7 @@ def _sqlite_rows(path: Path, header: list[str], found: sqlite3.Cursor) -> Iterab
         blob = next((i for i, value in enumerate(row) if isinstance(value, bytes)), None)
         if blob is not None:
             raise ValueError(
-                f"{printable(path)}: column {header[blob]!r} holds bytes, which mean nothing here. "
+                f"{printable(path)}: column {header[blob]!r} holds bytes, which cannot be used. "
                 "Leave it out with query=."
             )
         yield row

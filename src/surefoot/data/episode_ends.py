@@ -116,7 +116,7 @@ def ends_from_plain(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     """Undo `ends_to_plain`."""
     parts: dict[str, Any] = {name: arrays[f"ends_{name}"] for name in ARRAYS}
     if len({len(part) for part in parts.values()}) > 1:
-        raise ValueError("the ends of episodes differ in number")
+        raise ValueError("the arrays of episode ends differ in length")
     return EpisodeEnds(
         **parts, seed=int(about["seed"]), working_days=bool(about["working_days"]),
         reach=np.inf if about["reach"] is None else float(about["reach"]),

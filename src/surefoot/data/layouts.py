@@ -173,7 +173,7 @@ def _resolved(connection: Connection, layout: Layout, asked: Binning) -> Binning
     except duckdb.ConversionException as problem:
         reason = str(problem).splitlines()[0]
         raise ValueError(
-            f"{layout.source.name}: {asked.column!r} is to be cut into bins and is no column of "
+            f"{layout.source.name}: {asked.column!r} is to be cut into bins but is not a column of "
             f"numbers ({reason})."
         ) from None
     values, often = np.asarray(found["v"], dtype=np.float64), np.asarray(found["n"])

@@ -122,7 +122,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., SomeCounts]) -> SomeC
             raise ValueError(f"the format is {written!r}; this version reads {FORMATS[-1]!r}")
         digest = arrays.pop("digest", None)
         if written != FORMATS[0] and (digest is None or text_of(digest) != _digest(text, arrays)):
-            raise ValueError("what it says does not match its digest: the file was changed")
+            raise ValueError("its content does not match its digest: the file was changed")
         return make(**_fields(about, arrays))
     except Exception as problem:  # a damaged file can fail anywhere, in any way
         reason = reason_of(problem)

@@ -48,7 +48,7 @@ class Returns:
 
     def __post_init__(self) -> None:
         if {getattr(self, name).shape for name in ARRAYS} != {(len(self),)}:
-            raise ValueError("the returns of episodes differ in number")
+            raise ValueError("the arrays of returns differ in length")
         freeze_fields(self)
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class Returns:
         """Refuse numbers that no log could have given."""
         for name, kind in KINDS.items():
             if getattr(self, name).dtype.kind != kind:
-                raise ValueError(f"{name} holds numbers of another kind")
+                raise ValueError(f"{name} holds the wrong type of numbers")
         known = self.identity
         holds = (
             0 <= self.discount <= 1 and bool((known[1:] > known[:-1]).all())
@@ -88,7 +88,7 @@ class Returns:
             and bool((self.steps >= 0).all()) and bool((self.reached >= -1).all())
         )  # fmt: skip
         if not holds:
-            raise ValueError("some numbers are out of place")
+            raise ValueError("some numbers are out of range or out of order")
 
     def save(self, path: Path) -> None:
         """Write the returns to one ``.npz`` file, without pickles."""

@@ -152,7 +152,7 @@ def negated(counts: Counts) -> Counts:
     """
     given = counts.given
     if given is not None and given.function is not None:
-        raise ValueError("rewards that are a function cannot be turned round; give a table.")
+        raise ValueError("rewards that are a function cannot be negated; give a table.")
     if given is not None:
         given = GivenRewards(
             table=None if given.table is None else {k: -v for k, v in given.table.items()},

@@ -94,7 +94,7 @@ def _check_final_reward(mdp: ModelArrays) -> None:
         return
     if mdp.horizon is None:
         raise ValueError(
-            "final_reward is what the state after the last step is worth: give horizon= with it."
+            "final_reward is the value of the state after the last step: give horizon= with it."
         )
     if final.shape != (mdp.num_states,):
         raise ValueError(

@@ -318,7 +318,7 @@ class MDP(checks.ModelArrays, Shown):
             start = "uniform"
         return [
             ("rewards", f"{self.reward.min():g} to {self.reward.max():g}, one per {per}"),
-            ("rows with doubt", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
+            ("uncertain rows", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
             ("first state", start),
         ]
 

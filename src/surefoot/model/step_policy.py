@@ -71,8 +71,8 @@ class StepPolicy(Shown):
 
     def _refuse(self) -> None:
         raise ValueError(
-            "these are no ranges of steps: every state needs ranges that begin at step 0 and rise, "
-            f"below the horizon {self.horizon}."
+            "these are not valid ranges of steps: in every state, the first steps must begin at 0, "
+            f"rise, and stay below the horizon {self.horizon}."
         )
 
     @classmethod

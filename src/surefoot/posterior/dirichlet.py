@@ -144,7 +144,7 @@ class DirichletPosterior(OfCounts):
         return [
             ("prior", self.prior_words),
             ("data per row", least if least == most else f"{least} to {most} transitions"),
-            ("rows with doubt", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
+            ("uncertain rows", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
         ]
 
     @property

@@ -132,8 +132,8 @@ def fit_population(
     sampling = Sampling(draws=draws, warmup=warmup, chains=chains, progress=progress)
     if not counts.declared:
         raise ValueError(
-            "counts must list every possible successor here: the growth law says what can happen, "
-            "not the log. Use population_growth(drop_below=0).simulate(...), or "
+            "counts must list every possible successor here: the growth law determines what can "
+            "happen, not the log. Use population_growth(drop_below=0).simulate(...), or "
             "Counts.from_arrays(..., support=...)."
         )
     layout = RowLayout.of(counts)

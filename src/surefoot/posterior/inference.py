@@ -50,8 +50,8 @@ def _named(group: Any, variable: str) -> Floats:
     values = np.asarray(value, dtype=np.float64)
     if values.ndim < 3:
         raise ValueError(
-            f"{variable!r} has shape {values.shape}; it must be (chains, draws, ...) with "
-            "probabilities behind."
+            f"{variable!r} has shape {values.shape}; it must be (chains, draws, ...), with the "
+            "probabilities in the last axes."
         )
     return values
 
