@@ -1,7 +1,7 @@
-"""The kernels of `surefoot.data.destination_kernels` on whole arrays, where there is no numba.
+"""The kernels of `surefoot.data.destination_kernels` on whole arrays, for use without numba.
 
-Weights of pools are whole numbers, so their sums are exact in any order; all else is done in the
-order of the kernels. A test holds the two to the same bits.
+Weights of pools are whole numbers, so their sums are exact in any order; everything else is done in
+the order of the kernels. A test checks that both give the same bits.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +20,14 @@ Bools = NDArray[np.bool_]
 PARTS = 4
 """Patterns that name candidates."""
 MOST_EXPANDED = 2**22
-"""Pools are written out a few rows at a time, with about this many members together."""
+"""Pools are expanded a few rows at a time, with about this many members in total."""
 
 
 class Pools(NamedTuple):
-    """Members of sorted pools: ``what[begin[r]:end[r]]`` is that of row ``r``.
+    """Sorted pools: the members of row ``r``'s pool are ``what[begin[r]:end[r]]``.
 
-    ``running`` are running totals of the rows that show each. ``key`` increases, and member ``m``
-    of the pool of row ``r`` has ``key == base[r] + m``.
+    ``running`` are running totals of how many rows show each member. ``key`` increases, and member
+    ``m`` of the pool of row ``r`` has ``key == base[r] + m``.
     """
 
     what: Ints
@@ -38,7 +38,7 @@ class Pools(NamedTuple):
     base: Ints
 
     def find(self, row: Ints, wanted: Ints, known: Bools) -> Ints:
-        """Return where members lie in the pools of their rows; -1 for those outside."""
+        """Return the positions of members in the pools of their rows; -1 for those not in them."""
         key = np.where(known, self.base[row] + wanted, -1)
         at = np.searchsorted(self.key, key)
         there = known & (at < len(self.key))
@@ -50,14 +50,15 @@ class Pools(NamedTuple):
         return np.asarray(self.running[at + 1] - self.running[at])
 
     def written_out(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the places of all members of some rows, and which of the rows each belongs to."""
+        """Return the positions of all members of some rows' pools, and the row of each."""
         return _ranges(self.begin[rows], self.end[rows])
 
 
 class Ranks(NamedTuple):
     """Pools of groups by falling priority, and which of their members count for each row.
 
-    ``rank`` are places in the pool of a group; of these, ``first`` to ``last`` - 1 count.
+    ``rank`` lists positions in a group's pool; for a row, positions ``first`` to ``last`` - 1
+    count.
     """
 
     start: Ints
@@ -94,7 +95,7 @@ def row_candidates(
     other_priority: Floats, anywhere: Ints,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
-    """Do what the kernel of this name does, block by block."""
+    """Compute the same as the kernel of this name, block by block."""
     span, size, left_out = len(number) + 1, 0, 0
     first_step, last_step = _reach(step_start, step, row_action, number[row_state], len(state_of))
     for first, last in _blocks(last_step - first_step, whole=whole):
@@ -198,7 +199,7 @@ def _listed(
 def _sampled(
     ranks: Ranks, left: Ints, rows: _Chunk, most: Ints, total: Floats, origin: Ints, state_of: Ints
 ) -> tuple[Ints, Ints, Floats]:
-    """Return (row, state, share) of priority samples: the best of all rows, then the next best."""
+    """Return (row, state, share) of priority samples; each turn looks at every row's next best."""
     span = max(int(ids.max(initial=0)) for ids in (rows.successor, state_of, ranks.what))
     shown = np.sort(rows.row * (span + 1) + rows.successor)
     taken, threshold = np.zeros(len(most), dtype=np.int64), np.zeros(len(most))
@@ -236,7 +237,7 @@ def _sampled(
 
 
 def _targets(member: Ints, origin: Ints, state_of: Ints) -> Ints:
-    """Return the states that members of pools mean: a step leads there from an origin."""
+    """Return the states that pool members stand for: with an origin, where the step leads."""
     stepping = origin >= 0
     at = np.where(stepping, origin + member, 0)
     return np.where(stepping, state_of[at], member)
@@ -260,7 +261,7 @@ def _of_the_rest(
     rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], anywhere: Ints, places: Ints,
     number: Ints, state_of: Ints, others: int, named: Floats,
 ) -> Floats:  # fmt: skip
-    """Return the chance of each singleton that no pattern names: one of all other states."""
+    """Return the probability of singletons that no part names: uniform over the other states."""
     near, moved = pools
     lost = named[:, :PARTS].sum(axis=1) == 0.0
     of_row = rows.row[rows.once]
@@ -286,8 +287,8 @@ def _of_the_rest(
 def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
     """Return how many new states the steps of an action lead to, from every origin.
 
-    A sum over steps for each of them, by Fourier transforms: the sums are whole numbers, far larger
-    than what these get wrong.
+    The sums over steps are computed by Fourier transforms and rounded to whole numbers, far coarser
+    than the error of the transforms.
     """
     numbers = len(state_of)
     wanted, taken = np.zeros((2, 2 * numbers))
@@ -298,7 +299,7 @@ def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
 
 
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
-    """Do what the kernel of this name does; sums over singletons are taken one after another."""
+    """Compute the same as the kernel of this name; singletons are summed in the same order."""
     learned, share = prior.copy(), np.zeros(len(prior))
     given = np.ascontiguousarray(named.T)
     terms = np.empty((len(prior), len(named) + 1))
@@ -329,7 +330,7 @@ def _group(start: Ints, what: Ints, running: Floats, group: Ints, span: int) -> 
 
 
 def _reach(start: Ints, step: Ints, action: Ints, origin: Ints, numbers: int) -> tuple[Ints, Ints]:
-    """Return where the steps that stay among the numbers begin and end; none without an origin."""
+    """Return the range of steps that lead to a valid number; empty without an origin."""
     pool = _steps(start, step, np.zeros(0), action, start[action], start[action + 1], numbers)
     first = np.searchsorted(pool.key, pool.base - origin)
     last = np.searchsorted(pool.key, pool.base + numbers - origin)
@@ -345,12 +346,12 @@ def _steps(
 
 
 def _leading(pool: Pools, origin: Ints, state_of: Ints) -> Pools:
-    """Return pools of those steps alone that lead to a state, running totals from 0 in each."""
+    """Return pools of only the steps that lead to a state, with running totals from 0 in each."""
     at, row = pool.written_out(np.arange(len(origin)))
     kept = state_of[origin[row] + pool.what[at]] >= 0
     at, row = at[kept], row[kept]
     size = np.bincount(row, minlength=len(origin))
-    # A pool has one more running total than members: each takes one place more than it has.
+    # A pool has one more running total than members, so that each takes one extra place.
     begin = np.cumsum(size + 1) - size - 1
     place = begin[row] + np.arange(len(row)) - (np.cumsum(size) - size)[row]
     span = 2 * len(state_of) + 2
@@ -366,7 +367,7 @@ def _leading(pool: Pools, origin: Ints, state_of: Ints) -> Pools:
 
 
 def _blocks(sizes: Ints, *, whole: bool) -> list[tuple[int, int]]:
-    """Cut rows so that the pools of a block have not too many members together."""
+    """Cut rows into blocks whose pools do not have too many members in total."""
     if whole or len(sizes) == 0:
         return [(0, len(sizes))]
     block = np.cumsum(sizes) // MOST_EXPANDED
@@ -376,14 +377,14 @@ def _blocks(sizes: Ints, *, whole: bool) -> list[tuple[int, int]]:
 
 
 def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return all numbers of ranges one after another, and the range of each."""
+    """Return the numbers of all ranges one after another, and the range of each."""
     size = end - begin
     which = np.repeat(np.arange(len(size)), size)
     return np.arange(len(which)) + (begin - (np.cumsum(size) - size))[which], which
 
 
 def _first_at_least(values: NDArray[Any], begin: Ints, end: Ints, goal: Ints | Floats) -> Ints:
-    """Return the first places in increasing runs of an array whose values reach goals."""
+    """Return the first index in each increasing run of an array whose value reaches a goal."""
     low, high = begin.copy(), end.copy()
     while (low < high).any():
         middle = (low + high) // 2

@@ -1,8 +1,9 @@
-"""Kernels that list candidate successors and ask which pattern would have named those left out.
+"""Kernels that list candidate successors, and find which part would have named those left out.
 
-A *pool* is a sorted run of states with the number of rows that point to each. A row may use the
-pool less what it has shown itself: sums over the pool come from running totals, with the row's own
-successors taken off, so that a row costs its own length, not that of the pool.
+A *pool* is a sorted run of states (or steps) with the number of rows that show each. The candidates
+of a row are the pool without the successors that the row has shown: sums over them come from
+running totals minus the row's own successors, so that a row costs its own length, not that of the
+pool.
 """
 
 import numpy as np
@@ -15,12 +16,12 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
 CROWDED = 8
-"""Pools with at least one in this many of all states are kept as flags, counted in one pass."""
+"""Pools with at least one in this many of all states are stored as flags, counted in one pass."""
 
 
 @kernel()
 def first_at_least(values: Floats | Ints, goal: float) -> int:
-    """Return the first place in an increasing array whose value reaches a goal."""
+    """Return the first index in an increasing array whose value reaches a goal. O(log n)."""
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
@@ -51,10 +52,10 @@ def steps_to_states(
 
 @kernel()
 def find_shown(pool: Ints, shown: Ints, number: Ints, origin: int, at: Ints) -> None:
-    """Write where a row's own successors lie in a sorted pool, -1 for those outside it.
+    """Write the positions of a row's own successors in a sorted pool, -1 for those not in it.
 
-    A pool of steps is searched for their ``number`` less the origin's; without an origin (-1) for
-    the successors themselves.
+    A pool of steps is searched for the successor's ``number`` minus ``origin``; without an origin
+    (-1), the pool is searched for the successor itself.
     """
     for j in range(len(shown)):
         at[j] = -1
@@ -73,8 +74,8 @@ def list_candidates(
 ) -> int:  # fmt: skip
     """Write all candidates of a pool and their shares of the total; return how many.
 
-    ``own``: places in the pool of what the row has shown, increasing. A pool of steps leads from
-    the ``origin`` to states; without one (-1) it holds the states themselves.
+    ``own``: positions in the pool of what the row has shown, increasing. A pool of steps leads from
+    the ``origin`` to states; without an origin (-1) it holds the states themselves.
     """
     size, skip = 0, 0
     for j in range(len(pool)):
@@ -95,13 +96,13 @@ def sample_candidates(
     """Write the ``most`` candidates of the highest priority and their shares; return how many.
 
     A priority sample (Duffield, Lund and Thorup 2007): the priority of a candidate is the number of
-    rows that show it, over a random number of its own that is the same wherever it is asked for.
-    Those that more rows show than the next priority says have their share of the ``total``; the
-    others stand for all that are left out, in equal shares. Rows with alike pools list the same
-    candidates, so that no row looks better than another by the draw.
+    rows that show it, divided by a pseudo-random number that depends on the candidate only. The
+    threshold is the highest priority left out. Candidates that more rows show than the threshold
+    get their share of the ``total``; the others get equal shares and represent all that are left
+    out. Rows with similar pools list the same candidates, so that no row looks better by chance.
 
-    ``rank`` are places in the pool by falling priority; of these, ``first`` to ``last`` - 1 count.
-    States with ``mark[state] == row`` have been shown and are left out.
+    ``rank`` lists positions in the pool by falling priority; positions ``first`` to ``last`` - 1
+    count. States with ``mark[state] == row`` have been shown and are left out.
     """
     size, threshold = 0, 0.0
     for j in rank:
@@ -121,7 +122,7 @@ def sample_candidates(
             often += 1
             known += weight[k]
     rest = (total - known) / max(1, size - often)
-    if often == size:  # nothing stands for the others
+    if often == size:  # no candidate represents those left out
         total = known
     for k in range(size):
         weight[k] = (weight[k] if weight[k] > threshold else rest) / total
@@ -150,7 +151,7 @@ def flag_pools(steps: Ints, anywhere: Ints, number: Ints, by_step: Flags, by_num
 
 @kernel()
 def count_flags(by_step: Flags, by_number: Flags, has_state: Flags) -> int:
-    """Return how many numbers of states are flagged by either. O(states), on vector units."""
+    """Return how many numbers of states either array flags. O(states), vectorised."""
     total = 0
     for k in range(len(by_number)):
         total += (by_number[k] | by_step[k]) & has_state[k]
@@ -164,8 +165,8 @@ def pointed_by_flags(
 ) -> int:  # fmt: skip
     """Return how many states a row shows or the pools name, where two pools are flags.
 
-    The caller adds states of ``anywhere`` that have no number. ``by_step`` are flags of
-    the numbers that a step from the row's state leads to.
+    The states of ``anywhere`` without a number are not counted: the caller adds them. ``by_step``
+    flags the numbers that a step from the row's state leads to.
     """
     total: int = count_flags(by_step, by_number, has_state)
     for targets in (shown, near):
@@ -187,7 +188,7 @@ def pointed_one_by_one(
     shown: Ints, near: Ints, moved: Ints, anywhere: Ints, state_of: Ints, origin: int, mark: Ints,
     row: int,
 ) -> int:  # fmt: skip
-    """Return the same from pools that are lists."""
+    """Return how many states a row shows or the pools name, where all pools are lists."""
     total = 0
     for targets in (shown, near, anywhere):
         for target in targets:
@@ -215,18 +216,17 @@ def row_candidates(
     other_priority: Floats, anywhere: Ints,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
-    """Write the candidates of every row and part, and what would have named each singleton.
+    """Write the candidates of every row and part, and how well each part predicts singletons.
 
-    Entries are those shown; ``once`` marks the singletons to leave out. ``step`` (displacements)
-    runs by action, ``by_state`` by state, ``by_action`` and ``by_other`` by action, each with
-    running totals of the rows that show it, places by falling priority, and priorities
-    (`sample_candidates`). ``anywhere``: all states of the last two pools, of any action.
-    ``whole``: every number has a state.
-    At most ``most[part, row]`` candidates are listed. ``others`` is the number of states in all.
-    ``named[i, part]``: how likely each part, and the rest, would have named singleton ``i``.
-    Returns how many there are.
-    O(row log pools) a row; O(pools) where numbers have gaps or no pattern names a singleton, and
-    bytes instead of numbers where these pools are large.
+    Entries are those shown; ``once`` marks the singletons to leave out. The pools are ``step``
+    (displacements) by action, ``by_state`` by state, ``by_action`` and ``by_other`` by action, each
+    with running totals of the rows that show a member, positions by falling priority, and
+    priorities (`sample_candidates`). ``anywhere``: all states of the last two pools, of any action.
+    ``whole``: every number has a state. At most ``most[part, row]`` candidates are listed.
+    ``others`` is the total number of states. ``named[i, part]`` is the probability with which each
+    part, and the rest, would have named singleton ``i``. Returns the number of singletons.
+    O(row log pools) per row; O(pools) where numbers have gaps or no part names a singleton, on
+    bytes instead of integers where these pools are large.
     """
     parts = len(fewest)
     states = len(number)
@@ -371,9 +371,9 @@ def row_candidates(
 
 @kernel()
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
-    """Return Dirichlet parameters: the prior's, plus how many singletons each part explains.
+    """Return Dirichlet parameters: the prior's plus the expected singletons each part explains.
 
-    Expectation and maximisation for the mixture ``sum_p share_p named[i, p]``.
+    Expectation maximisation for the mixture ``sum_p share_p named[i, p]``.
     """
     parts = len(prior)
     learned, share = np.empty(parts), np.zeros(parts)
