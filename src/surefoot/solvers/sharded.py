@@ -51,7 +51,7 @@ class Block:
         own = rows(first, last)
         if own.family != NOMINAL and np.any(own.uncertain & (np.diff(own.row_start) < 2)):
             raise ValueError(
-                f"states {first} to {last - 1} have uncertain rows of one successor; these are "
+                f"states {first} to {last - 1} have uncertain rows of one successor; mark these as "
                 "certain: nature has no choice there."
             )
         # Kernels index rows and values by state, so these arrays cover all states.

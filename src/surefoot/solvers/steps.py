@@ -104,8 +104,8 @@ def _refuse(mdp: MDP, states: NDArray[np.int64], ends: Flags) -> None:
     plural, verb = ("s", "") if len(states) > 1 else ("", "s")
     none = "" if ends.any() else " The model has no end: no absorbing state without reward."
     raise ValueError(
-        f"discount=1 without a horizon counts until the end, but from state{plural} {named}{more} "
-        f"nothing need{verb} ever end: actions can be chosen that never leave "
+        f"discount=1 without a horizon counts until the end, but state{plural} {named}{more} "
+        f"lead{verb} to no end under some policies: actions can be chosen that never leave "
         f"{'them' if len(states) > 1 else 'it'}.{none} Give horizon= (the most steps that count), "
         "or a discount below 1."
     )

@@ -36,8 +36,8 @@ def steps_to_the_end(mdp: MDP, ambiguity: AmbiguitySet | None, problem: Problem)
             work.accept_image(change.most)
             work.accuracy = 0.1 * SETTLED
     raise ValueError(
-        f"discount=1 without a horizon counts until the end, which nature can put off for more "
-        f"than {MOST_SWEEPS:,} steps. Give horizon=, smaller sets, or a discount below 1."
+        f"discount=1 without a horizon counts until the end, which nature can delay by more than "
+        f"{MOST_SWEEPS:,} steps. Give horizon=, smaller sets, or a discount below 1."
     )
 
 

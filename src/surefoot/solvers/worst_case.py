@@ -230,8 +230,8 @@ def loss_bound(
     _check_failure(ambiguity, delta)
     if ambiguity.mdp.horizon is not None or ambiguity.mdp.discount == 1.0:
         raise ValueError(
-            "Theorem 3.2 is about an infinite horizon at a discount below 1; this model counts "
-            "otherwise."
+            "Theorem 3.2 is about an infinite horizon at a discount below 1; this model has a "
+            "horizon or discount 1."
         )
     largest = float(spans(ambiguity, value, objective=objective).max())
     discount = ambiguity.mdp.discount
@@ -241,8 +241,8 @@ def loss_bound(
     scale = float(np.abs(ambiguity.mdp.reward).max()) / (1 - discount)
     if not error <= CONVERGED * max(largest, SMALL * scale):
         raise ValueError(
-            f"value may be {error:.3g} away from the robust value of this set, where spans are at "
-            f"most {largest:.3g}. Pass the value of solve(mdp, ambiguity), converged."
+            f"value may be {error:.3g} away from the robust value of this set, whose spans are at "
+            f"most {largest:.3g}. Pass the converged value of solve(mdp, ambiguity)."
         )
     return bound
 

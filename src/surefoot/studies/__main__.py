@@ -32,7 +32,7 @@ STUDIES: dict[str, Callable[..., Any]] = {
 
 app = typer.Typer(
     name="python -m surefoot.studies", add_completion=False, no_args_is_help=True,
-    help="Studies that back the defaults and the promises.", pretty_exceptions_enable=False,
+    help="Studies that support the defaults and the promises.", pretty_exceptions_enable=False,
 )  # fmt: skip
 for name, study in STUDIES.items():
     app.command(name)(study)

@@ -154,7 +154,7 @@ def _check_domains(domains: tuple[str | Domain, ...]) -> None:
             _check_word("domains", name, tuple(DOMAINS))
         elif name in NOMINAL:
             raise ValueError(
-                f"domains: {name!r} has published numbers, and a model of your own is not theirs. "
+                f"domains: {name!r} has published numbers, which are not about your own model. "
                 f"Give the name {name!r} alone, or rename your domain: "
                 "dataclasses.replace(domain, name=...)."
             )
@@ -164,7 +164,7 @@ def _check_domains(domains: tuple[str | Domain, ...]) -> None:
             )
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise ValueError(f"domains: {twice[0]!r} is there twice; give each a name of its own.")
+        raise ValueError(f"domains: {twice[0]!r} is given twice; give each its own name.")
 
 
 def _check_posterior(prior: float | None, posterior: str | StudyFit) -> None:

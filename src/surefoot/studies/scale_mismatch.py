@@ -129,7 +129,7 @@ def scale_mismatch(
     {'uniform': True, 'mismatched': False, 'consistent': True}
     """
     if not seeds >= 2:
-        raise ValueError(f"seeds={seeds}; two data sets at least, for a standard deviation.")
+        raise ValueError(f"seeds={seeds}; a standard deviation needs at least 2 data sets.")
     world = as_domain(domain)
     results: dict[Place, list[tuple[float, float]]] = {}
     for basis in bases:
