@@ -8,10 +8,12 @@ from scipy.stats import binom
 
 from surefoot.certificates.curse import (
     WHOLE,
+    Loss,
     _departures,
     _regressing,
-    _return_on,
+    _returns_on,
     balanced_halves,
+    both_ways,
     curse_of_choosing,
     curse_of_preferring,
     flattery,
@@ -202,10 +204,20 @@ def test_frequencies_of_few_tries_are_valued_without_their_bias() -> None:
             half = log.half(np.arange(NUM_BUCKETS))
             seen = as_seen(half, half)
             plain += chance * evaluate(seen, stay).return_lower
-            mended += chance * _return_on(log, stay, half, seen, np.zeros(mdp.num_rows))
+            mended += chance * _returns_on(log, stay, half, seen, np.zeros(mdp.num_rows))[1]
     truth = won / (1.0 - discount * won)
     assert plain - truth > 0.015
     assert abs(mended - truth) < 0.2 * (plain - truth)
+
+
+def test_the_bias_of_frequencies_never_hides_luck() -> None:
+    policy = np.zeros(1, dtype=np.int64)
+    assert [Loss(policy, by, (0.0, 0.0)).less for by in ((0.1, 0.3), (0.3, 0.1))] == [0.3, 0.3]
+    assert np.isnan(Loss(policy, (np.nan, 0.1), (0.0, 0.0)).less)
+    log = divided(0, ARMS)
+    for chosen in balanced_halves(3, seed=1):
+        for loss in both_ways(log, None, chosen):
+            assert loss.less == max(loss.by)
 
 
 def test_a_prior_that_flatters_is_seen_without_any_choice() -> None:

@@ -17,7 +17,7 @@ from surefoot.calibration.frequentist import frequentist_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.comparison import compare
 from surefoot.certificates.frequentist import certify_frequentist
-from surefoot.certificates.optimize import optimize
+from surefoot.certificates.optimize import Result, optimize
 from surefoot.certificates.policies import behaviour_policy
 from surefoot.certificates.usual import chosen_at
 from surefoot.data.transitions import read_transitions
@@ -115,7 +115,8 @@ def default(
     model = build_model(settings, counts, first_states(counts, facts))
     parts = divide_log(settings, counts, (columns,))
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
-    claims, searched, asked = [], {}, model
+    claims, asked = [], model
+    searched: dict[float, Result] = {}
     for delta in deltas:
         asked = asked.at(replace(settings, delta=delta, draws=draws))
         aim = chosen_at(delta)
