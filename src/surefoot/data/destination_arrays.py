@@ -6,7 +6,7 @@ the order of the kernels. A test checks that both give the same bits.
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -381,15 +381,3 @@ def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     size = end - begin
     which = np.repeat(np.arange(len(size)), size)
     return np.arange(len(which)) + (begin - (np.cumsum(size) - size))[which], which
-
-
-def _first_at_least(values: NDArray[Any], begin: Ints, end: Ints, goal: Ints | Floats) -> Ints:
-    """Return the first index in each increasing run of an array whose value reaches a goal."""
-    low, high = begin.copy(), end.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        inside = low < high
-        below = inside & (values[np.where(inside, middle, 0)] < goal)
-        low = np.where(below, middle + 1, low)
-        high = np.where(inside & ~below, middle, high)
-    return low

@@ -101,6 +101,11 @@ def _read_labels(
 def write_csv(mdp: MDP, path: Path) -> None:
     """Write a model; floats in the shortest form that is read back as the same bits."""
     _check_actions_survive(mdp)
+    if mdp.horizon is not None or mdp.final_reward is not None:
+        raise ValueError(
+            "a CSV file cannot hold a horizon or a final reward: reading it back would give another "
+            "model. Write a .npz file, or a model without them, and pass horizon to solve."
+        )
     states = _labels_as_csv("state_labels", mdp.state_labels)
     actions = _labels_as_csv("action_labels", mdp.action_labels)
     names = list(COLUMNS)

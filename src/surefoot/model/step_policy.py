@@ -169,10 +169,16 @@ class StepPolicy(Shown):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple) and len(key) == 2 and all(map(_is_whole, key)):
-            return self.action_at(int(key[1]), int(key[0]) % self.horizon)
+            return self.action_at(int(key[1]), self._step(int(key[0])))
         if _is_whole(key):
-            return self.actions_at(int(key) % self.horizon)
+            return self.actions_at(self._step(int(key)))
         return np.asarray(self)[key]
+
+    def _step(self, index: int) -> int:
+        """Return the step of an index; negative ones count from the end."""
+        if not -self.horizon <= index < self.horizon:
+            raise IndexError(f"step {index} of a policy for {number_of(self.horizon, 'step')}.")
+        return index % self.horizon
 
     def __len__(self) -> int:
         return self.horizon

@@ -66,6 +66,7 @@ class Block:
         self.rest = np.full(num_states, np.inf)
         robust = own.family != NOMINAL
         self.memory = np.full((count if robust else 0, 2), NEVER, dtype=np.int32)
+        self.swept = False
 
     def size(self) -> Size:
         """Return what the driver needs to know."""
@@ -80,10 +81,17 @@ class Block:
             self.problem, *self.span, v, self.image, self.choice, self.cap, self.rest, shift,
             margin, accuracy, self.memory, scratch,
         )  # fmt: skip
+        self.swept = True
         return self.image[slice(*self.span)].copy(), change
 
-    def chosen(self) -> Ints:
-        """Return, for each state, the index of the chosen row among its rows."""
+    def chosen(self, v: Floats, shift: float, margin: float, accuracy: float) -> Ints:
+        """Return, for each state, the index of the chosen row among its rows.
+
+        The arguments are those of the last sweep: a block that was restarted after it has forgotten
+        its choices, and sweeps again.
+        """
+        if not self.swept:
+            self.sweep(v, shift, margin, accuracy)
         own = slice(*self.span)
         return (self.choice[own] - self.problem.first[own]).astype(np.int64)
 
@@ -206,7 +214,8 @@ def solve_sharded(
         while True:
             allowance = rounding_allowance(terms, discount, largest, v)
             noise = max(noise, allowance)
-            answers = blocks.ask("sweep", v, rise, 2 * (noise + drift), accuracy)
+            asked = v, rise, 2 * (noise + drift), accuracy
+            answers = blocks.ask("sweep", *asked)
             image = np.concatenate([part for part, _ in answers])
             change = _reduced([part for _, part in answers])
             sweeps += 1
@@ -222,7 +231,7 @@ def solve_sharded(
             drift += 4 * EPSILON * (abs(rise) + abs(change.most))
         return ShardedSolution(
             lower=image + bounds.below, upper=image + bounds.above,
-            chosen=np.concatenate(blocks.ask("chosen")), error_bound=float(bounds.error_bound),
+            chosen=np.concatenate(blocks.ask("chosen", *asked)), error_bound=float(bounds.error_bound),
             sweeps=sweeps, status=status,
         )  # fmt: skip
 
