@@ -80,7 +80,7 @@ def new_successors(
     """
     number, observed = np.asarray(trials, dtype=np.int64), np.asarray(seen, dtype=np.int64)
     if (beta is None) == (draws is None):
-        raise ValueError("give the unseen mass either as beta= or as draws=.")
+        raise ValueError("give the unseen mass once, either as beta= or as draws=.")
     mass = np.asarray(draws if beta is None else beta, dtype=np.float64)
     _check_numbers(number, observed, mass)
     total = int(observed.sum())

@@ -99,8 +99,8 @@ def earned(
         return replace(_nothing(episodes, delta, horizon), reason=NO_LIMIT)
     if not -np.inf < lowest <= highest < np.inf:
         raise ValueError(
-            f"lowest={lowest}, highest={highest}; lowest must not exceed highest, and neither may "
-            "be NaN."
+            f"lowest={lowest}, highest={highest}; both must be finite, and lowest must not exceed "
+            "highest."
         )
     size = 0 if episodes is None else len(episodes.earned)
     if episodes is None or size < FEWEST_EPISODES:
