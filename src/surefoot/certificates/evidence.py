@@ -274,7 +274,7 @@ class Cause:
     Attributes
     ----------
     amount
-        By how much it lowers the promise; the amounts of all causes add up.
+        How far it moves the promise away from the averages; the amounts of all causes add up.
     error
         The standard error of the amount.
     promise_without

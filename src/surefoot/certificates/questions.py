@@ -49,7 +49,7 @@ class Question:
     row, successor
         The row, or None for all rows at once; the successor asked about, for a transition.
     mass
-        The posterior probability of what is asked to be impossible; 0 for rewards.
+        The posterior probability of what the expert may rule out; 0 for rewards.
     gain
         How much more could be promised if the answer is the expected one.
     """

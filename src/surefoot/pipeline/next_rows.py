@@ -49,6 +49,6 @@ def _row(line: PlanLine, largest: float, unit: str | None) -> DoubtRow:
         words=f"{label_text(line.action)} in {label_text(line.state)}{when}",
         amount=f"{line.share:.0%}",
         width=round(100 * line.share / largest, 1),
-        without=f"tried {line.visits:,.6g} times, takes off {off}; "
+        without=f"tried {line.visits:,.6g} times, moves the promise by {off}; "
         f"{tries if line.tries else 'no further tries yet'}",
     )

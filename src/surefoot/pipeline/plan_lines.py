@@ -41,7 +41,7 @@ class PlanLine:
     share
         Its share of the variance of the return.
     amount
-        By how much it lowers the promise below the averages of the log, to first order and over all
+        How far it moves the promise away from the averages of the log, to first order and over all
         causes; ``transitions``, ``unseen`` and ``rewards`` are its parts.
     tries
         How many of the samples it should get.
@@ -173,7 +173,7 @@ def state_label(model: Model, state: int) -> Hashable:
 
 
 def plan_lines(model: Model, doubt: RowDoubt, samples: int) -> tuple[PlanLine, ...]:
-    """Return the rows of the policy, most tries first, then by how much they lower the promise."""
+    """Return the rows of the policy, most tries first, then by how far they move the promise."""
     tries = Distance.of(doubt).allocate(samples)
     amounts, total = doubt.amounts, doubt.amount
     order = np.lexsort((-total, -tries))

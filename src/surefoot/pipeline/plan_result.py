@@ -120,7 +120,7 @@ class Plan(Shown):
             for line in told
         ]  # fmt: skip
         head = ("state", *(("step",) if steps else ()), "action", "tried", "share of doubt",
-                "takes off", "try next")  # fmt: skip
+                "moves promise by", "try next")  # fmt: skip
         return Grid(head=head, rows=rows, total=len(self.rows))
 
     @property
@@ -181,7 +181,7 @@ class Plan(Shown):
             return ""
         wanted = f"A promise of {near_text(one.wanted, 5)}"
         earns = "cost no more" if self.costs else "earn that much"
-        sure = f"by what is known now, the policy has a chance of {one.chance:.0%} to {earns}"
+        sure = f"by what is known now, the policy has a {one.chance:.0%} chance to {earns}"
         if one.samples == 0:
             return f"{wanted} is already met: {self._safe(self.promise)} is promised now."
         if one.samples is None:
