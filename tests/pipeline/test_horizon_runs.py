@@ -157,7 +157,7 @@ def test_what_needs_a_horizon_says_so(visits) -> None:
     for more in ({"stationary": True}, {"final_reward": "x.csv"}, {"by_step": True}):
         with pytest.raises(ValueError, match="goes with a horizon"):
             replace(visits, horizon=None, discount=0.9, **more).check_complete()
-    with pytest.raises(ValueError, match="--horizon 12, say"):
+    with pytest.raises(ValueError, match="or --horizon 12 to count"):
         replace(visits, horizon=None).check_complete()
     with pytest.raises(ValueError, match="1 or more"):
         replace(visits, horizon=0)

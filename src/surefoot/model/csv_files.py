@@ -103,8 +103,8 @@ def write_csv(mdp: MDP, path: Path) -> None:
     _check_actions_survive(mdp)
     if mdp.horizon is not None or mdp.final_reward is not None:
         raise ValueError(
-            "a CSV file cannot hold a horizon or a final reward: reading it back would give another "
-            "model. Write a .npz file, or a model without them, and pass horizon to solve."
+            "a CSV file cannot hold a horizon or a final reward: reading it back would give "
+            "another model. Write a .npz file, or a model without them, and pass horizon to solve."
         )
     states = _labels_as_csv("state_labels", mdp.state_labels)
     actions = _labels_as_csv("action_labels", mdp.action_labels)

@@ -28,15 +28,15 @@ from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 
 DRAWN, LEAST = 20_000, 270
-"""Draws behind the figures."""
+"""The most and the fewest draws behind the figures."""
 WORK = 2e9
-"""Fewer draws where they would take more operations than this (a second or two)."""
+"""Fewer draws are made where they would take more operations than this (a second or two)."""
 CELLS = 1600
-"""A grid of more states than this is a blur."""
+"""The most states in a grid; with more it would be unreadable."""
 
 
 def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure]:
-    """Return the head's numbers on one axis, for wide and for narrow screens."""
+    """Return a figure of the page head's numbers on one axis, for wide and for narrow screens."""
     marks = marks_of(certificate)
     alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
@@ -54,7 +54,7 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
 
 
 def _counted(model: Model) -> str:
-    """Return what totals are totals of."""
+    """Return which steps the totals count, in words."""
     mdp = model.mdp
     told = counted_words(mdp.discount, costs=model.settings.costs)
     if mdp.horizon is None:
@@ -64,7 +64,7 @@ def _counted(model: Model) -> str:
 
 
 def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
-    """Return the rule as a grid; None where states have other than two columns, or are many."""
+    """Return the rule as a grid; None if states do not have two columns, or are too many."""
     if not policy_plots.is_grid(lines) or len({line.state for line in lines}) > CELLS:
         return None
     sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
@@ -82,14 +82,14 @@ def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | 
 
 
 def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
-    """Return how sure the total is, and where the rule leads."""
+    """Return the figures of how well the total is known and of where the rule leads."""
     flow = _flow(model, certificate, lines)
     figures = _posterior_figures(model, certificate) if model.bayesian else []
     return figures if flow is None else [*figures, flow]
 
 
 def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
-    """Return where a rule for all steps leads, for models that are small enough to draw."""
+    """Return where a rule for all steps leads; None for models that are too large to draw."""
     policy = certificate.policy
     if isinstance(policy, StepPolicy) or model.settings.by_step:
         return None
@@ -148,7 +148,7 @@ def _scatter(values: Any, certificate: Certificate) -> Figure:
     return Figure(
         title="How well the total is known",
         svg=drawn.svg,
-        caption=f"The rule's total in {len(values):,} processes that fit the log equally well. "
+        caption=f"The rule's total in {len(values):,} processes equally likely given the log. "
         f"At most {most} of them lie {side} the promise.",
     )
 

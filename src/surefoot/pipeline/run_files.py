@@ -1,4 +1,4 @@
-"""The files of a run folder, one by one, and back."""
+"""Writing and reading the files of a run folder."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from surefoot.report.tables import PolicyLine, policy_content, policy_lines
 
 CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
 SEAL = "digest"
-"""Where it keeps a hash of all the rest: a number changed afterwards shows."""
+"""The key of a hash of all other content, which reveals later changes."""
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
@@ -28,7 +28,7 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
 
 
 def read_certificate(path: Path) -> Certificate:
-    """Read what `write_certificate` wrote, now or in version 0.1."""
+    """Read a certificate written by `write_certificate` or by version 0.1."""
     try:
         return Certificate.load(path)
     except (ValueError, TypeError) as problem:
@@ -38,7 +38,7 @@ def read_certificate(path: Path) -> Certificate:
 
 
 def lines_of(model: Model, policy: AnyPolicy) -> list[PolicyLine]:
-    """Return a policy state by state, in the order of the run."""
+    """Return a policy as lines, state by state, in the order of the run."""
     return policy_lines(
         model.mdp, model.placed, policy, model.passive, model.order,
         by_step=model.settings.by_step,
@@ -46,7 +46,7 @@ def lines_of(model: Model, policy: AnyPolicy) -> list[PolicyLine]:
 
 
 def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
-    """Tell whether ``policy.json`` holds the policy of a certificate."""
+    """Return whether ``policy.json`` holds the policy of a certificate."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -57,7 +57,7 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
 
 
 def is_unchanged(path: Path) -> bool:
-    """Tell whether ``certificate.json`` still says what was written."""
+    """Return whether ``certificate.json`` is as it was written."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return bool(content.pop(SEAL, None) == digest_of(content))
@@ -76,7 +76,7 @@ def write_candidates(path: Path, candidates: Sequence[Candidate]) -> None:
 
 
 def read_candidates(path: Path) -> tuple[Candidate, ...]:
-    """Read what `write_candidates` wrote."""
+    """Read the candidates that `write_candidates` wrote."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(

@@ -231,8 +231,8 @@ def solve_sharded(
             drift += 4 * EPSILON * (abs(rise) + abs(change.most))
         return ShardedSolution(
             lower=image + bounds.below, upper=image + bounds.above,
-            chosen=np.concatenate(blocks.ask("chosen", *asked)), error_bound=float(bounds.error_bound),
-            sweeps=sweeps, status=status,
+            chosen=np.concatenate(blocks.ask("chosen", *asked)), sweeps=sweeps, status=status,
+            error_bound=float(bounds.error_bound),
         )  # fmt: skip
 
 
