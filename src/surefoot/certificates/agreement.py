@@ -81,7 +81,7 @@ class Agreement(Shown):
 
 def weigh_steps(
     x: ArrayLike, ceiling: ArrayLike, count: ArrayLike, *,
-    bearable: float, transitions: int, objective: str = "max",
+    bearable: float, transitions: int, highest: float | None = None, objective: str = "max",
 ) -> Agreement:  # fmt: skip
     """Test the promise against the policy's steps in new data.
 
@@ -97,6 +97,9 @@ def weigh_steps(
         c: how much less than expected a step may bring on average.
     transitions
         The number of new transitions in all.
+    highest
+        The largest ceiling of all kinds of steps that may occur: it sets the size of the bets,
+        which must not depend on what occurred. None: that of the kinds given.
 
     Examples
     --------
@@ -115,7 +118,7 @@ def weigh_steps(
             evidence=1.0, objective=objective,
         )  # fmt: skip
     most = top + margin
-    scale = float(most.max())
+    scale = float(most.max()) if highest is None else highest + margin
     if not scale > 0:  # every step and its reward are certain
         scale = max(float(np.abs(gain).max()), 1.0)
     tiny = 1e-9 * scale

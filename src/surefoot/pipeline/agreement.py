@@ -118,9 +118,10 @@ def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]
     values = _step_values(mdp, stored.policy, own, following)
     reward = _rewards(model, own, after, steps["r"][used])
     x = reward + mdp.discount * values.after - values.quality[own]
-    ceiling = (_highest(model) + mdp.discount * values.best - values.quality)[own]
+    ceiling = np.maximum(_highest(model) + mdp.discount * values.best - values.quality, 0.0)
+    every = _policy_rows(model, stored.policy, mdp.row_state, mdp.row_action)
     return weigh_steps(
-        x, np.maximum(ceiling, 0.0), steps["n"][used],
+        x, ceiling[own], steps["n"][used], highest=float(ceiling[every[every >= 0]].max()),
         bearable=(values.expected - float(stored.lower_bound)) / counted_steps(mdp),
         transitions=int(steps["n"].sum()), objective=certificate.objective,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot._display import number_of
 from surefoot._rounding import lower_text, near_text, upper_text
@@ -15,6 +16,7 @@ from surefoot.data.side_files import label_text
 from surefoot.model.policies import check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.budget import draws_within
+from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promises import streams
 from surefoot.posterior.protocol import at_most
@@ -130,12 +132,33 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
         tolerance=draw_plan.NEAR * abs(certificate.nominal_return - certificate.lower_bound),
     )  # fmt: skip
     curve = curve_of(returns, eta=settings.eta)
+    off = _deductions(model, certificate, curve, sign * certificate.nominal_return)
     shown = GuaranteeCurve(
-        confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
-        eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
+        confidence=curve.confidence, bound=sign * (curve.bound - off), eta=curve.eta,
+        draws=curve.draws, note=curve.note, objective=certificate.objective,
     )  # fmt: skip
     scatter = _scatter(sign * returns.lower, certificate)
     return [scatter] if certificate.withheld else [scatter, _curve(shown, certificate)]
+
+
+def _deductions(
+    model: Model, certificate: Certificate, curve: GuaranteeCurve, mean: float
+) -> NDArray[np.float64]:
+    """Return what luck in choosing and the first state cost at each level of a curve.
+
+    ``mean`` is the return by the mean model. The surer the promise, the more the doubt about the
+    first state costs.
+    """
+    luck = 0.0 if certificate.curse is None else certificate.curse.mean + certificate.curse.spread
+    if not certificate.has("first_state_unsure"):
+        return np.full(len(curve.bound), luck)
+    first = [
+        first_state_doubt(
+            model, certificate.policy, reach=mean - float(bound) + luck, delta=1.0 - float(level)
+        )
+        for level, bound in zip(curve.confidence, np.nan_to_num(curve.bound), strict=True)
+    ]
+    return luck + np.array(first)
 
 
 def _scatter(values: Any, certificate: Certificate) -> Figure:
@@ -149,7 +172,7 @@ def _scatter(values: Any, certificate: Certificate) -> Figure:
         title="How well the total is known",
         svg=drawn.svg,
         caption=f"The rule's total in {len(values):,} processes equally likely given the log. "
-        f"At most {most} of them lie {side} the promise.",
+        f"The promise has at most {most} of all such processes {side} it.",
     )
 
 
@@ -164,5 +187,6 @@ def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
     return Figure(
         title="What could be promised at other levels",
         svg=drawn.svg,
-        caption=f"The surer a promise must be, the less it says. All points hold together.{note}",
+        caption="The surer a promise must be, the less it says. Each point holds at its own "
+        f"level.{note}",
     )
