@@ -10,10 +10,10 @@ from surefoot.certificates.curse import (
     WHOLE,
     Loss,
     _departures,
+    _larger,
     _regressing,
     _returns_on,
     balanced_halves,
-    both_ways,
     curse_of_choosing,
     curse_of_preferring,
     flattery,
@@ -211,13 +211,13 @@ def test_frequencies_of_few_tries_are_valued_without_their_bias() -> None:
 
 
 def test_the_bias_of_frequencies_never_hides_luck() -> None:
-    policy = np.zeros(1, dtype=np.int64)
-    assert [Loss(policy, by, (0.0, 0.0)).less for by in ((0.1, 0.3), (0.3, 0.1))] == [0.3, 0.3]
-    assert np.isnan(Loss(policy, (np.nan, 0.1), (0.0, 0.0)).less)
-    log = divided(0, ARMS)
-    for chosen in balanced_halves(3, seed=1):
-        for loss in both_ways(log, None, chosen):
-            assert loss.less == max(loss.by)
+    def luck(*by: tuple[float, float]) -> float:
+        policy = np.zeros(1, dtype=np.int64)
+        return _larger([Loss(policy, one, (0.0, 0.0)) for one in by]).mean / WHOLE
+
+    assert luck((0.1, 0.3), (0.1, 0.1)) == pytest.approx(0.2)
+    assert luck((0.3, -0.1), (0.1, 0.1)) == pytest.approx(0.2)
+    assert luck((0.3, 0.0), (0.1, np.nan)) == np.inf
 
 
 def test_a_prior_that_flatters_is_seen_without_any_choice() -> None:

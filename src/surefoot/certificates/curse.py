@@ -72,11 +72,6 @@ class Loss(NamedTuple):
     lucky: tuple[float, float]
     departures: int = 0
 
-    @property
-    def less(self) -> float:
-        """The larger of both losses; NaN if either is."""
-        return float(np.maximum(*self.by))
-
 
 def balanced_halves(number: int, seed: int) -> list[tuple[int, ...]]:
     """Return distinct halves of the buckets, at random; none is another's complement.
@@ -104,7 +99,7 @@ def curse_of_choosing(
     which the prior must not flatter by more than is taken off.
     """
     found = _shortfalls(log, None, halves, seed)
-    curse = summarize(np.array([loss.less for loss in found]))
+    curse = _larger(found)
     if policy is None:
         return curse
     gained, possible = map(float, np.sum([loss.lucky for loss in found], axis=0))
@@ -159,7 +154,7 @@ def curse_of_preferring(
     halves know them by few tries, and may all leave them alone.
     """
     losses = _shortfalls(log, given, halves, seed)
-    found = summarize(np.array([loss.less for loss in losses]))
+    found = _larger(losses)
     if policy is None:
         return found
     theirs = max(1.0, sum(loss.departures for loss in losses)) / len(losses)
@@ -283,6 +278,12 @@ def _shortfall(log: LogBuckets, policy: Policy, own: Half, other: Half) -> Loss:
     plain, unbiased = _returns_on(log, policy, other, seen, less)
     own_return = plays.return_lower
     return Loss(policy, (own_return - plain, own_return - unbiased), (lost, possible))
+
+
+def _larger(losses: list[Loss]) -> Curse:
+    """Return the luck that losses show: by plain frequencies or without their bias, if more."""
+    plain, unbiased = (summarize(np.array([loss.by[way] for loss in losses])) for way in (0, 1))
+    return max(plain, unbiased, key=lambda one: one.mean)
 
 
 def _hardly_tried(log: LogBuckets, policy: Policy) -> float:
