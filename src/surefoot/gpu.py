@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 if __name__ == "__main__" and "cpu" not in sys.argv:
     # A run on a device needs no compiled kernels, and compiling them takes 15 seconds.
@@ -75,12 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build(
     counts: Counts, discount: float, prior: float | None,
-    meanwhile: Callable[[Posterior, MDP], None] | None = None,
+    meanwhile: Callable[[Posterior, Callable[[], MDP], Event], None] | None = None,
 ) -> tuple[Posterior, MDP]:  # fmt: skip
     """Return the posterior of counts and the model of its mean.
 
-    If ``prior`` is None, the prior is learned from all rows. ``meanwhile`` is called as soon as
-    the model is known except for the successor of the unseen state.
+    If ``prior`` is None, the prior is learned from all rows. ``meanwhile`` is called as soon as the
+    rows of the model are known: with the posterior, with a function that makes a model of the same
+    shape, and with an event that is set once the posterior has learned all that draws need.
 
     Examples
     --------
@@ -93,12 +94,19 @@ def build(
     posterior: LearnedPosterior | DirichletPosterior
     if prior is None:
         posterior = LearnedPosterior(counts)
-        mdp = posterior.to_mdp(discount=discount, unseen=ABSORBING)
     else:
         posterior = DirichletPosterior(counts.on_support(), prior)
-        mdp = posterior.counts.to_mdp(discount=discount, prior=prior, unseen=ABSORBING)
+    shaped = partial(posterior.counts.to_mdp, discount=discount, prior=prior, unseen=ABSORBING)
+    learned = Event()
     if meanwhile is not None:
-        meanwhile(posterior, mdp)
+        meanwhile(posterior, shaped, learned)
+    try:
+        if isinstance(posterior, LearnedPosterior):
+            mdp = posterior.to_mdp(discount=discount, unseen=ABSORBING)
+        else:
+            mdp = shaped()
+    finally:
+        learned.set()
     return posterior, lead_on(mdp, posterior.counts, WORST)
 
 
@@ -114,14 +122,15 @@ def _start_jax() -> Device | None:
 
 
 def _rehearse(
-    started: "Future[Device | None]", draws: int | None, posterior: Posterior, mdp: MDP
-) -> None:
+    started: "Future[Device | None]", draws: int | None, posterior: Posterior,
+    shaped: Callable[[], MDP], learned: Event,
+) -> None:  # fmt: skip
     """Compile the GPU programs of the coming search in a thread."""
 
     def compile_all() -> None:
         device = started.result()
         if device is not None and can_draw(posterior):
-            rehearse(posterior, mdp, DeviceEngine(device=device), draws)
+            rehearse(posterior, shaped(), DeviceEngine(device=device), draws, learned)
 
     Thread(target=compile_all, daemon=True).start()
 

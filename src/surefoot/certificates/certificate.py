@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -25,7 +25,7 @@ from surefoot.certificates.evidence import (
     Tilted,
     minus,
 )
-from surefoot.certificates.json_fields import from_plain, to_plain
+from surefoot.certificates.json_fields import NOT_KEPT, from_plain, kept_fields, to_plain
 from surefoot.certificates.tables import tilted_grid
 from surefoot.model.step_policy import StepPolicy
 
@@ -102,6 +102,10 @@ class Certificate(WithFindings, Shown):
         The random stream the draws came from; None without draws.
     starts
         How many episodes of the log show the first state; None where its distribution was stated.
+    returns
+        What the policy earns in each of the ``draws`` of its promise, at the lower end of its
+        numerical bracket and in rewards, whatever the objective. Files do not hold it: None in a
+        certificate that was read from one.
 
     Examples
     --------
@@ -148,6 +152,7 @@ class Certificate(WithFindings, Shown):
     stream: str | None = None
     discount: float | None = None
     starts: int | None = None
+    returns: NDArray[np.float64] | None = field(default=None, metadata=NOT_KEPT)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -307,11 +312,11 @@ class Certificate(WithFindings, Shown):
         if content["format"] == 1:
             content = _from_format_1(content)
         content = {"tilted": [], "starts": None} | content  # fields newer than the format
-        missing = [field.name for field in fields(cls) if field.name not in content]
+        names = kept_fields(cls)
+        missing = [name for name in names if name not in content]
         if missing:
             raise ValueError(f"the certificate lacks {', '.join(sorted(missing))}.")
         hints = get_type_hints(cls)
-        names = [field.name for field in fields(cls)]
         return cls(**{name: _field(name, hints[name], content[name]) for name in names})
 
     def save(self, path: str | Path) -> None:

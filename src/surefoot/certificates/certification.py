@@ -182,6 +182,7 @@ def certify(
         stream=engine.stream if posterior.num_draws is None else None,
         horizon=mdp.horizon,
         discount=mdp.discount,
+        returns=returns.lower,
     )
     return replace(made if objective == "max" else made.mirrored(), robust_return=robust_return)
 

@@ -17,7 +17,7 @@ from surefoot.certificates.certification import check_levels
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most
-from surefoot.solvers.evaluation.returns import ReturnDraws, policy_returns
+from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import counted
 
@@ -121,11 +121,11 @@ def guarantee_curve(
     draws = at_most(posterior, draws)
     rewards = rewards_of(mdp, posterior, objective=objective)
     returns = policy_returns(posterior, mdp, rows, draws, rng, rewards=rewards)
-    return curve_of(returns, confidences=confidences, eta=eta, objective=objective)
+    return curve_of(returns.lower, confidences=confidences, eta=eta, objective=objective)
 
 
 def curve_of(
-    returns: ReturnDraws,
+    returns: NDArray[np.float64],
     *,
     confidences: Sequence[float] = CURVE,
     eta: float = 0.001,
@@ -136,7 +136,7 @@ def curve_of(
     if len(levels) == 0 or not np.all((levels >= 0.5) & (levels < 1 - 1e-12)):
         raise ValueError(f"confidences={list(confidences)!r}; they must lie in [0.5, 1).")
     share = check_levels(0.5, eta)[1] / len(levels)
-    ordered = np.sort(returns.lower)
+    ordered = np.sort(returns)
     draws = len(ordered)
     ranks = [lower_rank(draws, float(round(1 - level, 12)), share) for level in levels]
     sign = 1.0 if objective == "max" else -1.0

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -146,17 +147,21 @@ def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> l
     return [solver.solve(tolerance, scale=scale).policy for scale in ROBUST_SCALES]
 
 
-def rehearse(posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None) -> None:
+def rehearse(
+    posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None, learned: Event
+) -> None:
     """Compile, in parallel, the programs of a search and a certificate on ``n`` draws.
 
     That takes seconds and needs only shapes, so a thread can do it while the numbers of a model are
-    still being computed.
+    still being computed: all but the programs that draw, which wait until ``learned`` is set. The
+    program that is needed first, for the best policy of the model, is compiled first.
     """
     rewards = rewards_of(mdp, posterior, objective="max")
     draws = Draws.take(posterior, mdp, rewards, n or CHOICE_DRAWS, np.random.default_rng(0))
     first = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])
     ball = AmbiguitySet(mdp=mdp, norm="l1", budget=np.zeros(mdp.num_rows))
     with ThreadPoolExecutor(ALONGSIDE) as pool:
-        for program in engine.prepare(draws, first):
+        for ambiguity in (None, ball):
+            pool.submit(lambda one: DeviceSolver(engine.device, mdp, one).work.prepare(), ambiguity)
+        for program in engine.prepare(draws, first, learned):
             pool.submit(program)
-        pool.submit(lambda: DeviceSolver(engine.device, mdp, ball).work.prepare())

@@ -16,6 +16,11 @@ NOT_KEPT = {"kept": False}
 """The metadata of a field that is not stored in files."""
 
 
+def kept_fields(kind: Any) -> list[str]:
+    """Return the names of the fields that files hold, of a dataclass or of an object of it."""
+    return [field.name for field in fields(kind) if field.metadata.get("kept", True)]
+
+
 def to_plain(value: Any) -> Any:
     """Convert a value to what JSON can hold.
 
@@ -28,8 +33,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, Finding):
         return value.to_mapping()
     if is_dataclass(value):
-        kept = [field.name for field in fields(value) if field.metadata.get("kept", True)]
-        return {name: to_plain(getattr(value, name)) for name in kept}
+        return {name: to_plain(getattr(value, name)) for name in kept_fields(value)}
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (tuple, list)):

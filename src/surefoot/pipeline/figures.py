@@ -13,7 +13,7 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.curve import GuaranteeCurve, curve_of
 from surefoot.certificates.headlines import with_commas
 from surefoot.data.side_files import label_text
-from surefoot.model.policies import check_policy
+from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.budget import draws_within
 from surefoot.pipeline.first_state import first_state_doubt
@@ -27,10 +27,12 @@ from surefoot.report.page import Figure
 from surefoot.report.svg import action_colours, drawing
 from surefoot.report.tables import PolicyLine
 from surefoot.solvers.evaluation.returns import policy_returns
-from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
+
+Floats = NDArray[np.float64]
 
 DRAWN, LEAST = 20_000, 270
-"""The most and the fewest draws behind the figures."""
+"""The most and the fewest draws behind the figures, unless they show those of the promise."""
 WORK = 2e9
 """Fewer draws are made where they would take more operations than this (a second or two)."""
 CELLS = 1600
@@ -116,28 +118,49 @@ def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -
     )
 
 
-def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
-    settings = model.settings
-    sign = -1.0 if settings.costs else 1.0
-    rng = streams(settings.seed)[3]
+def from_promise(model: Model, certificate: Certificate) -> bool:
+    """Tell whether figures show the draws of the promise: where others would take a while."""
+    if not model.bayesian or certificate.returns is None:
+        return False
+    usual = usual_draws(draw_plan.policy_work(model.mdp, *_played(model, certificate)))
+    return usual < DRAWN and len(certificate.returns) >= usual
+
+
+def usual_draws(work: float) -> int:
+    """Return how many draws figures show, given the cost of one."""
+    return draw_plan.affordable_draws(work, LEAST, DRAWN, WORK)
+
+
+def _played(model: Model, certificate: Certificate) -> tuple[Rewards, RowPolicy]:
     rewards = rewards_of(model.mdp, model.posterior, objective="max")
-    rows = check_policy(model.mdp, certificate.policy)
-    work = draw_plan.policy_work(model.mdp, rewards, rows)
-    usual = at_most(model.posterior, draw_plan.affordable_draws(work, LEAST, DRAWN, WORK))
-    draws = usual
+    return rewards, check_policy(model.mdp, certificate.policy)
+
+
+def _returns(model: Model, certificate: Certificate) -> Floats:
+    """Return what the policy earns in draws, in rewards: in those of the promise, or in others."""
+    if from_promise(model, certificate) and certificate.returns is not None:
+        return certificate.returns
+    settings = model.settings
+    rewards, rows = _played(model, certificate)
+    draws = at_most(model.posterior, usual_draws(draw_plan.policy_work(model.mdp, rewards, rows)))
     if settings.time_budget is not None:
-        draws = min(usual, draws_within(model, settings.time_budget) or usual)
-    returns = policy_returns(
-        model.posterior, model.mdp, rows, draws, rng, rewards=rewards,
+        draws = min(draws, draws_within(model, settings.time_budget) or draws)
+    return policy_returns(
+        model.posterior, model.mdp, rows, draws, streams(settings.seed)[3], rewards=rewards,
         tolerance=draw_plan.NEAR * abs(certificate.nominal_return - certificate.lower_bound),
-    )  # fmt: skip
-    curve = curve_of(returns, eta=settings.eta)
+    ).lower  # fmt: skip
+
+
+def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
+    sign = -1.0 if model.settings.costs else 1.0
+    returns = _returns(model, certificate)
+    curve = curve_of(returns, eta=model.settings.eta)
     off = _deductions(model, certificate, curve, sign * certificate.nominal_return)
     shown = GuaranteeCurve(
         confidence=curve.confidence, bound=sign * (curve.bound - off), eta=curve.eta,
         draws=curve.draws, note=curve.note, objective=certificate.objective,
     )  # fmt: skip
-    scatter = _scatter(sign * returns.lower, certificate)
+    scatter = _scatter(sign * returns, certificate)
     return [scatter] if certificate.withheld else [scatter, _curve(shown, certificate)]
 
 

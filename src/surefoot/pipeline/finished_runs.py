@@ -15,7 +15,7 @@ from surefoot.certificates.verification import Verification
 from surefoot.data.buckets import BucketCounts
 from surefoot.data.counts import Counts
 from surefoot.pipeline import promises, run_files
-from surefoot.pipeline.folder import FILES
+from surefoot.pipeline.folder import FILES, RETURNS
 from surefoot.pipeline.honest import model_for
 from surefoot.pipeline.manifest import (
     NAME,
@@ -58,10 +58,11 @@ def load_run(folder: str | Path, *, posterior: Own | None = None) -> Run:
     how = f"pass it again, load_run({str(place)!r}, posterior=...)"
     check_brought(place, brought=posterior is not None, how=how)
     settings = settings_of(place)
+    certificate = run_files.read_certificate(place / "certificate.json")
     return Run(
         folder=place,
         model=_model(settings, place, posterior),
-        certificate=run_files.read_certificate(place / "certificate.json"),
+        certificate=run_files.with_returns(place / RETURNS, certificate),
         candidates=run_files.read_candidates(place / "candidates.csv"),
     )
 

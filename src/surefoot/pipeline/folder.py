@@ -27,7 +27,9 @@ from surefoot.pipeline.manifest import (
 
 BINS = "bins.json"
 """Columns that were cut into bins."""
-OPTIONAL = (PARTS, EPISODES, BINS)
+RETURNS = "returns.npy"
+"""Returns of the policy in the draws of its promise, where figures show them."""
+OPTIONAL = (PARTS, EPISODES, BINS, RETURNS)
 """Files that only some run folders have."""
 FILES = (
     "policy.csv",

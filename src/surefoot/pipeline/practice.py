@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._findings import Finding
-from surefoot._order_statistics import draws_needed
+from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot._work import begin
 from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.certificates import draw_plan
@@ -173,16 +173,25 @@ def _policy_bound(
     model: Model, certificate: Certificate, curse: Curse | None, delta: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    draws = None
-    if model.settings.draws is not None:  # a share of delta may need more draws than delta
-        draws = max(certificate.draws, draws_needed(delta, model.settings.eta))
-    again = certify(
-        certificate.policy, model.posterior, model.mdp, delta=delta, eta=model.settings.eta,
-        draws=draws, rng=rng.spawn(1)[0], upper=False, device=model.settings.device,
-    )  # fmt: skip
-    bound = again.lower_bound - (0.0 if curse is None else curse.mean + curse.spread)
-    reach = again.nominal_return - bound
-    return bound - first_state_doubt(model, again.policy, reach=reach, delta=delta)
+    """Return what the policy earns at least, at its share of delta.
+
+    On the draws of the promise: their number was fixed before any was seen, and each of the two
+    statements keeps its own eta, whether they rest on the same draws or not. A share of delta may
+    need more draws than delta: then new ones are made.
+    """
+    made, eta = certificate, model.settings.eta
+    needed = draws_needed(delta, eta)
+    if made.returns is None or made.draws < needed:
+        made = certify(
+            made.policy, model.posterior, model.mdp, delta=delta, eta=eta,
+            draws=max(made.draws, needed), rng=rng.spawn(1)[0], upper=False,
+            device=model.settings.device,
+        )  # fmt: skip
+    ordered = np.sort(np.asarray(made.returns))
+    bound = float(ordered[lower_rank(len(ordered), delta, eta) - 1])
+    bound -= 0.0 if curse is None else curse.mean + curse.spread
+    reach = certificate.nominal_return - bound
+    return bound - first_state_doubt(model, certificate.policy, reach=reach, delta=delta)
 
 
 def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:

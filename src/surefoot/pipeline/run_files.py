@@ -3,8 +3,11 @@
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from surefoot._atomic import replacing
 from surefoot.certificates.certificate import Certificate
@@ -35,6 +38,28 @@ def read_certificate(path: Path) -> Certificate:
         raise ValueError(f"{path}: {problem}") from None
     except RecursionError:
         raise ValueError(f"{path}: not a certificate (nested too deeply).") from None
+
+
+def write_returns(path: Path, certificate: Certificate) -> None:
+    """Write ``returns.npy``: the draws of a promise, which its file does not hold."""
+    with replacing(path, "wb") as file:
+        np.save(file, np.asarray(certificate.returns), allow_pickle=False)
+
+
+def with_returns(path: Path, certificate: Certificate) -> Certificate:
+    """Return a certificate with the draws of its promise, where a run folder has kept them."""
+    if not path.is_file():
+        return certificate
+    try:
+        returns = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as problem:
+        raise ValueError(f"{path}: not a file of returns ({problem}).") from None
+    if returns.shape != (certificate.draws,) or returns.dtype != np.float64:
+        raise ValueError(
+            f"{path}: {returns.shape} {returns.dtype}; it must hold the {certificate.draws} "
+            "returns behind the certificate. Solve the log again."
+        )
+    return replace(certificate, returns=returns)
 
 
 def lines_of(model: Model, policy: AnyPolicy) -> list[PolicyLine]:

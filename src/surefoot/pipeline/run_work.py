@@ -65,13 +65,14 @@ def expected_work(model: Model) -> dict[str, float]:
     split = draw_plan.affordable_draws(3 * work, doubt.LEAST, doubt.MOST, doubt.WORK)
     needed = draws_needed(settings.delta, settings.eta)
     sized = max(EFFORT * needed, int(JOINT_VALUES / played))
-    pictured = draw_plan.affordable_draws(work, figures.LEAST, figures.DRAWN, figures.WORK)
+    pictured = figures.usual_draws(work)
+    if draws(least) >= pictured and pictured < figures.DRAWN:
+        pictured = 0  # they show those of the promise
     shares = draw_plan.affordable_draws(work, row_doubt.LEAST, row_doubt.MOST, row_doubt.WORK)
     gained = 0.0
     if has_episodes(settings) and settings.initial in (None, "episodes"):
-        part = share_delta(settings.delta)[0]
-        least_gain = draw_plan.least_draws(part, settings.eta, work)
-        gained = (draw_plan.pilot_draws(work) + draws(least_gain)) * one
+        own = draws_needed(share_delta(settings.delta)[0], settings.eta)
+        gained = own * one if draws(least) < own else 0.0  # else by the draws of the promise
     listed = 3 * shares * one if entries <= next_rows.MOST_ENTRIES else 0.0
     return {
         "search": _search(model, every),

@@ -27,9 +27,11 @@ from surefoot.pipeline import promises, run_files, run_work
 from surefoot.pipeline.added_log import count_log
 from surefoot.pipeline.budget import Budget
 from surefoot.pipeline.decision import Advice, Decision
+from surefoot.pipeline.figures import from_promise
 from surefoot.pipeline.folder import (
     BINS,
     FOUND,
+    RETURNS,
     STEPS,
     building,
     check_free,
@@ -339,7 +341,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
             journal.note("The policy was found and certified already.")
             journal.earlier.append(FINDING)
             return Result(
-                certificate=stored,
+                certificate=run_files.with_returns(work / RETURNS, stored),
                 candidates=run_files.read_candidates(candidates),
                 selection_draws=0,
                 holdout=model.posterior if model.bayesian else None,
@@ -348,11 +350,15 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
         journal.note("The posterior has changed: the search for a policy starts again.")
     with journal.stage(FINDING, run_work.FOUND) as stage:
         found = promises.find(model, parts, lambda _, remark: stage.say(remark), counts)
+    names = [certificate.name, candidates.name, steps.name]
     run_files.write_candidates(candidates, found.candidates)
     run_files.write_certificate(certificate, found.certificate)
+    if from_promise(model, found.certificate):
+        run_files.write_returns(work / RETURNS, found.certificate)
+        names.append(RETURNS)
     with replacing(steps, "w", encoding="utf-8") as file:
         file.write(str(found.search_steps))
-    keep(work, certificate.name, candidates.name, steps.name)
+    keep(work, *names)
     return found
 
 

@@ -1,6 +1,7 @@
 """Draws and returns on a device, against the posterior, the cores and equations solved by hand."""
 
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -278,6 +279,10 @@ def test_the_kernel_of_best_values_is_the_formula(rows: int, draws: int) -> None
         given = (jnp.asarray(one) for one in (tile.chance, gain, target, np.float64(0.9), v))
         found = best_values(*given, interpret=True)
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13, atol=1e-14)
+    if rows == 1:  # the only row is the best one: the kernel serves policies too
+        share = np.ones(size[1:3])
+        mine = sweep(NUMPY, (tile,), [(target, share)], 0.9, v, best=False)
+        np.testing.assert_array_equal(mine, wanted)
 
 
 def test_what_was_prepared_is_not_compiled_again(device: Device) -> None:
@@ -286,7 +291,10 @@ def test_what_was_prepared_is_not_compiled_again(device: Device) -> None:
     draws = Draws.take(posterior, mdp, rewards, 40, np.random.default_rng(SEED))
     engine = DeviceEngine(device=device)
     policy = check_policy(mdp, np.zeros(mdp.num_states, dtype=np.int64))
-    for program in engine.prepare(draws, policy):
+    learned = Event()
+    programs = list(engine.prepare(draws, policy, learned))
+    learned.set()
+    for program in programs:
         program()
     known = [len(one._made) for one in (DRAWING, SWEEPING, SPREADING)]
     other = check_policy(mdp, np.ones(mdp.num_states, dtype=np.int64))

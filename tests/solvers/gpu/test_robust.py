@@ -119,7 +119,10 @@ def test_any_stop_is_a_lower_bound_with_its_gap() -> None:
         assert np.all(true <= found.value + found.gap + 1e-12)
 
 
-@pytest.mark.parametrize(("kind", "length"), [(POINT, 4), (L1, 4), (BOX, 4), (L1, SHORT + 8)])
+@pytest.mark.parametrize(
+    ("kind", "length"),
+    [(POINT, 4), (L1, 4), (BOX, 4), (L1, SHORT + 8), (L1, 128), (BOX, 128), (L1, 1024)],
+)
 def test_the_kernel_computes_the_same(kind: int, length: int) -> None:
     long = length > SHORT
     number = 2 * rows_per_block(length)

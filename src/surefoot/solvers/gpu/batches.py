@@ -98,14 +98,16 @@ class Batches:
         draw = np.arange(begin + first, begin + last, dtype=np.uint32)
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)
-        return DRAWING(device, formulas, keys, numbers, self.shared(first, last), draw)
+        how = device.platform != "cpu", formulas
+        return DRAWING(device, *how, keys, numbers, self.shared(first, last), draw)
 
     def prepare(self, device: Any, size: int) -> Any:
         """Compile the drawing of a batch of models; return the shapes of the tiles."""
         draw = np.arange(size, dtype=np.uint32)
         keys = tuple(key_words(key) for key in self.keys)
         formulas = (self.source.formula, self.rewards.formula)
-        return DRAWING.prepare(device, formulas, keys, self.numbers, self.shared(0, size), draw)
+        how = device.platform != "cpu", formulas
+        return DRAWING.prepare(device, *how, keys, self.numbers, self.shared(0, size), draw)
 
     def again(self, which: int) -> tuple[DrawnTile, ...]:
         """Return one draw, made again here by NumPy."""
@@ -132,9 +134,9 @@ def _draw(
     return tuple(made)
 
 
-def _draw_there(*given: Any) -> tuple[DrawnTile, ...]:
-    return _draw(jax_arrays(), *given)
+def _draw_there(kernels: bool, *given: Any) -> tuple[DrawnTile, ...]:
+    return _draw(jax_arrays()._replace(kernels=kernels), *given)
 
 
-DRAWING = Program(_draw_there, fixed=1)
-"""The drawing of tiles on a device."""
+DRAWING = Program(_draw_there, fixed=2)
+"""The drawing of tiles on a device: with kernels or not, by these formulas."""

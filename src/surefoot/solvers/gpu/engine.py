@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,13 +77,16 @@ class DeviceEngine:
         with doubles():
             return _Call(self.device, of_all(draws), best=True).spreads(value)
 
-    def prepare(self, draws: Draws, policy: RowPolicy) -> Iterator[Callable[[], Any]]:
+    def prepare(
+        self, draws: Draws, policy: RowPolicy, learned: Event
+    ) -> Iterator[Callable[[], Any]]:
         """Yield what compiles each program for such draws, of policies like this one and of all.
 
-        They may be compiled side by side, and before the draws are known: shapes are enough.
+        They may be compiled side by side, and before the draws are known: shapes are enough. Those
+        that draw wait until ``learned`` is set: how much a posterior learns is part of their shape.
         """
-        yield from _Call(self.device, of_policy(draws, policy), best=False).prepare()
-        yield from _Call(self.device, of_all(draws), best=True).prepare()
+        yield from _Call(self.device, of_policy(draws, policy), best=False).prepare(learned)
+        yield from _Call(self.device, of_all(draws), best=True).prepare(learned)
 
     def some_ends(
         self, batches: Batches, tolerance: float, part: "DrawRange | None" = None, *, best: bool
@@ -145,7 +149,7 @@ class _Call:
     def _here(self) -> tuple[Any, np.float64, Floats]:
         return self.links, np.float64(self.discount), self.initial
 
-    def prepare(self) -> Iterator[Callable[[], Any]]:
+    def prepare(self, learned: Event) -> Iterator[Callable[[], Any]]:
         """Yield what compiles each of the programs that a call runs."""
         import jax
 
@@ -157,7 +161,7 @@ class _Call:
             DrawnTile(there(*t.entry.shape, n), there(*t.row.shape, n), there(n)) for t in tiles
         )
         means = [there(*t.entry.shape) for t in tiles]
-        yield partial(self.batches.prepare, self.handle, n)
+        yield lambda: learned.wait() and self.batches.prepare(self.handle, n)
         until = np.float64(0.0), _most_sweeps(self.discount)
         here = self._here
         yield partial(SWEEPING.prepare, self.handle, *self.how, drawn, *here, self.initial, *until)

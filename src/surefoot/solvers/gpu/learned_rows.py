@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from surefoot.posterior.row_laws import ALPHA, LAWS
 from surefoot.solvers.gpu.arrays import Array, Arrays
+from surefoot.solvers.gpu.landing_pallas import LONGEST, landings
 from surefoot.solvers.gpu.philox import philox, uniforms
 from surefoot.solvers.gpu.tiles import Tile
 from surefoot.solvers.gpu.variates import log_gammas, shares
@@ -34,6 +35,8 @@ def learned_fixed(
     none = tile.row < 0
     row = np.where(none, 0, rows[tile.row])
     entry = np.where(tile.entry < 0, 0, entries[tile.entry])
+    weight = _landing(posterior)
+    listed = np.where(tile.entry < 0, weight.shape[1] - 1, entry)
     count = np.where(tile.entry < 0, 0.0, posterior._count[entry])
     likelihood = laws.marginal[laws.fine[row]] + laws.shape[row][..., None, :]
     return {
@@ -46,7 +49,7 @@ def learned_fixed(
         "likelihood": np.ascontiguousarray(np.moveaxis(likelihood, (2, 3), (0, 1))),
         "sizes": laws.sizes.reshape(-1, laws.sizes.shape[-1]),
         "size_laws": np.int32(laws.sizes.shape[1]),
-        "landing": np.where(tile.entry < 0, 0.0, _landing(posterior)[:, entry]),
+        "landing": np.stack([part.take(listed) for part in weight]),
         "rare_open": np.where(none, 0.0, posterior.rare.open[row])[..., None],
         "rare_landing": np.where(tile.entry < 0, 0.0, posterior._landing[entry])[..., None],
         "alone": ((tile.entry >= 0).sum(axis=0) == 1)[..., None] & ~none[..., None],
@@ -54,12 +57,15 @@ def learned_fixed(
 
 
 def _landing(posterior: "LearnedPosterior") -> NDArray[np.float64]:
-    """Return ``(parts, E)``: how likely an unseen successor of each part lands on each entry."""
+    """Return ``(parts, E + 1)``: how likely an unseen successor of each part lands on each entry.
+
+    The last one is none: nothing lands there.
+    """
     if "_landing_by_part" not in posterior.__dict__:
         start, entry, _ = posterior._places
         parts = len(posterior.destinations.shares)
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        weight = np.zeros((parts, posterior.num_entries))
+        weight = np.zeros((parts, posterior.num_entries + 1))
         np.add.at(weight, (owner % parts, entry), posterior.destinations.weight)
         posterior.__dict__["_landing_by_part"] = weight
     found: NDArray[np.float64] = posterior.__dict__["_landing_by_part"]
@@ -148,9 +154,13 @@ def _landed(
         ..., None
     ]
     running = arrays.settled(xp.cumsum(chance, axis=0))
+    wanted = xp.where(total > 0.0, unseen, 0)
+    if xp is np:
+        return _few_landed(key, fixed["row"], draw, running, wanted)
+    if arrays.kernels and len(running) <= LONGEST:
+        return landings(key, fixed["row"], draw, running, wanted, LANDINGS, interpret=False)
     most = running[-1:]
     before = xp.concatenate((xp.zeros_like(most), running[:-1]))
-    wanted = xp.where(total > 0.0, unseen, 0)
 
     def one(state: tuple[Array, Array]) -> tuple[Array, Array]:
         number, times = state
@@ -166,4 +176,23 @@ def _landed(
     start = (xp.zeros(1, dtype=xp.uint32), xp.zeros(running.shape, dtype=xp.int32))
     needed = wanted.max()
     _, times = arrays.loop(lambda state: (2 * state[0][0]).astype(xp.int32) < needed, one, start)
+    return times
+
+
+def _few_landed(key: Array, row: Array, draw: Array, running: Array, wanted: Array) -> Array:
+    """Do the same for the rows alone that still have some to land: most have one or two."""
+    times = np.zeros(running.shape, dtype=np.int32)
+    chance, counted, due = (array.reshape(-1, wanted.size) for array in (running, times, wanted))
+    row, draw = (np.broadcast_to(array, wanted.shape).ravel() for array in (row, draw))
+    left, number = np.flatnonzero(due), 0
+    while len(left):
+        counter = (row[left], draw[left], np.uint32(number), np.uint32(LANDINGS))
+        for turn, share in enumerate(uniforms(np, philox(np, key, counter))):
+            goal = share * chance[-1, left]
+            lands = (goal > 0.0) & (2 * number + turn < due[0, left])
+            some = left[lands]
+            first = (chance[:, some] < goal[lands]).sum(axis=0)
+            counted[first, some] += 1
+        number += 1
+        left = left[2 * number < due[0, left]]
     return times

@@ -33,6 +33,8 @@ def key_words(key: tuple[np.uint64, np.uint64]) -> np.ndarray[Any, np.dtype[np.u
 def philox(xp: Any, key: Array, counter: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return four words of 32 bits for every counter of four; the words broadcast.
 
+    ``key`` is an array of two words, or a pair of them.
+
     Examples
     --------
     >>> zero = np.zeros(1, dtype=np.uint32)
@@ -40,7 +42,7 @@ def philox(xp: Any, key: Array, counter: tuple[Array, ...]) -> tuple[Array, ...]
     ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
     """
     c0, c1, c2, c3 = (xp.asarray(word, dtype=xp.uint32) for word in counter)
-    k0, k1 = key[:1], key[1:]
+    k0, k1 = key if isinstance(key, tuple) else (key[:1], key[1:])
     for turn in range(ROUNDS):
         high0, low0 = _product(xp, c0, _M0)
         high1, low1 = _product(xp, c2, _M1)

@@ -8,12 +8,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from surefoot.solvers.gpu.arrays import Array, jax_arrays
+from surefoot.solvers.gpu.kernel_options import kernel_options
 from surefoot.solvers.gpu.robust_rows import LIST, NOTHING, Fold, Worst, worst_box, worst_l1
 
 SHORT = 24
 """Longest row that one thread holds."""
-SHORT_ROWS, TILE = 32, 128
+SHORT_ROWS, TILE = 32, 512
 """Rows of a block of short ones; entries of a block of long ones."""
+PARTS, WIDEST = 4, 128
+"""Long rows are read in this many parts, of 16 entries at least and so many at most: each thread
+joins them entry by entry for itself before threads ask each other."""
 PER_WARP = 1024
 """Entries of a block for each group of 32 threads. Rows of a block search until the last of them
 has found its place: small blocks wait less. Groups that share a row wait for each other in every
@@ -71,8 +75,9 @@ def worst_rows(
         grid=(rows // block,),
         in_specs=[whole, entries, entries, entries, reward, each, two, each, each, one],
         out_specs=(each,) * 4,
-        interpret=interpret,
-        **({} if interpret else _triton(max(1, block * length // PER_WARP) if long else 1)),
+        **kernel_options(
+            interpret=interpret, warps=max(1, block * length // PER_WARP) if long else 1
+        ),
     )
     return Worst(*call(v, *model, *guess, accuracy))
 
@@ -88,12 +93,6 @@ def _points(v: Array, model: RowArrays, *, long: bool) -> Worst:
     return Worst(value, value * 0.0, value * 0.0, value * 0.0)
 
 
-def _triton(warps: int) -> dict[str, Any]:
-    from jax.experimental.pallas import triton
-
-    return {"compiler_params": triton.CompilerParams(num_warps=warps, num_stages=1)}
-
-
 def _kernel(
     kind: int, v_ref: Any, target_ref: Any, a_ref: Any, b_ref: Any, reward_ref: Any,
     budget_ref: Any, scale_ref: Any, first_ref: Any, second_ref: Any, accuracy_ref: Any,
@@ -105,7 +104,11 @@ def _kernel(
     sign, scale = scale_ref[0], scale_ref[1]
 
     def parts(ref: Any) -> list[Array]:
-        return [ref[:, :]] if long else [ref[k, :] for k in range(ref.shape[0])]
+        if not long:
+            return [ref[k, :] for k in range(ref.shape[0])]
+        length = ref.shape[1]
+        width = min(length, WIDEST, max(16, length // PARTS))
+        return [ref[:, k : k + width] for k in range(0, length, width)]
 
     per_entry = len(reward_ref.shape) == 2
     rewards = parts(reward_ref) if per_entry else [fold.wide(xp, reward_ref[:])]

@@ -4,23 +4,21 @@ The duals are those of `surefoot.solvers.dual_kernels`. Here all rows search tog
 two tangents that meet above its maximum, evaluates where they meet, and replaces the one on that
 side. Any multiplier gives a sound lower bound; what the tangents leave above it is the gap.
 
-A row's numbers come as a list of arrays, one for each successor, or as one array with an axis for
-them (`Fold`); so the same lines serve whole arrays and the registers of a kernel.
+A row's numbers come as a list of arrays, one for each successor, or as a list of a few with an axis
+for them (`Fold`); so the same lines serve whole arrays and the registers of a kernel.
 """
 
 from collections.abc import Callable
+from functools import partial
 from operator import add
 from typing import Any, NamedTuple
 
 from surefoot.solvers.gpu.arrays import Array, Arrays
 
-LOWER = 0.7
-"""How much of a likely multiplier a search begins with."""
+ABOVE = 1.2
+"""How far above the lowest value donors may end, in distances of the mean."""
 MOST_STEPS = 60
 """Evaluations before rows are returned with the gaps that are left."""
-
-CROWDED = 1024
-"""Rows of this length take all registers of 32 threads: copies of the evaluation would not fit."""
 ROUNDING = 2.0**-49
 """Gaps below this share of a row's values, times its length, are rounding: nothing closes them."""
 NOTHING = 1e300
@@ -40,7 +38,10 @@ class Worst(NamedTuple):
 
 
 class Tangents(NamedTuple):
-    """Two points of a concave function with values and slopes, and the best value so far."""
+    """Two points of a concave function with values and slopes, and the best value so far.
+
+    ``gap`` is what may lie above that value, ``meeting`` where the tangents meet.
+    """
 
     left: Array
     left_value: Array
@@ -51,10 +52,11 @@ class Tangents(NamedTuple):
     best: Array
     gap: Array
     steps: Array
+    meeting: Array
 
 
 class Fold(NamedTuple):
-    """Where the successors of a row lie: in a list of arrays (``axis`` None), or along an axis."""
+    """Where the successors of a row lie: in a list of arrays, and with an ``axis`` along that."""
 
     axis: int | None
 
@@ -68,9 +70,19 @@ class Fold(NamedTuple):
         whole = _by_pairs(xp.minimum, parts)
         return whole if self.axis is None else whole.min(axis=self.axis)
 
+    def lowest(self, xp: Any, parts: list[Array], others: list[Array]) -> tuple[Array, Array]:
+        """Return the smallest over the successors, and another number of one that has it."""
+        pairs = list(zip(parts, others, strict=True))
+        whole, other = _by_pairs(partial(_lower, xp), pairs)
+        if self.axis is None:
+            return whole, other
+        least = whole.min(axis=self.axis)
+        own = xp.where(whole <= self.wide(xp, least), other, xp.inf)
+        return least, own.min(axis=self.axis)
+
     def length(self, parts: list[Array]) -> int:
         """Return how many successors a row has, filling included."""
-        return len(parts) if self.axis is None else int(parts[0].shape[self.axis])
+        return len(parts) * (1 if self.axis is None else int(parts[0].shape[self.axis]))
 
     def wide(self, xp: Any, row: Array) -> Array:
         """Return a number for every row as one for every successor."""
@@ -78,6 +90,12 @@ class Fold(NamedTuple):
 
 
 LIST = Fold(None)
+
+
+def _lower(xp: Any, one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the pair with the lower first number."""
+    first = one[0] <= two[0]
+    return xp.where(first, one[0], two[0]), xp.where(first, one[1], two[1])
 
 
 def _by_pairs(join: Callable[[Array, Array], Array], parts: list[Array]) -> Array:
@@ -107,17 +125,15 @@ def l1_dual(
     """
     step = fold.wide(xp, mu)
     above = [z_i + step * w_i for z_i, w_i in zip(z, w, strict=True)]
-    least = fold.least(xp, above)
+    least, receiver = fold.lowest(xp, above, w)
     lowest = fold.wide(xp, least)
-    receiver = fold.least(
-        xp, [xp.where(a <= lowest, w_i, xp.inf) for a, w_i in zip(above, w, strict=True)]
-    )
     over = [z_i - step * w_i - lowest for z_i, w_i in zip(z, w, strict=True)]
     moved = [xp.where(o > 0.0, p_i, 0.0) for o, p_i in zip(over, p, strict=True)]
     taken = fold.sum([m * o for m, o in zip(moved, over, strict=True)])
-    each = fold.wide(xp, receiver)
-    slope = fold.sum([m * (w_i + each) for m, w_i in zip(moved, w, strict=True)]) - budget
-    return nominal - mu * budget - taken, slope
+    # Two sums that do not wait for the receiver.
+    share = fold.sum(moved)
+    spent = fold.sum([m * w_i for m, w_i in zip(moved, w, strict=True)]) + receiver * share
+    return nominal - mu * budget - taken, spent - budget
 
 
 def worst_l1(
@@ -129,14 +145,12 @@ def worst_l1(
     Two guesses of 0 are none: there the search begins at an estimate.
     """
     xp = arrays.xp
-    each = [p_i * z_i for p_i, z_i in zip(p, z, strict=True)]
-    nominal = fold.sum(each)
+    nominal = fold.sum([p_i * z_i for p_i, z_i in zip(p, z, strict=True)])
     zero = nominal * 0.0
     bottom = fold.least(xp, z)
     cold = (guess[0] <= 0.0) & (guess[1] <= 0.0)
-    square = fold.sum([x * z_i for x, z_i in zip(each, z, strict=True)])
     weight = fold.sum([p_i * w_i for p_i, w_i in zip(p, w, strict=True)])
-    first = _likely_multiplier(xp, nominal, square, bottom, weight, budget)
+    first = _likely_multiplier(xp, nominal, bottom, weight, budget)
     guess = xp.where(cold, first, guess[0]), guess[1]
 
     def evaluate(mu: Array) -> tuple[Array, Array, Array]:
@@ -147,30 +161,25 @@ def worst_l1(
     start = Tangents(
         left=zero, left_value=nominal, left_slope=zero,
         right=zero, right_value=nominal, right_slope=-budget,
-        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
+        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32), meeting=zero,
     )  # fmt: skip
     small = ROUNDING * fold.length(z) * (xp.abs(nominal) + xp.abs(bottom))
     accuracy = xp.maximum(accuracy, small)
-    once = fold.axis is None or fold.length(z) >= CROWDED
-    return _closed_in(arrays, evaluate, start, guess, accuracy, once=once, cold=cold)
+    return _closed_in(arrays, evaluate, start, guess, accuracy, once=True, cold=cold)
 
 
 def _likely_multiplier(
-    xp: Any, nominal: Array, square: Array, bottom: Array, weight: Array, budget: Array
+    xp: Any, nominal: Array, bottom: Array, weight: Array, budget: Array
 ) -> Array:
-    """Return about where the dual of an L1 ball is largest, from moments of its values.
+    """Return about where the dual of an L1 ball is largest.
 
     With ``2 weight`` as the price of moving a probability to the lowest value, the budget pays for
-    a share ``f = budget / (2 weight)``. Donors then end where a share ``f`` lies above: about
-    ``0.55 log((1-f)/f)`` deviations over the mean (a logistic law), and there ``z - 2 mu weight``
-    meets the lowest value. Taken somewhat lower: from the left, tangents close in sooner. 0 where
-    numbers are too large or no weight is there. Any multiplier is sound.
+    a share ``f = budget / (2 weight)``. Donors then end somewhat above the mean, lower the more is
+    moved, and there ``z - 2 mu weight`` meets the lowest value. 0 where numbers are too large. Any
+    multiplier is sound.
     """
     price = 2.0 * xp.where(weight > 0.0, weight, 1.0)
-    share = xp.clip(budget / price, 0.01, 0.99)
-    deviation = xp.sqrt(xp.maximum(square - nominal * nominal, 0.0))
-    donors = nominal + 0.55 * xp.log((1.0 - share) / share) * deviation
-    likely = LOWER * xp.maximum(donors - bottom, 0.0) / price
+    likely = ABOVE * (nominal - bottom) / price * xp.maximum(1.0 - budget / price, 0.1)
     return xp.where((weight > 0.0) & (likely < NOTHING), likely, 0.0)
 
 
@@ -205,7 +214,7 @@ def worst_box(
     zero = bottom * 0.0
     start = Tangents(
         left=bottom, left_value=top, left_slope=zero, right=top, right_value=top, right_slope=zero,
-        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32),
+        best=zero - xp.inf, gap=zero + xp.inf, steps=xp.zeros((), dtype=xp.int32), meeting=zero,
     )  # fmt: skip
     small = ROUNDING * fold.length(z) * (xp.abs(bottom) + xp.abs(top))
     inside = tuple(xp.clip(x, bottom, top) for x in guess)
@@ -250,13 +259,13 @@ def _closed_in(
             best=xp.maximum(now.best, value),
             gap=now.gap,
             steps=now.steps + 1,
+            meeting=now.meeting,
         )
-        above = _meeting(xp, after)[1] - after.best
-        return after._replace(gap=xp.maximum(above, 0.0))
+        meeting, height = _meeting(xp, after)
+        return after._replace(gap=xp.maximum(height - after.best, 0.0), meeting=meeting)
 
     def body(now: Tangents) -> Tangents:
-        x = _meeting(xp, now)[0]
-        x = x if end is None else xp.minimum(x, end)
+        x = now.meeting if end is None else xp.minimum(now.meeting, end)
         if once:
             x = xp.where(now.steps == 0, guess[0], xp.where(now.steps == 1, second(x), x))
         return step(now, x)
@@ -270,6 +279,6 @@ def _closed_in(
 
     if not once:
         start = step(start, guess[0])
-        start = step(start, second(_meeting(xp, start)[0]))
+        start = step(start, second(start.meeting))
     found = arrays.loop(proceed, body, start)
     return Worst(found.best, found.gap, found.left, found.right)

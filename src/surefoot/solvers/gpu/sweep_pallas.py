@@ -1,17 +1,18 @@
 """The best row of every state in a batch as one kernel: each probability is read once.
 
-The compiler's own code for these sums reaches an eighth of the memory's speed, and takes seconds to
-compile. Written in Pallas, so that the tests can run the very kernel on a CPU (``interpret``).
+The compiler's own code for these sums reaches an eighth of the memory's speed where states have
+several rows, four fifths of the kernel's where they have one, and takes longer to compile. Written
+in Pallas, so that the tests can run the very kernel on a CPU (``interpret``).
 """
 
 from functools import partial
 from typing import Any
 
 from surefoot.solvers.gpu.arrays import Array
+from surefoot.solvers.gpu.kernel_options import kernel_options
 
 LANES = 32
 """Draws of a block at most: a power of two that divides those of the batch."""
-WARPS, STAGES = 1, 1
 
 
 def best_values(
@@ -40,16 +41,9 @@ def best_values(
             pl.BlockSpec((1,), lambda _i, _j: (0,)),
         ],
         out_specs=pl.BlockSpec((1, lanes), lambda i, j: (i, j)),
-        interpret=interpret,
-        **({} if interpret else _triton()),
+        **kernel_options(interpret=interpret),
     )
     return call(v, chance, gain, target, jnp.asarray(discount).reshape(1))
-
-
-def _triton() -> dict[str, Any]:
-    from jax.experimental.pallas import triton
-
-    return {"compiler_params": triton.CompilerParams(num_warps=WARPS, num_stages=STAGES)}
 
 
 def _kernel(

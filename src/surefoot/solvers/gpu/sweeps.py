@@ -47,7 +47,7 @@ def sweep(
     xp = arrays.xp
     parts = []
     for tile, (target, share) in zip(tiles, links, strict=True):
-        if best and arrays.kernels:
+        if arrays.kernels and (best or target.shape[1] == 1):
             chance, gain = tile.chance, tile.gain
             parts.append(best_values(chance, gain, target, discount, v, interpret=False))
             continue

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.solvers.gpu.arrays import NUMPY, Array, Arrays
+from surefoot.solvers.gpu.gamma_pallas import in_blocks
 from surefoot.solvers.gpu.philox import philox, uniforms
 
 BOOST = np.uint32(0xFFFFFFFF)
@@ -22,6 +23,13 @@ def log_gammas(
     ``a + 1`` times ``u^(1/a)``. In logarithms nothing underflows.
     """
     xp = arrays.xp
+    if arrays.kernels:
+        plain = arrays._replace(kernels=False)
+
+        def formula(key: Array, place: Array, draw: Array, shape: Array) -> Array:
+            return log_gammas(plain, key, place, draw, stream, shape, small=small)
+
+        return in_blocks(formula, key, place, draw, shape, interpret=False)
     raised = xp.where(shape < 1.0, shape + 1.0, shape) if small else shape
     d = raised - 1.0 / 3.0
     word = np.uint32(stream)
@@ -29,7 +37,12 @@ def log_gammas(
         arrays, key, place, draw, word, shape, d
     )  # fmt: skip
     found = found + xp.log(d)
-    if small:
+    if small and xp is np:
+        place, draw, shape, _ = np.broadcast_arrays(place, draw, shape, found)
+        at = np.nonzero((shape > 0.0) & (shape < 1.0))
+        u, _ = uniforms(xp, philox(xp, key, (place[at], draw[at], BOOST, word)))
+        found[at] += np.log(u) / shape[at]
+    elif small:
         u, _ = uniforms(xp, philox(xp, key, (place, draw, BOOST, word)))
         found = found + xp.where(shape < 1.0, xp.log(u) / xp.where(shape > 0.0, shape, 1.0), 0.0)
     return xp.where(shape > 0.0, found, -xp.inf)
@@ -59,8 +72,8 @@ def _all_again(
 
     size = np.broadcast_shapes(place.shape, draw.shape, shape.shape)
     start = xp.where(shape > 0.0, xp.full(size, xp.nan), 0.0)
-    first = (xp.zeros(1, dtype=xp.uint32), start)
-    return arrays.loop(lambda state: xp.isnan(state[1]).any(), again, first)[1]
+    first = (xp.zeros((), dtype=xp.uint32), start)
+    return arrays.loop(lambda state: xp.where(xp.isnan(state[1]), 1, 0).max() > 0, again, first)[1]
 
 
 def _few_left(key: Array, place: Array, draw: Array, word: Array, shape: Array, d: Array) -> Array:
