@@ -1,8 +1,8 @@
 """From a log of decisions to a policy and a certified lower bound on its return.
 
-The public names stand in ``__init__.pyi``, each once, in the order of the pipeline. The stub is
-read when the first of them is asked for, and each is imported on first use: the command line
-answers at once.
+The public names are listed in ``__init__.pyi``, each once, in pipeline order. The stub is read when
+the first name is requested, and each name is imported on first use, so that the command line starts
+quickly.
 """
 
 import functools
@@ -16,8 +16,8 @@ from surefoot._version import __version__ as __version__
 def _names() -> tuple[Any, Any, list[str]]:
     try:
         import lazy_loader
-    except ImportError as problem:  # GPU machines may not have it: there rooms are imported
-        raise AttributeError(f"import from the rooms of surefoot: {problem}") from problem
+    except ImportError as problem:  # GPU machines may lack it: import from the subpackages there
+        raise AttributeError(f"import from the subpackages of surefoot: {problem}") from problem
     attached: tuple[Any, Any, list[str]] = lazy_loader.attach_stub(__name__, __file__)
     return attached
 

@@ -1,10 +1,10 @@
-"""``python -m surefoot``, and where the command starts: before anything slow is imported."""
+"""The entry point of the command and of ``python -m surefoot``; it imports nothing slow."""
 
 import sys
 
 
 def main() -> int:
-    """Run the command line; an interrupt while it is being loaded is an interrupt too."""
+    """Run the command line; an interrupt during its imports also exits cleanly."""
     try:
         if sys.argv[1:] in (["--help"], ["-h"]):
             return _print_help()
@@ -17,7 +17,7 @@ def main() -> int:
 
 
 def _print_help() -> int:
-    """Print the help without loading the parser, which would print the same."""
+    """Print the help text without loading the parser, which would print the same text."""
     from surefoot.commands.catalogue import top_help
 
     try:

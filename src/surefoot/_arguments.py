@@ -1,11 +1,11 @@
-"""Checks of arguments that many rooms make, in the same words."""
+"""Argument checks shared by many rooms, with the same wording everywhere."""
 
 import difflib
 from collections.abc import Collection, Iterable
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
-    """Refuse a value that is none of a few.
+    """Refuse a value that is not one of ``choices``.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def check_inside(name: str, value: float) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the nearest known name, or "".
+    """Return a hint that suggests the closest known name, or "" if none is close.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What each assumption of a promise means for a reader, and what would change without it.
 
-`_finding_texts` has the words that stand within the exact sentence; these here are two short
-sentences for a list: the assumption, and what happens where it does not hold.
+Each assumption gets two short sentences for a list: what is assumed, and what happens if it does
+not hold. The wording used inside the exact sentence of a promise is in `_finding_texts`.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,11 +11,11 @@ from surefoot._finding_codes import worst_of
 
 Told = tuple[str, str]
 PLAIN: dict[str, Callable[..., Told]] = {}
-"""Each code of an assumption: from its values to what is assumed, and what if not."""
+"""For each assumption code: a function from its values to what is assumed and what if it fails."""
 
 
 def plain(code: str, values: Mapping[str, Any]) -> Told | None:
-    """Return an assumption and what would change without it; None for codes without such words.
+    """Return an assumption and what changes if it fails; None for a code without such texts.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def _too(objective: str) -> str:
 def _support_observed() -> Told:
     return (
         "Nothing ever happens that the log has not seen in the same state under the same action.",
-        "If something else can happen, the promise knows nothing of it. Let the support be "
+        "If something else can happen, the promise does not account for it. Let the support be "
         "learned, or list what is possible.",
     )
 
@@ -48,7 +48,7 @@ def _support_observed() -> Told:
 def _support_action() -> Told:
     return (
         "Nothing ever happens that the log has not seen somewhere under the same action.",
-        "If something else can happen, the promise knows nothing of it. Let the support be "
+        "If something else can happen, the promise does not account for it. Let the support be "
         "learned, or list what is possible.",
     )
 
@@ -57,7 +57,7 @@ def _support_action() -> Told:
 def _support_listed() -> Told:
     return (
         "The list of what can happen is complete.",
-        "If something is missing from it, the promise knows nothing of that: add it to the list.",
+        "If something is missing, the promise does not account for it: add it to the list.",
     )
 
 
@@ -91,7 +91,7 @@ def _worst(state: str | None, objective: str, declared: bool) -> str:
 def _unseen_both_ways() -> Told:
     return (
         "What never happened in the log turns out badly for this rule and well for the other.",
-        "Nothing: this is the least favourable case.",
+        "Nothing changes for the worse: this is the least favourable case.",
     )
 
 
@@ -118,8 +118,8 @@ def _returns_within_log() -> Told:
 def _chosen_elsewhere() -> Told:
     return (
         "The rule was chosen without this log.",
-        "If it was chosen on this log, the promise owes something to luck: surefoot solve measures "
-        "that and takes it off.",
+        "If it was chosen on this log, part of the promise is luck: surefoot solve measures that "
+        "part and subtracts it.",
     )
 
 
@@ -144,7 +144,7 @@ def _rewards_within_seen() -> Told:
 def _rewards_as_seen() -> Told:
     return (
         "What a transition brought every time it happened, it always brings.",
-        "If it may bring a rare large loss that the log never met, the promise may not hold. State "
+        "If it may bring a rare large loss that is not in the log, the promise may not hold. State "
         "the range of rewards.",
     )
 

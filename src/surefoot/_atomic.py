@@ -1,4 +1,4 @@
-"""Writing files so that a reader never meets half of one."""
+"""Writing files so that a reader never sees a half-written one."""
 
 import os
 import tempfile
@@ -28,7 +28,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) ->
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist.")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    if not _is_free(handle):  # locked from now on, if it can be: nobody takes it for a leftover
+    if not _is_free(handle):  # locks it where possible, so that nobody removes it as a leftover
         os.close(handle)
         handle = -1
     try:
@@ -46,9 +46,9 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) ->
 
 
 def clear_leftovers(folder: Path, names: str) -> None:
-    """Remove temporary files that a killed `replacing` left, of targets named like ``names``.
+    """Remove temporary files that a killed `replacing` left behind, for targets matching ``names``.
 
-    Those that another process is writing at the moment stay.
+    Files that another process is still writing are kept.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def clear_leftovers(folder: Path, names: str) -> None:
 
 
 def _is_free(handle: int) -> bool:
-    """Lock a file, and tell whether it was free; False where the system has no such locks."""
+    """Lock a file and return whether it was free; False where the system has no such locks."""
     try:
         import fcntl
 
@@ -78,7 +78,7 @@ def _is_free(handle: int) -> bool:
 
 
 def move_safely(source: Path, target: Path) -> None:
-    """Move a complete file to its name, with its contents on the disk."""
+    """Move a complete file to its final name after flushing its contents to disk."""
     with source.open("rb+") as file:
         os.fsync(file.fileno())
     source.replace(target)
@@ -86,20 +86,20 @@ def move_safely(source: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write to the disk which files a folder has: a power cut then loses none of them."""
+    """Flush a folder's list of files to disk, so that a power cut loses none of them."""
     if os.name != "posix":  # elsewhere folders cannot be opened
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
-    except OSError:  # some file systems know no such thing
+    except OSError:  # some file systems do not support this
         pass
     finally:
         os.close(handle)
 
 
 def _usual_permissions(target: Path) -> int:
-    """Return the permissions of the file being replaced, or what a plain ``open`` would give."""
+    """Return the permissions of the file being replaced, or those a plain ``open`` would set."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)  # the only way to read it is to set it

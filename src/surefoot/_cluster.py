@@ -1,8 +1,9 @@
-"""A Ray cluster that does parts of jobs: started here or joined, checked, and let go.
+"""A Ray cluster that does parts of jobs: started or joined, checked, and released at the end.
 
-Parts are tasks that any worker may do again: a worker or a node that dies costs what it was doing.
-What many parts share is put into the object store once and read there by all workers of a node.
-Every wait has a limit and says what it waited for.
+A part is a task that any worker can repeat: if a worker or a node dies, only the parts it was doing
+are lost, and they are done again. Objects shared by many parts are put into the object store once;
+all workers of a node read them there. Every wait has a time limit, and its error says what was
+waited for.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from surefoot._waits import TookTooLong, within
 from surefoot._workers import OnPart, Work, WorkerGpus, do_alone
 
 START_SECONDS = 180.0
-"""How long starting or joining a cluster, or the first answer of a node, may take."""
+"""How long starting or joining a cluster may take, and how long a node's first answer may take."""
 REACH_SECONDS = 10.0
-"""How long a machine may take to answer at an address."""
+"""How long a machine at a given address may take to answer."""
 HEAD_SECONDS = 30.0
-"""How long the head may take to answer: after a minute Ray ends this process."""
+"""How long the head node may take to answer; after a minute Ray itself would end this process."""
 IDLE_SECONDS = 300.0
-"""How long a cluster may be without any worker: nodes may be on their way."""
+"""How long a cluster may have no worker at all: nodes may still be starting."""
 STALL_SECONDS = float(os.environ.get("SUREFOOT_CLUSTER_PATIENCE", "3600"))
-"""How long no part may be finished, while there are workers."""
+"""How long to wait for the next finished part while there are workers."""
 LOOK_SECONDS = 5.0
-"""How often the cluster is looked at while nothing comes back."""
+"""How often the cluster is polled while no result arrives."""
 RETRIES = 20
-"""How often a part is done again when what did it has died."""
+"""How often a part is repeated after the worker that was doing it died."""
 STORE_BYTES = 2**30
 """Object store of a cluster started here; never more than a tenth of the free memory."""
 LEAST_STORE = 100 * 2**20
@@ -51,7 +52,7 @@ class ClusterError(OSError):
 
 @contextmanager
 def joined(cluster: str, told: OnPart | None = None) -> Iterator[Pool]:
-    """Start or join a cluster, check who is there, and let it go at the end."""
+    """Start or join a cluster, check its nodes, and release it at the end."""
     ray = _ray()
     own = not ray.is_initialized()  # a notebook may have joined one already
     over = threading.Event()
@@ -69,10 +70,10 @@ def joined(cluster: str, told: OnPart | None = None) -> Iterator[Pool]:
 
 
 def _ray() -> Any:
-    # Ray under "uv run" would build the workers' environments anew.
+    # Under "uv run" Ray would rebuild the workers' environments.
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray's workers give way to everything else (nice 15): beside other work they would starve.
+    # By default Ray runs its workers at nice 15; next to other work they would starve.
     os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
@@ -86,7 +87,7 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, cluster: str, until: threading.Event) -> None:
-    """Start Ray on this machine or join the cluster of an address."""
+    """Start Ray on this machine, or join the cluster at an address."""
     options: dict[str, Any] = {"address": cluster, "log_to_driver": False, "logging_level": "ERROR"}
     if cluster == "local":
         size = {"num_cpus": available_cores(), "object_store_memory": _store()}
@@ -111,8 +112,8 @@ def _refused(cluster: str, problem: str) -> str:
     if "ersion mismatch" in problem:
         told = " ".join(problem.split())
         return (
-            f"the cluster at {cluster!r} runs other versions: {told} Install the same Python and "
-            "the same Ray here as there."
+            f"the cluster at {cluster!r} runs other versions: {told} Install the cluster's "
+            "versions of Python and Ray on this machine."
         )
     return f"the cluster at {cluster!r} cannot be joined: {_first_line(problem)}"
 
@@ -123,15 +124,15 @@ def _first_line(problem: object) -> str:
 
 
 def _reach(address: str) -> None:
-    """Refuse an address where no cluster answers: Ray itself would try for minutes."""
+    """Refuse an address where nothing answers: Ray itself would keep trying for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         place = host.strip("[]"), int(port)
-        # Looking up a name has no limit of its own.
+        # A name lookup has no timeout of its own.
         within(REACH_SECONDS + 1, lambda: socket.create_connection(place, REACH_SECONDS).close())
     except TookTooLong:
         raise ClusterError(
-            f"nobody answers at {address!r}: its name was not found within {REACH_SECONDS:.0f} s."
+            f"nothing answers at {address!r}: its name was not found within {REACH_SECONDS:.0f} s."
         ) from None
     except ValueError:
         raise ClusterError(
@@ -140,13 +141,13 @@ def _reach(address: str) -> None:
         ) from None
     except OSError as problem:
         raise ClusterError(
-            f"nobody answers at {address!r} ({problem}). 'ray start --head' prints the address of "
-            "a cluster; check name, port and firewall."
+            f"nothing answers at {address!r} ({problem}). 'ray start --head' prints the address of "
+            "a cluster; check host name, port and firewall."
         ) from None
 
 
 def _store() -> int:
-    """Return the size of the object store: what blocks share is small."""
+    """Return the size of the object store in bytes; the objects that parts share are small."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -171,13 +172,13 @@ class Pool:
 
     @cached_property
     def _gpu_task(self) -> Any:
-        # A process is kept after a part (max_calls): the next one finds its programs compiled.
+        # max_calls=0 keeps the process after a part, so that the next part reuses compiled code.
         how = {"num_cpus": 1, "num_gpus": 1, "max_calls": 0, "max_retries": RETRIES}
         return self.ray.remote(**how)(_do)
 
     @property
     def gpus(self) -> WorkerGpus:
-        """What GPUs the nodes have that Ray knows of."""
+        """The GPUs that Ray reports for the nodes, and the nodes without any."""
         nodes = [node for node in self._nodes() if node["Resources"].get("CPU", 0) >= 1]
         lacking = [n["NodeManagerAddress"] for n in nodes if n["Resources"].get("GPU", 0) < 1]
         total = sum(int(node["Resources"].get("GPU", 0)) for node in nodes)
@@ -185,13 +186,13 @@ class Pool:
 
     @property
     def count(self) -> int:
-        """The number of CPUs of the cluster some seconds ago; at least 1."""
+        """The number of CPUs of the cluster, at most a few seconds old; at least 1."""
         if time.monotonic() - self._counted[0] > LOOK_SECONDS:
             self._counted = time.monotonic(), self._cpus()
         return max(1, self._counted[1])
 
     def check(self) -> None:
-        """Ask every node what it is; refuse one that would give other answers."""
+        """Refuse a node whose versions or processor differ: its answers would differ, too."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
         ask = self.ray.remote(num_cpus=0, max_retries=2)(_tell)
@@ -204,7 +205,7 @@ class Pool:
             name: ask.options(scheduling_strategy=On(node_id=name, soft=False)).remote()
             for name in asked
         }
-        until = time.monotonic() + START_SECONDS  # for all of them together
+        until = time.monotonic() + START_SECONDS  # one limit for all nodes together
         for name, answer in answers.items():
             self.facts.check(self._answer(answer, asked[name][0], until), asked[name][0])
 
@@ -222,20 +223,20 @@ class Pool:
         except errors.RayTaskError as problem:
             raise ClusterError(_not_installed(place, problem.cause or problem)) from None
         except errors.RayError:
-            return self.facts  # the node has died since: it will do no part
+            return self.facts  # the node has died since then and will do no parts
         return found
 
     def each(
         self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]],
         *, gpu: bool = False,
     ) -> Iterator[tuple[int, Any]]:  # fmt: skip
-        """Yield the place and the result of each part, in the order in which they are done."""
+        """Yield the index and the result of each part, in the order in which parts finish."""
         task = self._gpu_task if gpu else self._task
         refs = [self._put(one) for one in shared]
         waiting = list(enumerate(parts))[::-1]
         pending: dict[Any, int] = {}
         done = 0
-        # What is pending when a part fails ends with the job: Ray's own cancel can crash a driver.
+        # If a part fails, pending ones end with the job: Ray's own cancel can crash a driver.
         while waiting or pending:
             room = 3 * self.count + 5 - len(pending)
             for place, part in [waiting.pop() for _ in range(min(room, len(waiting)))]:
@@ -249,7 +250,7 @@ class Pool:
                 yield pending.pop(ref), result
 
     def _put(self, one: Any) -> Any:
-        """Return where an object is; what cannot change is put there once."""
+        """Return a reference to an object in the store; immutable objects are put there once."""
         if not _is_frozen(one):
             return self.ray.put(one)
         name = id(one)
@@ -259,9 +260,9 @@ class Pool:
         return self._shared[name][1]
 
     def _finished(self, pending: list[Any]) -> list[Any]:
-        """Wait until some parts are done, as long as there is hope."""
+        """Wait until some parts are done; give up after IDLE_SECONDS or STALL_SECONDS."""
         began = time.monotonic()
-        seen = began  # when there was a worker last
+        seen = began  # the last time at which there was a worker
         while True:
             ready, _ = self.ray.wait(pending, num_returns=1, timeout=LOOK_SECONDS)
             if ready:
@@ -286,13 +287,13 @@ class Pool:
             cause = problem.cause or problem
             if isinstance(cause, errors.GetTimeoutError):
                 raise ClusterError(
-                    f"a worker did not get what its part needs within {START_SECONDS:.0f} s: is "
-                    "the network down?"
+                    f"a worker did not receive the data of its part within {START_SECONDS:.0f} s: "
+                    "is the network down?"
                 ) from None
             if isinstance(cause, errors.RayError):
                 raise ClusterError(
-                    f"a worker cannot read its part: {_first_line(cause)}. What you bring (a "
-                    "posterior, say) must be installed on every machine of the cluster."
+                    f"a worker cannot read its part: {_first_line(cause)}. Code of your own (such "
+                    "as a posterior) must be installed on every machine of the cluster."
                 ) from None
             raise cause from None
         except errors.GetTimeoutError:
@@ -325,7 +326,7 @@ class Pool:
 
 
 def _is_frozen(one: Any) -> bool:
-    """Tell whether an object is one of our nouns, which never change."""
+    """Return whether an object is an instance of a frozen dataclass, and so never changes."""
     return (
         is_dataclass(one)
         and not isinstance(one, type)
@@ -341,12 +342,12 @@ def _not_installed(place: str, problem: object) -> str:
 
 
 def _tell() -> ProcessFacts:
-    """Tell what this worker is."""
+    """Return the versions and the processor of this worker."""
     return facts_here()
 
 
 _unpacked: dict[Any, Any] = {}
-"""What this worker has read from the object store: what objects compute once stays with them."""
+"""Objects this worker has read from the object store, kept with whatever they have cached."""
 
 
 def _do(work: Work, shared: list[Any], part: list[Any]) -> tuple[ProcessFacts, Any]:
@@ -356,7 +357,7 @@ def _do(work: Work, shared: list[Any], part: list[Any]) -> tuple[ProcessFacts, A
 
 
 def _unpack(one: Any) -> Any:
-    """Return what a reference stands for, read once; other things are themselves."""
+    """Return the object behind a reference, read once; other objects are returned as they are."""
     import ray
 
     if not isinstance(one, ray.ObjectRef):

@@ -19,10 +19,10 @@ def working_on(cluster: str | None, told: OnPart | None = None) -> Iterator[Work
     Parameters
     ----------
     cluster
-        ``"local"`` starts workers on this machine, ``"auto"`` joins the cluster that Ray finds, an
-        address joins that one. They are let go at the end.
+        ``"local"`` starts workers on this machine, ``"auto"`` joins the cluster that Ray finds, and
+        an address joins the cluster there. The workers are released at the end.
     told
-        Is told how far each job is.
+        Called with the progress of each job: parts done, and parts in all.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def working_on(cluster: str | None, told: OnPart | None = None) -> Iterator[Work
 
 
 def on_cluster(function: Callable[P, R]) -> Callable[P, R]:
-    """Let the argument ``cluster`` of a function say who does its work."""
+    """Decorate a function so that its argument ``cluster`` decides where its work is done."""
 
     @wraps(function)
     def shared(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -3,7 +3,7 @@
 Numba's on-disk cache looks only at the file of the function it stores: after an edit of an inner
 kernel in another file the outer one would go on returning the old numbers. So the cache lives in a
 directory named after a hash of *all* kernel files. Every kernel therefore lives in a file whose
-name ends in ``kernels.py``; a test holds us to that.
+name ends in ``kernels.py``; a test enforces that.
 """
 
 import atexit
@@ -26,7 +26,7 @@ try:
     import numba
     from numba import njit
     from numba.core import event
-except ImportError:  # GPU machines may have none: all but the kernels works there
+except ImportError:  # GPU machines may lack numba: everything but the kernels works there
     numba = None
 
 PACKAGE = Path(__file__).parent
@@ -38,7 +38,7 @@ if COMPILES:
 
 
 def working_clock() -> float:
-    """Return the seconds of a clock that stands still while kernels are being compiled.
+    """Return the time in seconds of a clock that stops while kernels are being compiled.
 
     Examples
     --------
@@ -70,14 +70,14 @@ def cache_directory() -> Path:
 
 
 def _temporary(name: str) -> Path:
-    """Return a folder among the temporary files: the same one each time, if nobody else made it."""
+    """Return a temporary folder: the same one each time, unless another user owns it."""
     owner = os.getuid() if hasattr(os, "getuid") else 0
     base = Path(tempfile.gettempdir()) / f"surefoot-{owner}"
     with suppress(OSError):
         base.mkdir(mode=0o700, exist_ok=True)
         about = base.lstat()
         private = hasattr(os, "getuid") and about.st_uid == owner and not about.st_mode & 0o077
-        if private and stat.S_ISDIR(about.st_mode):  # compiled code is run: it must be our own
+        if private and stat.S_ISDIR(about.st_mode):  # its code is executed: it must be our own
             (base / name).mkdir(exist_ok=True)
             return base / name
     made = Path(tempfile.mkdtemp(prefix="surefoot-"))
@@ -86,7 +86,7 @@ def _temporary(name: str) -> Path:
 
 
 def _cache_bases() -> list[Path]:
-    """Where compiled kernels may live, best place first."""
+    """Return the folders where compiled kernels may be stored, best first."""
     bases = []
     if chosen := os.environ.get("SUREFOOT_CACHE_DIR"):
         bases.append(Path(chosen))
@@ -98,7 +98,7 @@ def _cache_bases() -> list[Path]:
 
 
 def _renamed(source: Any, suffix: str, using: dict[str, Any]) -> Any:
-    """Return a copy of a function under another name, which calls others by the names it knows."""
+    """Return a renamed copy of a function in which ``using`` replaces some of its globals."""
     names = {**source.__globals__, **using}
     copy = FunctionType(source.__code__, names, f"{source.__name__}_{suffix}")
     copy.__qualname__ = f"{source.__qualname__}_{suffix}"
@@ -109,8 +109,8 @@ def _renamed(source: Any, suffix: str, using: dict[str, Any]) -> Any:
 def _forgiving(compiled: Any) -> Any:
     """Let a kernel whose cached code is damaged be compiled again.
 
-    Numba passes on whatever unpickling a truncated file raises. Emptying the index makes it forget
-    the file; the next save writes both anew.
+    Numba lets any error from unpickling a truncated file through. Emptying the index makes Numba
+    forget the file; the next save rewrites both.
     """
     file = compiled._cache._cache_file
     load = file.load
@@ -128,12 +128,12 @@ def _forgiving(compiled: Any) -> Any:
 
 
 def _missing(source: Callable[..., Any]) -> Any:
-    """Return a function that says what a kernel needs: as plain Python it would take forever."""
+    """Return a function that refuses to run: as plain Python the kernel would take forever."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise ImportError(
             f"{source.__module__}.{source.__name__} needs numba, which is not installed: pip "
-            "install numba. Without it there is the GPU (device='gpu', docs/gpu.md)."
+            "install numba. Without numba, use a GPU (device='gpu', docs/gpu.md)."
         )
 
     return refuse
@@ -150,10 +150,10 @@ def kernel(
 
     ``lean`` is for kernels that allocate nothing: it leaves out reference counting, which for a
     function of a dozen arrays costs more than a row of ten entries (measured: five times more).
-    ``twin`` names a second compilation of the same source with other options: the cache knows a
-    function by its name and types alone and would return the first one. ``using`` says what global
-    names stand for in that twin, so that one source serves several inner kernels, and only those
-    that are used are compiled.
+    ``twin`` names a second compilation of the same source with other options: the cache identifies
+    a function by its name and types alone and would return the first one. ``using`` replaces global
+    names in that twin, so that one source serves several inner kernels and only the ones in use are
+    compiled.
 
     Examples
     --------

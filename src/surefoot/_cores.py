@@ -1,4 +1,4 @@
-"""How many cores there are to work with, and threads that wait for work on them."""
+"""How many cores this process may use, and a pool of threads that share work among them."""
 
 import ctypes
 import os
@@ -16,13 +16,13 @@ Part = TypeVar("Part")
 
 
 class _NoneLeft:
-    """Says that all parts were given out."""
+    """The type of the marker for "all parts have been handed out"."""
 
 
 _NONE_LEFT = _NoneLeft()
 
 _most: int | None = None
-"""How many cores this process was told to use at most."""
+"""The largest number of cores this process may use, as set by `limited`; None for no limit."""
 
 
 def available_cores() -> int:
@@ -54,7 +54,7 @@ def limited(cores: int) -> Iterator[None]:
 
 @contextmanager
 def kept_to(threads: int | None) -> Iterator[None]:
-    """Keep to some processors, where the system can do that; None leaves all of them."""
+    """Use only the first ``threads`` processors, where the system allows it; None: all of them."""
     if threads is None or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -69,8 +69,8 @@ def kept_to(threads: int | None) -> Iterator[None]:
 def on_threads(work: Callable[[Part], object], parts: Iterable[Part], threads: int) -> None:
     """Call ``work`` on every part, on ``threads`` threads; this thread is one of them.
 
-    The others wait for work between calls: starting new threads takes longer than many parts do. A
-    part that asks for threads of its own does its work alone.
+    The other threads are kept between calls: starting new ones takes longer than many parts do. A
+    nested call, made from within a part, runs on its own thread alone.
 
     Examples
     --------
@@ -112,27 +112,27 @@ def on_threads(work: Callable[[Part], object], parts: Iterable[Part], threads: i
 
 
 _THREAD = threading.local()
-"""Whether a thread is at work on parts."""
+"""Whether the current thread is working on parts."""
 
 
 def _affinity() -> frozenset[int]:
-    """Return the cores of this thread; those that it starts inherit them."""
+    """Return the cores this thread may use; threads it starts inherit them."""
     return frozenset(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ())
 
 
 @cache
 def _pool(_process: int, _cores: frozenset[int]) -> ThreadPoolExecutor:
-    """Return the threads of a process; one that was forked has none of its parent's."""
+    """Return the thread pool of a process; a forked process has none of its parent's threads."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="surefoot")
 
 
 @contextmanager
 def plain_blas() -> Iterator[None]:
-    """Let NumPy's linear algebra use the thread that calls it, and no threads of its own.
+    """Run NumPy's linear algebra on the calling thread only, without threads of its own.
 
     OpenBLAS splits even small matrices among threads that busy-wait for each other: in a run with
     300 states that wastes half of the processor time. The last bits of a solution also depend on
-    the number of threads. Where NumPy uses another library, nothing is done.
+    the number of threads. If NumPy uses another library, this does nothing.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def plain_blas() -> Iterator[None]:
 
 
 class _Blas:
-    """Who wants plain linear algebra now: the first in sets it, the last out sets it back."""
+    """Counts callers inside `plain_blas`: the first one sets it, the last one out resets it."""
 
     def __init__(self) -> None:
         self.lock, self.inside, self.before = threading.Lock(), 0, 1
@@ -170,7 +170,7 @@ _BLAS = _Blas()
 
 @cache
 def _openblas() -> tuple[Any, Any] | None:
-    """Return what reads and what sets the number of threads of NumPy's OpenBLAS, if it has one."""
+    """Return getter and setter of OpenBLAS's thread count; None if NumPy does not use it."""
     package = Path(np.__file__).parent
     places = (package.parent / "numpy.libs", package / ".dylibs")
     files = [file for place in places for file in sorted(place.glob("*openblas*"))]

@@ -1,4 +1,4 @@
-"""How objects look: a few facts, as lines on a terminal and as a small card in a notebook."""
+"""How objects are displayed: a few facts, as lines on a terminal or as a card in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 from surefoot import _hooks
 
 MOST_ROWS = 10
-"""Rows of a table that are shown; the object has all of them."""
+"""How many rows of a table are shown at most; the object has all of them."""
 
 CARD = "max-width:60em;line-height:1.45"
 LEFT = "text-align:left;vertical-align:top;padding:.15em 1.2em .15em 0;border:0;background:none"
@@ -22,7 +22,7 @@ FAINT = "opacity:.7;font-weight:normal"
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A table: its head, the rows to show as text, and how many there are in all."""
+    """A table: its column names, the rows to show as text, and the number of rows in all."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -30,12 +30,12 @@ class Grid:
 
     @property
     def cut(self) -> str:
-        """What to say about the rows that are not shown, or ""."""
+        """The line about rows that are not shown, or ""."""
         more = self.total - len(self.rows)
         return f"... and {more:,} more" if more > 0 else ""
 
     def text(self) -> str:
-        """Return the table as lines; columns of numbers end at the right."""
+        """Return the table as lines; columns of numbers are right-aligned."""
         lines = [self.head, *self.rows]
         right = self._numeric()
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
@@ -71,7 +71,7 @@ class Grid:
 
 
 class Remark(Protocol):
-    """What can be said below the facts: a `Finding`, for instance."""
+    """A remark below the facts, such as a `Finding`."""
 
     @property
     def level(self) -> str:
@@ -83,7 +83,7 @@ class Remark(Protocol):
 
 
 class Shown:
-    """Gives an object a ``summary()`` and a card in notebooks, made of the same facts.
+    """Gives an object a ``summary()`` and a notebook card, both made from the same facts.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Shown:
         return ()
 
     def summary(self) -> str:
-        """Return what stands behind the object, for a terminal."""
+        """Return the headline, facts, table and remarks of the object as text for a terminal."""
         facts, grid = self._facts(), self._grid()
         width = max((len(name) for name, _ in facts), default=0)
         parts = [self._headline(), "\n".join(f"  {name:<{width}}  {text}" for name, text in facts)]
@@ -134,7 +134,7 @@ class Shown:
 
 
 def remark(found: str | Remark) -> str:
-    """Return a remark with its level in front.
+    """Return a remark prefixed with its level.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def card(
     lines: Sequence[str] = (),
     picture: str = "",
 ) -> str:
-    """Return a card for a notebook; everything in it is escaped, but for the picture (SVG).
+    """Return a card for a notebook; everything is escaped except the picture (SVG).
 
     Examples
     --------
@@ -174,7 +174,7 @@ def card(
 
 
 def number_of(count: float, noun: str, plural: str | None = None) -> str:
-    """Return how many of something there are.
+    """Return a count with its noun, in the singular or plural.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def number_of(count: float, noun: str, plural: str | None = None) -> str:
 
 
 def label_text(labels: Sequence[Hashable] | None, number: int) -> str:
-    """Return what a table calls a state or an action: its label, or its number.
+    """Return how a table shows a state or an action: its label, or its number if it has none.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _is_number(text: str) -> bool:
 
 
 def reason_of(problem: BaseException) -> str:
-    r"""Return what an exception says, in one line; its name where it says nothing.
+    r"""Return the message of an exception as one line, or its type if it has no message.
 
     Examples
     --------
@@ -216,10 +216,10 @@ def reason_of(problem: BaseException) -> str:
 
 
 def printable(text: object, *, lines: bool = False) -> str:
-    r"""Return text that is safe to print: characters that steer a terminal are shown escaped.
+    r"""Return text that is safe to print: characters that control a terminal are escaped.
 
-    Names of files and columns come from outside and may hold anything. With ``lines``, whole
-    messages: line ends, tabs and characters that merely have no shape of their own stay.
+    Names of files and columns come from outside and may contain anything. ``lines`` is for whole
+    messages: it keeps line breaks, tabs and invisible characters that do not control the terminal.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def printable(text: object, *, lines: bool = False) -> str:
 
 
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Characters that turn the direction of the text after them."""
+"""Characters that change the direction of the text after them."""
 
 
 def _is_shown(character: str) -> bool:

@@ -1,4 +1,4 @@
-"""The words for findings about doubt: where it comes from, and what else the log says of it."""
+"""The wording of findings about doubt: where it comes from, and what else the log says about it."""
 
 from surefoot._finding_codes import says
 from surefoot._rounding import lower_text, upper_text
@@ -12,19 +12,19 @@ CAUSES = {
     "choosing": "luck in choosing",
     "monte_carlo": "the limited number of draws",
 }
-"""Causes of doubt, in words."""
+"""How each cause of doubt is named in a sentence."""
 _WITHOUT = tuple(f"{name}_without" for name in CAUSES)
 SMALL_SHARE = 0.005
 """Causes below this share of the doubt are not listed."""
 
 
 def _safe(promise: float, objective: str) -> str:
-    """Return a promise as text, rounded to the side on which it still holds."""
+    """Return a promise as text, rounded in the direction in which it still holds."""
     return lower_text(promise) if objective == "max" else upper_text(promise)
 
 
 def _about(promise: float, objective: str) -> str:
-    """Return an estimated promise in words."""
+    """Return an estimated promise as part of a sentence."""
     read = "return of at least" if objective == "max" else "cost of at most"
     return f"{read} about {_safe(promise, objective)}"
 
@@ -115,16 +115,17 @@ def _tilted_differs(
     return (
         f"A policy {share} of the way from what was done to the chosen one would {verb} "
         f"{rough(log)} by the episodes of the log (standard error {rough(error, 2)}), but "
-        f"{rough(model)} by the model: what the state lacks changes its return by about that much, "
-        "and that of the chosen policy by more."
+        f"{rough(model)} by the model: something missing from the state changes its return by "
+        "about that difference, and the return of the chosen policy by more."
     )
 
 
 @says("note")
 def _tilted_agrees(share: str) -> str:
     return (
-        "As far as the episodes of the log can tell, what the state lacks hardly changes returns: "
-        f"episodes and model agree on policies up to {share} of the way to the chosen one."
+        "As far as the episodes of the log can tell, anything missing from the state hardly "
+        "changes returns: episodes and model agree on policies up to "
+        f"{share} of the way to the chosen one."
     )
 
 

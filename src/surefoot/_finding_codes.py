@@ -1,4 +1,4 @@
-"""What a finding's code is to its words, and where they are registered."""
+"""The registry that maps the code of a finding to its wording."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """How one code becomes words.
+    """How a finding with one code is put into words.
 
     Attributes
     ----------
     level
         The usual level.
     words
-        Makes the sentence; for an assumption, what follows ``lead``.
+        Makes the sentence from the values; for an assumption, only the part after ``lead``.
     lead
         How an assumption begins: ``"assuming"``, ``"assuming that"`` or ``"taking"``.
     amounts
-        The values that are rewards: they change sign when the finding speaks of costs.
+        The names of the values that are rewards: they change sign when the finding is about costs.
     """
 
     level: str
@@ -27,7 +27,7 @@ class Text:
 
 
 TEXTS: dict[str, Text] = {}
-"""All codes."""
+"""The wording of each code."""
 
 Wording = Callable[..., str]
 
@@ -44,7 +44,7 @@ def says(
 
 
 def worst_words(objective: str) -> str:
-    """Return what the worst amount of a log is called.
+    """Return the words for the worst amount of a log.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def worst_words(objective: str) -> str:
 
 
 def worst_of(objective: str, *, declared: bool) -> str:
-    """Return what the worst amount is called that was seen, or that was declared.
+    """Return the words for the worst amount that was seen, or that was declared.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The words for findings: here, in ``_log_texts`` and ``_doubt_texts``, and nowhere else.
+"""The wording of findings: here, in ``_log_texts`` and ``_doubt_texts``, and nowhere else.
 
 Each code has a function from its values to a sentence. A function with the parameter ``objective``
-speaks of rewards (``"max"``) or of costs (``"min"``) and chooses its words by that.
+words its sentence for rewards (``"max"``) or for costs (``"min"``).
 """
 
 import inspect
@@ -28,13 +28,13 @@ def render(code: str, values: Mapping[str, Any]) -> str:
 
 
 def parts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return how an assumption begins and what it says; only assumptions have a beginning."""
+    """Return the lead of an assumption ("" for other findings) and the words that follow it."""
     text = TEXTS[code]
     return text.lead, text.words(**values)
 
 
 def misfit(code: str, values: Mapping[str, Any]) -> str:
-    """Return what is wrong with the names of the values, or ""."""
+    """Return what is wrong with the names of the values, or "" if they fit the code."""
     try:
         inspect.signature(TEXTS[code].words).bind(**values)
     except TypeError as problem:
@@ -43,7 +43,7 @@ def misfit(code: str, values: Mapping[str, Any]) -> str:
 
 
 def mirrored(code: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a finding about rewards for one about costs, or the other way round.
+    """Convert the values of a finding about rewards into those of one about costs, or back.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _practice_seen(
     verb = "earned" if objective == "max" else "cost"
     ends = sorted((low, high))
     between = f"{rough(ends[0])} to {rough(ends[1])} with {share} confidence on each side"
-    if not ends[0] <= log <= ends[1]:  # the ends are those of whole episodes
+    if not ends[0] <= log <= ends[1]:  # low and high are about whole episodes
         return (
             f"The episodes of the log, as far as it shows them, {verb} {rough(log)} on average "
             f"({number_of(episodes, 'episode')}, some cut off); whole ones {verb} {between}. "
@@ -172,8 +172,8 @@ def _backtest_passed(
 @says("note")
 def _first_state_unsure(starts: int, amount: float) -> str:
     return (
-        f"Only {number_of(starts, 'episode')} show where episodes start; {rough(amount)} is "
-        "subtracted from the promise for that."
+        f"Where episodes start is known from only {number_of(starts, 'episode')}; {rough(amount)} "
+        "is subtracted from the promise for that."
     )
 
 
@@ -396,5 +396,5 @@ def _on_device(device: str, checked: int) -> str:
 def _device_search(candidates: int) -> str:
     return (
         f"The policy was chosen among {candidates} candidates made on the GPU (nominal, cautious, "
-        "robust), without local search; device='cpu' looks further and takes longer."
+        "robust), without local search; device='cpu' searches further and takes longer."
     )

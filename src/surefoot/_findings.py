@@ -10,10 +10,10 @@ from surefoot import _finding_texts as texts
 from surefoot._display import Shown
 
 LEVELS = ("assumption", "note", "warning", "failed")
-"""What a promise rests on; good to know; a reason for doubt; a check that failed."""
+"""In this order: what a promise rests on; good to know; a reason for doubt; a failed check."""
 
 MISMATCH = "behaviour_mismatch"
-"""The finding that model and log disagree about what was done."""
+"""The code of the finding that model and log disagree about the return of what was done."""
 
 Value = str | int | float | bool | None
 
@@ -69,15 +69,15 @@ class Finding(Shown):
         return texts.render(self.code, self.values)
 
     def about(self, data: str) -> Finding:
-        """Return the same finding with the name of the data it speaks of."""
+        """Return the same finding with the name of the data it is about."""
         return replace(self, values={**self.values, "data": data})
 
     def mirrored(self) -> Finding:
-        """Return the same finding about costs instead of rewards, or the other way round."""
+        """Return the same finding about costs instead of rewards, or vice versa."""
         return replace(self, values=texts.mirrored(self.code, self.values))
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return code, level, values and text, as JSON holds them."""
+        """Return code, level, values and text, ready for JSON."""
         return {
             "code": self.code,
             "level": self.level,
@@ -87,12 +87,12 @@ class Finding(Shown):
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> Finding:
-        """Return a finding from what JSON kept of it; the text is made again."""
+        """Return a finding from its JSON content; the text is written again from the values."""
         if not isinstance(content, Mapping) or not isinstance(content.get("values"), Mapping):
             raise ValueError(f"a finding has a code, a level and values; this is {content!r}.")
         code, level = content.get("code", ""), content.get("level", "")
         if code not in texts.TEXTS and isinstance(content.get("text"), str):
-            return stated(content["text"], level)  # a newer version found more than we know of
+            return stated(content["text"], level)  # a newer version has codes unknown to this one
         return cls(code=code, level=level, values=dict(content["values"]))
 
     def __hash__(self) -> int:
@@ -110,7 +110,7 @@ class Finding(Shown):
 
 
 def stated(text: str, level: str) -> Finding:
-    """Return a finding of which only the words are known: version 0.1 kept no more.
+    """Return a finding of which only the text is known: version 0.1 stored nothing else.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def stated(text: str, level: str) -> Finding:
 
 
 def texts_of(findings: Iterable[Finding], *levels: str) -> tuple[str, ...]:
-    """Return the texts of the findings of some levels, each once.
+    """Return the texts of the findings at the given levels, each once.
 
     Examples
     --------
@@ -135,9 +135,9 @@ _GRAVEST = ("failed", "warning", "note", "assumption")
 
 
 def gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings as people should read them: failed checks, warnings, then notes.
+    """Return findings in reading order: failed checks, warnings, notes, then assumptions.
 
-    Of the warnings, that model and log disagree about what was done comes first.
+    The warning that model and log disagree about what was done comes before other warnings.
 
     Examples
     --------
@@ -150,13 +150,13 @@ def gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class WithFindings:
-    """A frozen dataclass that says something and has ``findings`` on which that rests."""
+    """Mixin for a frozen dataclass that makes a statement and has the ``findings`` behind it."""
 
     findings: tuple[Finding, ...]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the sentence adds ("assuming ...")."""
+        """What the sentence assumes, in words ("assuming ...")."""
         return texts_of(self.findings, "assumption")
 
     @property
@@ -170,7 +170,7 @@ class WithFindings:
         return bool(self.failures)
 
     def adding(self, *findings: Finding) -> Self:
-        """Return the same with more findings."""
+        """Return a copy with more findings."""
         more = tuple(dict.fromkeys((*self.findings, *findings)))
         made: Self = replace(self, findings=more)  # type: ignore[type-var]
         return made

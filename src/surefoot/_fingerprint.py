@@ -1,4 +1,4 @@
-"""Short texts that tell data and models apart: the one hash that certificates keep of them."""
+"""The one hash by which certificates identify data and models."""
 
 import hashlib
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def fingerprint(*facts: Any) -> str:
-    """Return a hash of arrays, numbers and texts: their types, shapes and bits.
+    """Return a hash of arrays, numbers and texts: of their types, shapes and bytes.
 
     Examples
     --------

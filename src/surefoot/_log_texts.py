@@ -1,4 +1,4 @@
-"""The words for findings about a log: what its checks and its reading found."""
+"""The wording of findings about a log: what checking and reading it found."""
 
 from surefoot._display import number_of
 from surefoot._finding_codes import says, worst_words
@@ -30,7 +30,7 @@ def _tried(p_value: float, tried: int, sample: int | None = 1) -> str:
 
 
 def _about(data: str | None, sentence: str) -> str:
-    """Return a sentence about part of the data, where there are several parts."""
+    """Return a sentence prefixed with the part of the data it is about; None: no prefix."""
     return sentence if data is None else f"In {data}: {sentence[0].lower()}{sentence[1:]}"
 
 
@@ -161,8 +161,8 @@ def _new_data_disagree(
         f"The promise does not agree with the new data: {steps:,} of {transitions:,} transitions "
         f"are steps that the policy would take, and they {_brought(short, objective)} on average, "
         f"where the promise can bear a shortfall of {rough(bearable, 3)} a step (evidence "
-        f"{evidence:.2g}; 100 is an alarm, which a promise that holds raises once in a hundred "
-        "runs, however often you look)."
+        f"{evidence:.2g}; 100 is an alarm, which a promise that holds raises in at most one run "
+        "in a hundred, however often you look)."
     )
 
 
@@ -224,7 +224,7 @@ def _episodes_go_on(episodes: int, across: int) -> str:
 
 
 _NOT_CARRIED = {
-    "episodes": "it does not tell its episodes apart, or is of version 0.1",
+    "episodes": "it does not tell its episodes apart, or was made by version 0.1",
     "seed": "it was made with another seed",
     "folder": "an earlier version of surefoot did not keep it",
     "discount": "it was made with another discount",

@@ -1,9 +1,9 @@
 """Which order statistic of ``n`` draws bounds a quantile, and with what certainty.
 
-Everything about the Monte Carlo behind a promise is here: budgets bound an upper quantile of
+Everything about the Monte Carlo error of a promise is here: budgets bound an upper quantile of
 distances, certificates a lower quantile of returns. *Strict* ranks hold with probability
-``1 - eta`` over the draws (a tolerance interval in the sense of Wilks 1941); *marginal* ones on
-average over the draws.
+``1 - eta`` over the draws (a tolerance interval in the sense of Wilks 1941); *marginal* ranks hold
+on average over the draws.
 """
 
 import math
@@ -69,8 +69,8 @@ def covering_rank(n: int, alpha: float, eta: float | None) -> int:
     Strict (``eta`` given): the smallest ``k`` with ``P[Bin(n, 1 - alpha) >= k] <= eta``, so that
     with probability ``1 - eta`` over the draws a ball of that size holds ``1 - alpha`` of the
     posterior. Marginal (``eta`` None): ``ceil((n+1)(1 - alpha))``, so that a fresh draw lies
-    outside with probability at most ``alpha``. ``n + 1`` where ``n`` draws are too few. Computed
-    from ``alpha``, since ``1 - alpha`` has lost its digits.
+    outside with probability at most ``alpha``. Returns ``n + 1`` where ``n`` draws are too few.
+    Computed from ``alpha``, since forming ``1 - alpha`` loses digits.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def covering_rank(n: int, alpha: float, eta: float | None) -> int:
 
 
 def draws_needed(delta: float, eta: float | None) -> int:
-    """Return the fewest draws for which the outermost one serves as a bound.
+    """Return the smallest number of draws for which the outermost draw is a valid bound.
 
     Strict: ``(1 - delta)^n <= eta``; marginal (``eta`` None): ``n >= 1/delta - 1``.
 

@@ -1,4 +1,4 @@
-"""What decides the last bits of an answer: every worker of a pool must have the same."""
+"""The versions and processor that decide the last bits of an answer, equal for all workers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from surefoot._version import __version__
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessFacts:
-    """Versions and device of a process.
+    """The versions and the device of a process.
 
     Attributes
     ----------
     surefoot, python, numpy, numba
         Versions.
     device
-        What computes: kernels are compiled for the processor they run on, and other instructions
-        round otherwise.
+        The processor that computes: kernels are compiled for it, and other instructions round
+        differently.
     """
 
     surefoot: str
@@ -59,7 +59,7 @@ class ProcessFacts:
 def facts_here() -> ProcessFacts:
     """Return the facts of this process."""
     python = ".".join(platform.python_version_tuple()[:2])
-    code = f"{__version__} ({cache_directory().name})"  # a working tree may be changed
+    code = f"{__version__} ({cache_directory().name})"  # a working tree may have other kernels
     return ProcessFacts(
         surefoot=code, python=python, numpy=version("numpy"), numba=version("numba"),
         device=f"cpu, {_processor()}",
@@ -67,7 +67,7 @@ def facts_here() -> ProcessFacts:
 
 
 def _processor() -> str:
-    """Return what kernels are compiled for, and what LAPACK was told to run on."""
+    """Return the processor that kernels are compiled for, and the one set for LAPACK."""
     from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
     from numba import config
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 DIGITS = 5
-"""Significant digits of a number in a sentence; files have all of them."""
+"""Significant digits of a number in a sentence; files keep all digits."""
 MOST_DIGITS = 7
-"""Where the two ends of a bracket are so close that fewer digits would not tell them apart."""
+"""The most digits for a bracket, used when fewer would not tell its two ends apart."""
 WIDENED = 1.25
-"""By how much rounding may widen a bracket before it gets more digits."""
+"""The factor by which rounding may widen a bracket before more digits are used."""
 
 
 def lower_text(value: float, digits: int = DIGITS) -> str:
@@ -35,7 +35,7 @@ def upper_text(value: float, digits: int = DIGITS) -> str:
 
 
 def near_text(value: float, digits: int = DIGITS) -> str:
-    """Return a number that is no bound with ``digits`` significant digits, rounded to the nearest.
+    """Return a number with ``digits`` significant digits, rounded to nearest: not for bounds.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def near_text(value: float, digits: int = DIGITS) -> str:
 
 
 def rough_text(value: float, digits: int = 4) -> str:
-    """Return a number for the eye: few digits, no zeros at its end, no exponent in daily life.
+    """Return a number for reading: few digits, no trailing zeros, no exponent for usual sizes.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def rough_text(value: float, digits: int = 4) -> str:
 
 
 def chance_text(share: float) -> str:
-    """Return an estimated probability in words; never "1.000", which no number of draws shows.
+    """Return an estimated probability in words; never "1.000", which no number of draws proves.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def chance_text(share: float) -> str:
 
 
 def bracket_text(lower: float, upper: float) -> tuple[str, str]:
-    """Return both ends of a bracket, rounded outwards, with digits enough to tell them apart.
+    """Return both ends of a bracket, rounded outwards, with enough digits to tell them apart.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def bracket_text(lower: float, upper: float) -> tuple[str, str]:
 
 
 def column_texts(values: Sequence[float | None], digits: int = DIGITS) -> list[str]:
-    """Return numbers with the same decimals, as the largest needs them; "" for None.
+    """Return numbers with equally many decimals, set by the largest of them; "" for None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How rows and entries are stored, the same in counts, models and posteriors."""
+"""The storage of rows and entries shared by counts, models and posteriors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Ints = NDArray[np.int64]
 
 
 def freeze_fields(thing: Any) -> None:
-    """Replace every array of a frozen dataclass by a read-only, contiguous one of its own.
+    """Make every array of a frozen dataclass read-only, contiguous and its own.
 
-    The caller's array is never locked or shared: a writeable one is copied.
+    The caller's array is never locked, and a writeable one is copied, not shared.
     """
     for field in fields(thing):
         value = getattr(thing, field.name)
         if not isinstance(value, np.ndarray):
             continue
-        # A read-only view may still change through the array it looks at: it is copied too.
+        # A read-only view is copied too: it may still change through its base array.
         if value.flags.writeable or value.base is not None or not value.flags.c_contiguous:
             own = np.array(value, order="C")
             own.setflags(write=False)
@@ -30,7 +30,7 @@ def freeze_fields(thing: Any) -> None:
 
 
 def name_of(index: int, labels: Sequence[Hashable] | None) -> str:
-    """Return how an error or a table calls a state or an action.
+    """Return the name of a state or an action for errors and tables.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class RowSparse:
 
     @property
     def dense_index(self) -> tuple[Ints, Ints, NDArray[np.int32]]:
-        """Where each entry lies in a dense ``(S, A, S)`` array."""
+        """The index of each entry in a dense ``(S, A, S)`` array."""
         return self.entry_state, self.entry_action, self.successor
 
     def dense_support(self) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Waits that end: what others may never answer is asked in a thread of its own."""
+"""Calls with a time limit: a call that may never return runs in a thread of its own."""
 
 import queue
 import threading
@@ -11,9 +11,10 @@ class TookTooLong(Exception):  # noqa: N818
 
 
 def within(seconds: float, call: Callable[[], Any], until: threading.Event | None = None) -> Any:
-    """Return what a call returns, or raise `TookTooLong`; it is then left to itself.
+    """Return the result of a call, or raise `TookTooLong` and leave the call running.
 
-    Processes that Ray starts end with the thread that started them: ``until`` keeps it.
+    ``until`` keeps the thread alive until it is set: processes that Ray starts end with the thread
+    that started them.
 
     Examples
     --------
@@ -25,7 +26,7 @@ def within(seconds: float, call: Callable[[], Any], until: threading.Event | Non
     def answer() -> None:
         try:
             answers.put((call(), None))
-        except BaseException as problem:  # whatever it is, it is raised where it is waited for
+        except BaseException as problem:  # any error is raised again in the waiting thread
             answers.put((None, problem))
         if until is not None:
             until.wait()

@@ -1,7 +1,7 @@
-"""How much of a long job is done: work is counted where it is done, for whoever listens.
+"""Progress of a long job: the code that does work reports it to a listener, if there is one.
 
-Work is given in seconds of one core of a usual machine. Only the proportions of its kinds matter:
-how fast this machine is shows while it works.
+Work is measured in seconds on one core of a typical machine. Only the ratios between the kinds of
+work matter: the speed of this machine is measured as it works.
 """
 
 from collections.abc import Iterator
@@ -9,29 +9,29 @@ from contextlib import contextmanager
 from typing import Protocol
 
 DRAWN = 60e-9
-"""Drawing a probability."""
+"""Drawing one probability."""
 COUPLED = 1.7 * DRAWN
-"""Drawing one in models whose actions are lucky together."""
+"""Drawing one probability in coupled draws (`posterior.coupled`)."""
 OPERATION = 0.45e-9
-"""An operation of an evaluation, as `Evaluator.work` counts them."""
+"""One operation of an evaluation, as counted by `Evaluator.work`."""
 
 SWEPT = 5e-9
-"""Reading a drawn probability in a sweep over all of them."""
+"""Reading one drawn probability in a sweep over all of them."""
 FIGURE = 0.8
-"""Drawing a figure, and a part of the tables around it."""
+"""Drawing one figure, with its share of the tables around it."""
 
 
 class Listener(Protocol):
-    """Hears of all work that is done."""
+    """Is notified of all work that is done."""
 
     def begin(self, part: str) -> None:
-        """Hear which part of the job begins; unknown ones belong to the part before."""
+        """Note that a part of the job begins; an unknown part belongs to the part before it."""
 
     def expect(self, part: str, work: float) -> None:
-        """Hear how much work a part will take, now that it is known better."""
+        """Note a better estimate of the work a part will take."""
 
     def add(self, work: float) -> None:
-        """Hear that some work was done."""
+        """Note that some work was done."""
 
 
 _listener: Listener | None = None
@@ -39,7 +39,7 @@ _listener: Listener | None = None
 
 @contextmanager
 def heard_by(listener: Listener | None) -> Iterator[None]:
-    """Tell a listener about the work that is done inside; None: nobody.
+    """Report the work done inside the block to a listener; None: to nobody.
 
     Examples
     --------
@@ -63,18 +63,18 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
 
 
 def begin(part: str) -> None:
-    """Tell which part of the job begins."""
+    """Report that a part of the job begins."""
     if _listener is not None:
         _listener.begin(part)
 
 
 def expect(part: str, work: float) -> None:
-    """Tell how much work a part will take."""
+    """Report how much work a part will take."""
     if _listener is not None:
         _listener.expect(part, work)
 
 
 def count(work: float) -> None:
-    """Tell that some work was done."""
+    """Report that some work was done."""
     if _listener is not None:
         _listener.add(work)

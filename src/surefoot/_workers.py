@@ -1,7 +1,7 @@
-"""Who does the parts of a large job: this process, or a cluster where one was asked for.
+"""Doing the parts of a large job: in this process, or on a cluster if one was requested.
 
-A job is cut into parts whose results do not depend on who does them, so that the answer is the
-same, bit for bit, whoever does. Without a cluster nothing here imports or starts anything.
+A job is cut into parts whose results do not depend on which worker does them, so that the answer is
+always the same, bit for bit. Without a cluster nothing here imports or starts anything.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from surefoot import _cores
 Work = Callable[..., Any]
 """``work(*shared, *part)``: a function that workers can import, without side effects."""
 OnPart = Callable[[int, int], None]
-"""Is told how many parts of how many are done."""
+"""Called with the number of parts that are done and the number of parts in all."""
 
 
 class Workers(Protocol):
@@ -22,17 +22,17 @@ class Workers(Protocol):
 
     @property
     def count(self) -> int:
-        """About how many parts are done at the same time; at least 1."""
+        """About how many parts are worked on at the same time; at least 1."""
 
     @property
     def gpus(self) -> "WorkerGpus":
-        """What GPUs the workers have."""
+        """The GPUs of the workers."""
 
     def each(
         self, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]],
         *, gpu: bool = False,
     ) -> Iterator[tuple[int, Any]]:  # fmt: skip
-        """Yield the place and the result of each part, in the order in which they are done.
+        """Yield the index and the result of each part, in the order in which parts finish.
 
         ``gpu``: each part has a GPU to itself.
         """
@@ -49,20 +49,20 @@ _CURRENT: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 
 def current() -> Workers | None:
-    """Return the workers that jobs are to be shared among; None for this process alone."""
+    """Return the workers that share the jobs; None for this process alone."""
     return _CURRENT.get()
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Do everything in this process, whatever was asked for outside."""
+    """Do everything inside the block in this process, even if workers are set outside it."""
     with made_current(None):
         yield
 
 
 @contextmanager
 def made_current(workers: Workers | None) -> Iterator[None]:
-    """Share the jobs inside among some workers; None: do them in this process."""
+    """Share the jobs inside the block among some workers; None: do them in this process."""
     before = _CURRENT.set(workers)
     try:
         yield
@@ -73,7 +73,7 @@ def made_current(workers: Workers | None) -> Iterator[None]:
 def each_part(
     work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the place and the result of each part, whoever does it.
+    """Yield the index and the result of each part, done here or by the current workers.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def each_part(
 def on_gpus(
     workers: Workers, work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
-    """Return the results of all parts, in their order, each done on a GPU of the workers."""
+    """Return the results of all parts in order, each computed on a GPU of the workers."""
     found: list[Any] = [None] * len(parts)
     for place, result in workers.each(work, shared, parts, gpu=True):
         found[place] = result
@@ -99,7 +99,7 @@ def on_gpus(
 
 
 def all_parts(work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return the results of all parts, in their order.
+    """Return the results of all parts in order.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def all_parts(work: Work, shared: tuple[Any, ...], parts: Sequence[tuple[Any, ..
 
 
 def ranges(total: int, size: int) -> list[tuple[int, int]]:
-    """Return parts of ``range(total)`` of some size; the last one may be smaller.
+    """Cut ``range(total)`` into ranges of ``size``; the last one may be smaller.
 
     Examples
     --------
@@ -124,6 +124,6 @@ def ranges(total: int, size: int) -> list[tuple[int, int]]:
 
 
 def do_alone(work: Work, shared: tuple[Any, ...], part: tuple[Any, ...], cores: int) -> Any:
-    """Do a part on some cores of this process: what every worker calls."""
+    """Do a part in this process on at most ``cores`` cores; every worker calls this."""
     with _cores.limited(cores), _cores.plain_blas(), alone():
         return work(*shared, *part)

@@ -2,7 +2,8 @@
 
 Forty filling machines, two years of weekly notes: how worn each machine is, whether it ran on or
 was repaired, and the profit of the week in thousands. When should a machine be repaired? The log is
-made from the machine-replacement domain (Delage and Mannor 2010) and a crew that repairs by feel.
+simulated from the machine-replacement domain (Delage and Mannor 2010) with a crew that repairs by
+feel.
 """
 
 import csv
@@ -32,7 +33,7 @@ STORY = (
 
 
 def log_path() -> Path:
-    """Return where the bundled log lies.
+    """Return the path of the bundled log.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def log_path() -> Path:
 
 
 def demo_settings() -> Settings:
-    """Return the settings of the demo: columns by their names in the log, a weekly discount.
+    """Return the settings of the demo: the log's column names and a weekly discount.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def demo_settings() -> Settings:
 
 
 def as_command(settings: Settings, out: Path) -> str:
-    """Return the command line that does the same job, to be copied.
+    """Return the command line that does the same job, ready to copy.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def as_command(settings: Settings, out: Path) -> str:
 
 
 def make_log() -> list[tuple[str, int, str, str, str]]:
-    """Return the rows of the bundled log, made again.
+    """Simulate the rows of the bundled log again and return them.
 
     Examples
     --------

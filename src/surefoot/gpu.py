@@ -1,8 +1,9 @@
-"""``python -m surefoot.gpu counts.npz``: from saved counts to a certificate where nothing installs.
+"""``python -m surefoot.gpu counts.npz``: from counts to a certificate on a bare GPU machine.
 
-For machines that have Python, NumPy, SciPy and JAX with a GPU, and nothing else: no numba, no
-DuckDB, no typer. Count the log elsewhere (``counts.save("counts.npz")``; every run folder has one),
-bring the file, and take certificate, policy and model home: `surefoot.verify` believes them there.
+For machines on which nothing can be installed and that have only Python, NumPy, SciPy and JAX with
+a GPU: no numba, no DuckDB, no typer. Count the log elsewhere (``counts.save("counts.npz")``; every
+run folder has this file), copy the file to the GPU machine, and copy certificate, policy and model
+back: `surefoot.verify` accepts them there.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 if __name__ == "__main__" and "cpu" not in sys.argv:
-    # Nothing on the way through a device needs compiled kernels; compiling them takes 15 seconds.
+    # A run on a device needs no compiled kernels, and compiling them takes 15 seconds.
     os.environ["SUREFOOT_COMPILE"] = "no"
 
 import numpy as np
@@ -36,8 +37,8 @@ from surefoot.solvers.gpu.engine import DeviceEngine
 from surefoot.solvers.gpu.sources import can_draw
 
 SWITCH_SECONDS = 5e-4
-"""How long a thread may keep the others waiting: by default ten times as long, whenever one that
-reads a file or adds arrays comes back while another imports or compiles."""
+"""How long a thread may keep the GIL while others wait. With Python's default, ten times as long,
+threads that read files or add arrays wait too long for one that imports or compiles."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         began = time.monotonic()
         sys.setswitchinterval(SWITCH_SECONDS)
         rehearsed = None
-        if given.device != "cpu":  # starting JAX takes seconds: meanwhile the counts are read
+        if given.device != "cpu":  # starting JAX takes seconds; the counts are read meanwhile
             started = ThreadPoolExecutor(1).submit(_start_jax)
             rehearsed = partial(_rehearse, started, given.draws)
         counts = Counts.load(given.counts)
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"{posterior!r}, {mdp!r}: {time.monotonic() - began:.1f} s")
         given.out.mkdir(parents=True, exist_ok=True)
         model = Thread(target=write_npz, args=(mdp, given.out / "model.npz"))
-        model.start()  # a copy on disk takes a while, too
+        model.start()  # writing the model takes a while: it is done alongside the search
         result = optimize(
             posterior, mdp, delta=given.delta, eta=given.eta, draws=given.draws,
             rng=np.random.default_rng(given.seed), device=given.device,
@@ -78,9 +79,9 @@ def build(
 ) -> tuple[Posterior, MDP]:  # fmt: skip
     """Return the posterior of counts and the model of its mean.
 
-    Without a prior of one number it is learned from all rows. ``meanwhile`` is called as soon as
-    the rows of the model are known: with the posterior, with what makes a model of the same shape,
-    and with an event that is set once the posterior has learned all that draws need.
+    If ``prior`` is None, the prior is learned from all rows. ``meanwhile`` is called as soon as the
+    rows of the model are known: with the posterior, with a function that makes a model of the same
+    shape, and with an event that is set once the posterior has learned all that draws need.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def build(
 
 
 def _start_jax() -> Device | None:
-    """Start JAX and take the memory of the GPU: its first use does that."""
+    """Start JAX and use the GPU once, which reserves its memory."""
     found = find_gpu()
     if found is not None:
         import jax
@@ -124,7 +125,7 @@ def _rehearse(
     started: "Future[Device | None]", draws: int | None, posterior: Posterior,
     shaped: Callable[[], MDP], learned: Event,
 ) -> None:  # fmt: skip
-    """Let a thread compile what will run on the GPU."""
+    """Compile the GPU programs of the coming search in a thread."""
 
     def compile_all() -> None:
         device = started.result()
@@ -141,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("counts", type=Path, help="counts.npz of a run folder, or Counts.save")
     parser.add_argument("--discount", type=float, required=True)
     parser.add_argument("--delta", type=float, default=0.05, help="failure probability (0.05)")
-    parser.add_argument("--eta", type=float, default=0.001, help="that of the draws (0.001)")
+    parser.add_argument("--eta", type=float, default=0.001, help="the same for the draws (0.001)")
     parser.add_argument("--prior", type=float, help="Dirichlet parameter (learned)")
     parser.add_argument("--draws", type=int, help="posterior draws for each bound (chosen)")
     parser.add_argument("--seed", type=int, default=0)
@@ -173,4 +174,4 @@ def _say(text: str) -> None:
 if __name__ == "__main__":
     code = main()
     sys.stderr.flush()
-    os._exit(code)  # everything is written; taking JAX down would take another second
+    os._exit(code)  # everything is written; shutting JAX down would take another second

@@ -8,9 +8,11 @@ from scipy.stats import binom
 
 from surefoot.certificates.curse import (
     WHOLE,
+    Loss,
     _departures,
+    _larger,
     _regressing,
-    _return_on,
+    _returns_on,
     balanced_halves,
     curse_of_choosing,
     curse_of_preferring,
@@ -202,10 +204,20 @@ def test_frequencies_of_few_tries_are_valued_without_their_bias() -> None:
             half = log.half(np.arange(NUM_BUCKETS))
             seen = as_seen(half, half)
             plain += chance * evaluate(seen, stay).return_lower
-            mended += chance * _return_on(log, stay, half, seen, np.zeros(mdp.num_rows))
+            mended += chance * _returns_on(log, stay, half, seen, np.zeros(mdp.num_rows))[1]
     truth = won / (1.0 - discount * won)
     assert plain - truth > 0.015
     assert abs(mended - truth) < 0.2 * (plain - truth)
+
+
+def test_the_bias_of_frequencies_never_hides_luck() -> None:
+    def luck(*by: tuple[float, float]) -> float:
+        policy = np.zeros(1, dtype=np.int64)
+        return _larger([Loss(policy, one, (0.0, 0.0)) for one in by]).mean / WHOLE
+
+    assert luck((0.1, 0.3), (0.1, 0.1)) == pytest.approx(0.2)
+    assert luck((0.3, -0.1), (0.1, 0.1)) == pytest.approx(0.2)
+    assert luck((0.3, 0.0), (0.1, np.nan)) == np.inf
 
 
 def test_a_prior_that_flatters_is_seen_without_any_choice() -> None:

@@ -140,5 +140,5 @@ def test_promises_without_a_prior() -> None:
 
 def test_what_needs_a_future_without_end_says_so(machine) -> None:
     posterior, mdp = machine
-    with pytest.raises(ValueError, match="future without end"):
+    with pytest.raises(ValueError, match="model without a horizon"):
         var_solve(posterior, mdp, delta=0.2, rng=rng())

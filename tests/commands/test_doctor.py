@@ -49,7 +49,7 @@ def test_what_is_missing_is_said_with_its_remedy(capsys):
     assert "none found" in out
     assert "none compiled yet" in out
     assert "rl: lacks gymnasium; pip install 'surefoot[rl]'" in out
-    assert "the system does not tell" in out
+    assert "the system does not say" in out
 
 
 def test_a_gpu_is_named_and_a_driver_that_hangs_is_left_alone(monkeypatch):

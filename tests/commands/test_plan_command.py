@@ -61,5 +61,5 @@ def test_mistakes_are_one_line(capsys, made, tmp_path):
     assert (code, err.count("\n")) == (1, 1)
     code, _, err = run(capsys, "plan", made, "--simulations", 5, "-q")
     assert code == 1
-    assert "19 is the least" in err
+    assert "needs at least 19" in err
     assert run(capsys, "plan", made, "--samples", 0)[0] == 2

@@ -125,7 +125,7 @@ def by_definition(counts):
         state, action = place
         found = []
         for (s, a), shown in rows.items():
-            if (s, a) == place or (s != state if part == 0 else a != action):
+            if (s, a) == place or (part == 0 and s != state) or (part in (1, 2) and a != action):
                 continue
             wanted = target
             if part == 1:
@@ -140,8 +140,11 @@ def by_definition(counts):
     named, pools = [], []
     for place in sorted(rows):
         shown, own = rows[place], []
-        for part, fewest in enumerate((1, FEWEST_ROWS, FEWEST_ROWS)):
+        for part, fewest in enumerate((1, FEWEST_ROWS, FEWEST_ROWS, FEWEST_ROWS)):
             votes = {t: pointing(part, place, t) for t in range(counts.num_states)}
+            if part == 3:  # what few rows of the action have shown, this one included
+                few = {t: len(pointing(2, place, t)) + (t in shown) for t in votes}
+                votes = {t: found for t, found in votes.items() if few[t] <= FEWEST_ROWS}
             own.append({t: found for t, found in votes.items() if len(found) >= fewest})
         after = 2 ** int(np.log2(sum(shown.values())))
         pools.append([])
@@ -157,6 +160,23 @@ def by_definition(counts):
             left = counts.num_states - len(pointed) - len(shown) + 1
             named.append([*chance, 0.0 if x in pointed else 1.0 / left])
     return pools, np.array(named)
+
+
+def test_entered_by_others_lists_what_other_actions_entered():
+    into = {(s, 1, 5): 2 for s in range(FEWEST_ROWS)} | {(s, 1, 6): 2 for s in range(2)}
+    counts = log(into | {(4, 0, 0): 3, (3, 0, 0): 2}, 7, 2)
+    assert candidates(counts, 4, 0, "entered") == {}
+    assert candidates(counts, 4, 0, "entered by others") == {5: 1.0}  # two rows are too few for 6
+    assert candidates(counts, 0, 1, "entered by others") == {}
+    many = {(s, 0, 5): 2 for s in range(FEWEST_ROWS + 1)}
+    assert candidates(log(into | many | {(4, 0, 0): 3}, 7, 2), 4, 0, "entered by others") == {}
+
+
+def test_pairs_of_actions_and_states_are_bounded(monkeypatch):
+    monkeypatch.setattr(destinations, "MOST_PAIRS", 2)
+    into = {(s, 1, 5): 2 for s in range(FEWEST_ROWS)} | {(s, 1, 6): 2 for s in range(4)}
+    counts = log(into | {(4, 0, 0): 3}, 7, 2)
+    assert candidates(counts, 4, 0, "entered by others") == {6: 1.0}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -186,7 +206,7 @@ def test_shares_by_hand():
     # Row (0, 0) left out 2, which action 1 reached: named by "same state" with certainty. Row
     # (1, 0) left out 0: no pattern; the rest explains it alone.
     np.testing.assert_allclose(
-        learn_destinations(counts).shares, np.add(PRIOR_SHARES, [1, 0, 0, 1])
+        learn_destinations(counts).shares, np.add(PRIOR_SHARES, [1, 0, 0, 0, 1])
     )
 
 
@@ -307,14 +327,14 @@ def test_on_entries_has_the_rest_as_its_last_part():
     open_rows = counts.row_state < 2
     found = on_entries(learn_destinations(counts), counts, open_rows)
     parts = [
-        found.state[found.start[4 * row + p] : found.start[4 * row + p + 1]].tolist()
-        for p in range(4)
+        found.state[found.start[5 * row + p] : found.start[5 * row + p + 1]].tolist()
+        for p in range(5)
     ]
-    assert parts == [[2], [], [], [counts.unseen]]
+    assert parts == [[2], [], [], [], [counts.unseen]]
     support = np.ones((4, 2, 4))
     declared = Counts.from_arrays([[[4, 0, 0, 0], [0, 1, 0, 0]]] * 4, support=support)
     found = on_entries(learn_destinations(declared), declared, np.zeros(8, dtype=np.bool_))
-    rest = slice(found.start[3], found.start[4])
+    rest = slice(found.start[4], found.start[5])
     assert found.state[rest].tolist() == [1, 2, 3]
     np.testing.assert_allclose(found.weight[rest], 1 / 3)
 

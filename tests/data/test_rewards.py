@@ -106,7 +106,7 @@ def test_no_rewards_at_all() -> None:
     assert counts.on_support().reward_mean is None
     with pytest.raises(ValueError, match="these counts have no rewards"):
         counts.to_mdp(discount=0.9)
-    with pytest.raises(ValueError, match="rewards give nothing for state 'a', action 'x'"):
+    with pytest.raises(ValueError, match="rewards has no reward for state 'a', action 'x'"):
         counts.with_rewards({("z", "x"): 1.0})
 
 

@@ -139,7 +139,7 @@ def test_a_new_log_is_cut_with_the_old_edges(tmp_path):
     counts = added(one, log, bins="state=3")
     assert counts.log.bins[0].edges == edges
     assert len(counts.state_labels) == 3
-    with pytest.raises(ValueError, match="the earlier run cut 'state' otherwise"):
+    with pytest.raises(ValueError, match="the earlier run cut 'state' differently"):
         added(one, log, bins="state=30,50")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import Settings, run
+from surefoot.certificates.agreement import weigh_steps
 from surefoot.certificates.bets import ANYTIME_WEIGHTS, anytime_evidence
 from surefoot.cli import main
 from surefoot.pipeline.agreement import agreement_with
@@ -62,6 +63,13 @@ def test_evidence_is_at_most_fair_on_average():
         for _ in range(2000)
     ]
     assert np.mean(found) < 1.0 + 4 * np.std(found) / np.sqrt(len(found))
+
+
+def test_bets_do_not_depend_on_what_occurred():
+    """A kind of step that may bring more sets their size, whether it has occurred or not."""
+    found = weigh_steps([-0.5], [1.0], [20], bearable=0.1, transitions=20, highest=3.0)
+    expected = anytime_evidence([1.5], [1.1], [20], 3.1)
+    assert found.evidence == pytest.approx(np.exp(expected))
 
 
 def test_counts_stand_for_repetitions():

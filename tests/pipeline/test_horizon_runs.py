@@ -157,7 +157,7 @@ def test_what_needs_a_horizon_says_so(visits) -> None:
     for more in ({"stationary": True}, {"final_reward": "x.csv"}, {"by_step": True}):
         with pytest.raises(ValueError, match="goes with a horizon"):
             replace(visits, horizon=None, discount=0.9, **more).check_complete()
-    with pytest.raises(ValueError, match="--horizon 12, say"):
+    with pytest.raises(ValueError, match="or --horizon 12 to count"):
         replace(visits, horizon=None).check_complete()
     with pytest.raises(ValueError, match="1 or more"):
         replace(visits, horizon=0)
@@ -218,7 +218,7 @@ def test_runs_until_the_end(visits, tmp_path) -> None:
     lines += ["up,wait,1,up,False", "up,stop,1,down,False", "down,stop,1,done,True"] * 9
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     settings = Settings(log=str(path), terminal="terminal", discount=1.0, support="observed")
-    with pytest.raises(ValueError, match=r"from state 'up' nothing needs ever end"):
+    with pytest.raises(ValueError, match=r"state 'up' leads to no end"):
         run(settings, tmp_path / "none")
 
 

@@ -145,7 +145,7 @@ def test_what_cannot_be_planned_is_refused(finished):
     ("options", "words"),
     [
         ({"samples": 0}, "samples=0"),
-        ({"simulations": 3}, "19 is the least"),
+        ({"simulations": 3}, "needs at least 19"),
         ({"target": np.nan}, "target=nan"),
         ({"target": 1.0, "simulations": 0}, "needs simulated futures"),
     ],

@@ -1,6 +1,7 @@
 """What was done in the log: limits of returns, and a gain that both sides pay for."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from surefoot._order_statistics import draws_needed, lower_rank
 from surefoot.certificates.behaviour import share_delta
 from surefoot.certificates.certification import certify
+from surefoot.certificates.curve import GuaranteeCurve
 from surefoot.certificates.evidence import Curse
 from surefoot.demo import demo_settings
+from surefoot.pipeline.figures import _deductions
 from surefoot.pipeline.first_state import (
     first_state_doubt,
     first_state_doubt_between,
@@ -18,7 +21,7 @@ from surefoot.pipeline.first_state import (
 from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
-from surefoot.pipeline.promises import difference, find
+from surefoot.pipeline.promises import certify_policy, difference, find
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate, solve
 
@@ -268,6 +271,39 @@ def test_unknown_first_states_count_as_the_least_there_is(tmp_path):
     assert found >= 0.5 * mean  # the least is 0
     known = replace(model, settings=replace(settings, initial="uniform"))
     assert first_state_doubt(known, policy, reach=0.0, delta=0.05) == 0.0
+
+
+def test_surer_promises_of_the_page_pay_more_for_the_first_state(tmp_path):
+    model = model_of_starts(tmp_path, lambda i: [(first_of(i), 1, "middle")])
+    made = certify_policy(model, solve(model.mdp).policy)
+    assert made.has("first_state_unsure")
+    levels = np.array([0.8, 1.0 - made.delta, 0.999])
+    curve = GuaranteeCurve(
+        confidence=levels, bound=np.full(3, made.lower_bound + made.taken_off), eta=0.001,
+        draws=1000, note="",
+    )  # fmt: skip
+    low, own, high = _deductions(model, made, curve, made.nominal_return)
+    assert low < own < high
+    assert own == pytest.approx(made.taken_off)
+
+
+def test_the_share_of_unknown_first_states_is_bounded_as_often_as_it_says(tmp_path):
+    """Sixty states begin equally often: the share that a log lacks varies as much as its estimate.
+
+    A binomial bound would be exceeded in a tenth of the logs.
+    """
+    model = model_of_starts(tmp_path, lambda i: [(first_of(i), 1, "middle")])
+    rng, states, above = np.random.default_rng(0), 60, 0
+    none = np.zeros(0, dtype=np.int64)
+    for _ in range(400):
+        starts = np.bincount(rng.integers(states, size=states), minlength=states)
+        placed = SimpleNamespace(
+            starts=starts, successor=none, entry_state=none, count=none, num_states=states,
+            is_terminal=np.zeros(states, dtype=np.bool_),
+        )  # fmt: skip
+        bound = unknown_starts(replace(model, placed=placed), 0.05).most
+        above += bool((starts == 0).mean() > bound)
+    assert above <= 28  # of twenty expected, one in a hundred times
 
 
 def test_without_a_prior_the_log_stands_beside_the_models_of_the_set(machines):

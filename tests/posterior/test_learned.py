@@ -178,8 +178,8 @@ def where_one_lands(posterior, row):
     found = posterior.destinations
     begin, end = posterior.row_start[row : row + 2]
     successors = posterior.counts.successor[begin:end]
-    listed = [slice(found.start[4 * row + p], found.start[4 * row + p + 1]) for p in range(4)]
-    share = np.array([found.shares[p] * (listed[p].stop > listed[p].start) for p in range(4)])
+    listed = [slice(found.start[5 * row + p], found.start[5 * row + p + 1]) for p in range(5)]
+    share = np.array([found.shares[p] * (listed[p].stop > listed[p].start) for p in range(5)])
     out = np.zeros(end - begin)
     for p, at in enumerate(listed):
         for state, weight in zip(found.state[at], found.weight[at], strict=True):
@@ -208,11 +208,11 @@ def test_draws_of_one_row_by_simulation_from_the_definition():
         sizes = np.diff(laws.sizes[laws.group[row], s, chosen], prepend=0.0)
         unseen = rng.choice(len(sizes), p=sizes / sizes.sum()) - laws.distinct[row]
         share = rng.dirichlet(found.shares)
-        nonempty = np.diff(found.start)[4 * row : 4 * row + 4] > 0
+        nonempty = np.diff(found.start)[5 * row : 5 * row + 5] > 0
         share = share * nonempty / (share * nonempty).sum()
         gamma = np.where(count > 0, rng.gamma(np.maximum(count + ALPHA[chosen], 1e-9)), 0.0)
         for _ in range(unseen):
-            at = 4 * row + rng.choice(4, p=share)
+            at = 5 * row + rng.choice(5, p=share)
             listed = slice(found.start[at], found.start[at + 1])
             rest = max(0.0, 1.0 - found.weight[listed].sum())
             p = np.append(found.weight[listed], rest)

@@ -18,7 +18,7 @@ def test_departures_are_told_with_the_number_of_others():
     lines = [line(state, "mend" if i % 2 else "run") for i, state in enumerate(MANY)]
     told = rule_text(lines, {one.key: (("run", 1.0),) for one in lines}, ["a", "b"], "policy.csv")
     assert told[0] == "The rule departs from what was mostly done in 20 of 40 states:"
-    assert told[-1] == "... and 8 lines more. All of it: policy.csv"
+    assert told[-1] == "... and 8 more lines. The whole rule: policy.csv"
     assert len(told) == 1 + 1 + 12 + 1
     assert max(map(len, told)) <= WIDTH
 

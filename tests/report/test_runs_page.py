@@ -16,7 +16,7 @@ def test_runs_that_agree(demo, tmp_path):
     again = shutil.copytree(demo.folder, tmp_path / "again")
     html = compare_report([demo.folder, again], tmp_path / "both.html").read_text(encoding="utf-8")
     assert "The rules agree in 10 of 10 states." in html
-    assert "None: all runs were asked the same." in html
+    assert "None: all runs have the same settings." in html
     assert "Nowhere." in html
     assert "+0%" in html
     assert html.count("<svg") == 2
@@ -62,7 +62,7 @@ def test_where_rules_differ_is_listed(demo):
     ("arguments", "says"),
     [
         (["report", "a", "b"], "pass --out FILE"),
-        (["report", "a", "--out", "x.html"], "the report of one lies in its folder"),
+        (["report", "a", "--out", "x.html"], "the report of one is in its folder"),
         (["report", "a", "b", "--out", "x.html"], "there is no such folder"),
     ],
 )

@@ -58,7 +58,7 @@ def test_tables_of_own_and_listed_domains_together():
 def test_a_name_with_published_numbers_is_not_for_other_models():
     with pytest.raises(ValueError, match="rename your domain"):
         Request(domains=(replace(OWN, name="riverswim"),))
-    with pytest.raises(ValueError, match="there twice"):
+    with pytest.raises(ValueError, match="given twice"):
         Request(domains=(OWN, OWN))
     with pytest.raises(ValueError, match="letters, digits"):
         Request(domains=(replace(OWN, name="../up"),))

@@ -217,6 +217,20 @@ def test_numbers_of_other_code_are_never_counted(tmp_path, fake, monkeypatch):
         count(JOBS[:3], tmp_path)
 
 
+def test_deltas_that_share_a_search_say_what_each_would_say_alone():
+    (cell,) = find_cells(None, ["gambler-greedy"])
+    world = make_world(cell.world)
+    log = make_log(cell, world, np.random.default_rng(1))
+    facts = facts_of(world, log)
+
+    def said(*deltas):
+        claims = methods.default(log.columns, facts, deltas, np.random.default_rng(2))
+        return [(one.kind, one.value) for one in claims if one.delta == deltas[-1]]
+
+    assert said(0.05, 0.2) == said(0.2)
+    assert said(0.01, 0.05) == said(0.05)  # not chosen alike: searched twice
+
+
 def test_the_version_of_the_code_follows_source_and_tables(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "commands").mkdir()

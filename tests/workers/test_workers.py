@@ -295,7 +295,7 @@ def nowhere():
 
 
 def test_nobody_at_an_address(nowhere):
-    for wrong, words in ((nowhere, "nobody answers"), ("here:there", "it must be 'local'")):
+    for wrong, words in ((nowhere, "nothing answers"), ("here:there", "it must be 'local'")):
         with pytest.raises(_cluster.ClusterError, match=words), _cluster_argument.working_on(wrong):
             pass
 
@@ -317,7 +317,7 @@ def test_nobody_at_an_address(nowhere):
 def test_every_command_says_that_nobody_answers(command, made, nowhere, tmp_path, capsys):
     asked = command.replace("RUN", str(made.folder)).replace("OUT", str(tmp_path))
     assert main([*asked.split(), "--cluster", nowhere]) == 1
-    assert "nobody answers" in capsys.readouterr().err
+    assert "nothing answers" in capsys.readouterr().err
 
 
 class SilentRay:

@@ -1,4 +1,4 @@
-"""What a set promises, and how it was made: it travels with the set and fits no other."""
+"""What a set promises and how it was made; stored in the set, and valid for that set only."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ SHARED = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Confidence(Shown):
-    """How sure it is that the true model lies in a set.
+    """The probability with which the true model lies in a set, and what that rests on.
 
-    Bayesian: for all but a share ``eta`` of the Monte Carlo draws, the posterior probability of a
-    model outside is at most ``delta``. Frequentist: whatever the true model, data for which it lies
-    outside have probability at most ``delta``.
+    Bayesian: except with probability ``eta`` over the Monte Carlo draws (marginal rule: on average
+    over them), the posterior probability of models outside the set is at most ``delta``.
+    Frequentist: whatever the true model, the probability of data whose set does not contain it is
+    at most ``delta``.
 
     Attributes
     ----------
@@ -36,18 +37,18 @@ class Confidence(Shown):
     delta
         The probability that the promise fails.
     kind
-        Which bound or norm the sizes come from.
+        The bound or norm from which the sizes were computed.
     union
         What delta is shared over: ``"all"``, ``"uncertain"`` rows, ``"states"`` (a promise for the
         rows of one deterministic policy only), ``"joint"`` or the rows of one ``"policy"``.
     eta
-        The probability that the Monte Carlo itself fails; None where it plays no part.
+        The probability that the Monte Carlo itself fails; None where it is not used.
     rule
         ``"strict"`` or ``"marginal"``; None for frequentist sets.
     draws, shape_draws
-        Posterior draws behind the sizes, and behind the shapes.
+        The number of posterior draws used for the sizes, and for the shapes.
     seed
-        Where all draws came from.
+        The seed of all draws.
     weights
         How the weights were chosen.
     scale
@@ -56,14 +57,14 @@ class Confidence(Shown):
         Where the reachable successors come from, as in `Counts.on_support`; "" where they are known
         without a log.
     reward_law
-        What the intervals of uncertain mean rewards rest on: ``"normal"``, ``"bounded"`` (within a
-        range given), ``"seen"`` (within the range seen) or "" where rewards are certain.
+        What the intervals of uncertain mean rewards assume: ``"normal"``, ``"bounded"`` (within a
+        given range), ``"seen"`` (within the range seen) or "" where rewards are certain.
     filled_low
-        Whether the lowest reward seen stands for what was never seen.
+        Whether rewards that were never seen are set to the lowest reward seen.
     findings
-        What the promise rests on beyond the model itself.
+        What the promise assumes beyond the model itself.
     seal
-        Fingerprint of the numbers of the set this belongs to.
+        Fingerprint of the numbers of the set that this confidence belongs to.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class Confidence(Shown):
 
 
 def seal_of(confidence: Confidence, *numbers: Any) -> str:
-    """Return a short text that changes with any number of a set or of its confidence."""
+    """Return a fingerprint that changes with any number of a set or field of its confidence."""
     said = [
         f"{field.name}={getattr(confidence, field.name)!r}"
         for field in fields(confidence)

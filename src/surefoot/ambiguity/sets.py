@@ -21,16 +21,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Ball:
-    """A kind of ball around the nominal row: the distance that its budget bounds.
+    """A kind of ball around the nominal row, given by the distance that the budget bounds.
 
     Attributes
     ----------
     parts
-        From nominal probabilities and others, both ``(E,)``, to the part of each entry.
+        A function of the nominal and of other probabilities, both ``(E,)``: what each entry
+        contributes to the distance.
     combine
-        ``np.add`` or ``np.maximum``: how the parts of a row make its distance.
+        ``np.add`` or ``np.maximum``: how the contributions of a row give its distance.
     weighted
-        Whether parts may be weighted.
+        Whether the contributions may be weighted.
     """
 
     parts: Callable[[Floats, Floats], Floats]
@@ -48,7 +49,7 @@ def _divergence(nominal: Floats, p: Floats) -> Floats:
 
 
 NORMS = ("l1", "linf")
-"""The balls that credible sets and weights know."""
+"""The balls that credible sets and weights support."""
 BALLS = {
     "l1": Ball(parts=_deviation, combine=np.add, weighted=True),
     "linf": Ball(parts=_deviation, combine=np.maximum, weighted=True),
@@ -56,18 +57,18 @@ BALLS = {
 }
 """All balls by name; each has its kernels in `surefoot.solvers`."""
 WEIGHTS_WITHIN = (1e-150, 1e150)
-"""Weights other than 0 and infinity: quotients and products of them must stay finite."""
+"""Range of the weights other than 0 and infinity: their quotients and products stay finite."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AmbiguitySet(Shown):
-    """One set per row of an MDP, around (or, for a box, beside) its nominal probabilities.
+    """One set per row of an MDP, around its nominal probabilities (a box may leave these out).
 
     ``l1``: ``sum_i w_i |p_i - pbar_i| <= budget``;
     ``linf``: ``max_i w_i |p_i - pbar_i| <= budget``;
     ``kl``: ``sum_i pbar_i log(pbar_i / p_i) <= budget``, in which an entry with nominal probability
     0 may receive mass; ``box``: ``lower <= p <= upper``; all within the simplex on the row's
-    successors. Weights and budgets travel together: neither means anything without the other.
+    successors. Weights and budgets belong together: neither means anything without the other.
 
     Attributes
     ----------
@@ -82,11 +83,11 @@ class AmbiguitySet(Shown):
     lower, upper
         ``(E,)``; for a box only.
     reward_lower, reward_upper
-        ``(E,)``; where mean rewards are uncertain, the ends between which the confidence holds them
-        too. Solvers take rewards from the model; `certify_frequentist` from here.
+        ``(E,)``; intervals of uncertain mean rewards, covered by the same confidence. Solvers use
+        the rewards of the model; `certify_frequentist` uses these intervals.
     confidence
-        What the set promises and how it was made; None for a set made by hand. It belongs to these
-        numbers: a set with others refuses it.
+        What the set promises and how it was made; None for a set made by hand. It is valid for
+        exactly these numbers: a set with other numbers refuses it.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def _promise(ambiguity: AmbiguitySet) -> str:
 
 
 def seal(ambiguity: AmbiguitySet, confidence: Confidence) -> AmbiguitySet:
-    """Return the set with its confidence, tied to its numbers.
+    """Return the set with a confidence that is valid for its numbers only.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def _need(ambiguity: AmbiguitySet, name: str, length: int) -> NDArray[np.float64
 
 
 def _without(ambiguity: AmbiguitySet, *names: str) -> None:
-    """Refuse what a set of this kind would ignore."""
+    """Refuse arrays that a set of this kind would ignore."""
     for name in names:
         if getattr(ambiguity, name) is not None:
             raise ValueError(f"a {ambiguity.norm} set has no {name}; leave it out.")
@@ -318,7 +319,7 @@ def _check_ball(ambiguity: AmbiguitySet) -> None:
         raise ValueError(
             f"the weight of {_entry_name(mdp, bad[0])} is {weights[bad[0]]}; weights must be 0 "
             f"(free), infinity (pinned) or lie within {smallest:g}..{largest:g}. Scale weights and "
-            f"budgets alike ({len(bad)} of {mdp.num_entries} fail)."
+            f"budgets by the same factor ({len(bad)} of {mdp.num_entries} fail)."
         )
 
 
@@ -372,7 +373,7 @@ def _entry_name(mdp: MDP, entry: int) -> str:
 def contains(ambiguity: AmbiguitySet, probability: ArrayLike) -> NDArray[np.bool_]:
     """Tell for every row, ``(R,)``, whether given probabilities ``(E,)`` lie in its set.
 
-    Plain arithmetic without tolerance: the edge belongs to the set up to rounding only.
+    There is no tolerance: whether a point on the boundary counts as inside depends on rounding.
 
     Examples
     --------

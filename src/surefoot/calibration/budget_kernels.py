@@ -1,7 +1,7 @@
 """Smallest budgets that concentration inequalities allow, by bisection in log space.
 
-``w`` is a row's weights sorted from large to small, ``n`` its samples. Every bound is a falling
-function of the budget; powers of two are kept as logarithms, so that rows with thousands of
+``w`` holds a row's weights sorted from large to small, ``n`` is its number of samples. Every bound
+decreases in the budget. Powers of two are kept as logarithms, so that rows with thousands of
 successors neither overflow nor lose digits.
 """
 
@@ -19,7 +19,7 @@ LOG2 = math.log(2.0)
 HOEFFDING_LINF, HOEFFDING_L1, BERNSTEIN_L1, WEIGHTED_L1 = 0, 1, 2, 3
 MAX_STEPS = 2000
 OUTWARD = 1.0 + 1e-12
-"""Budgets are rounded up by this: a sum of thousands of logarithms is not exact."""
+"""Factor by which budgets are rounded up: a sum of thousands of logarithms is not exact."""
 
 
 @kernel()
@@ -62,7 +62,7 @@ def log_bound(kind: int, w: Floats, n: float, psi: float) -> Any:
 
 @kernel()
 def smallest_budget(kind: int, w: Floats, n: float, log_level: float) -> Any:
-    """Return the smallest budget whose bound is at most the level (and 1e-12 more)."""
+    """Return the smallest budget whose bound is at most the level, rounded up by ``OUTWARD``."""
     if w[0] == 0.0:
         return 0.0
     if n == 0.0:
@@ -86,7 +86,7 @@ def smallest_budget(kind: int, w: Floats, n: float, log_level: float) -> Any:
 def row_budgets(
     kind: int, row_start: Any, weights: Floats, samples: Floats, log_level: Floats, out: Floats
 ) -> None:
-    """Write the smallest budget of every row; rows with one successor get 0."""
+    """Write the smallest budget of every row to ``out``; rows with one successor get 0."""
     for r in range(len(row_start) - 1):
         if row_start[r + 1] - row_start[r] < 2:
             out[r] = 0.0
@@ -99,7 +99,7 @@ def row_budgets(
 def kl_budget(k: int, n: float, log_level: float) -> Any:
     """Return the smallest ``eps > (k-1)/n`` with ``e^(-n eps) (e eps n/(k-1))^(k-1) <= level``.
 
-    With ``eps = (1 + y)(k-1)/n`` that is ``y - log1p(y) = -log(level)/(k-1)``.
+    With ``eps = (1 + y)(k-1)/n``, equality means ``y - log1p(y) = -log(level)/(k-1)``: bisection.
     """
     if k < 2:
         return 0.0

@@ -1,7 +1,7 @@
 """How far observed frequencies may be from the truth: budgets of one row, at a given level.
 
-All of them say: if ``n`` next states are drawn from the true row, then the truth lies outside the
-set with probability at most ``level``.
+Every function here guarantees: if ``n`` next states are drawn from the true row, then the true row
+lies outside the set with probability at most ``level``.
 """
 
 import math
@@ -24,11 +24,11 @@ BOUNDS = {
     "weighted_l1": kernels.WEIGHTED_L1,
 }
 OUTWARD = 1e-13
-"""Relative amount by which confidence limits are moved outwards, beyond their own rounding."""
+"""Relative amount by which confidence limits are moved outwards, to cover their rounding."""
 
 
 def norm_budget(kind: str, weights: ArrayLike, *, samples: float, level: float) -> float:
-    """Return the smallest budget of a weighted norm ball that a bound allows at a level.
+    """Return the smallest budget of a weighted norm ball that satisfies a bound at a level.
 
     ========================= =============================================================
     ``"hoeffding_linf"``      ``2 sum_i exp(-2 n psi^2/w_i^2) <= level``
@@ -37,11 +37,11 @@ def norm_budget(kind: str, weights: ArrayLike, *, samples: float, level: float) 
     ``"weighted_l1"``         ``sum_{j>=2} 2^(K-j+1) exp(-2 n psi^2/(w_1 + w_j)^2) <= level``
     ========================= =============================================================
 
-    with weights sorted from large to small. The Bernstein bound, as Behzadian et al. (2021) print
-    it, is looser than Hoeffding's for every budget. The weighted bound is the sharpest: the norm is
-    a maximum over sign vectors with both signs (deviations sum to 0), each a mean of variables with
-    range ``w_1 + w_j``, j the first index of the other sign; for equal weights it is the bound of
-    Weissman et al. (2003).
+    with weights sorted from large to small. The Bernstein bound, as printed by Behzadian et al.
+    (2021), is looser than Hoeffding's for every budget. The weighted bound is the sharpest: the
+    norm is a maximum over sign vectors that have both signs (deviations sum to 0). Each sign vector
+    gives a mean of variables with range ``w_1 + w_j``, where j is the first index whose sign
+    differs from that of index 1. For equal weights it is the bound of Weissman et al. (2003).
 
     Examples
     --------
@@ -61,7 +61,7 @@ def norm_budget(kind: str, weights: ArrayLike, *, samples: float, level: float) 
 def kl_budget(successors: int, *, samples: float, level: float) -> float:
     """Return the size of the KL ball around observed frequencies at a level (Agrawal 2020).
 
-    The smallest ``eps > (K-1)/n`` with ``e^(-n eps) (e eps n/(K-1))^(K-1) <= level``.
+    It is the smallest ``eps > (K-1)/n`` with ``e^(-n eps) (e eps n/(K-1))^(K-1) <= level``.
 
     Examples
     --------
@@ -77,10 +77,10 @@ def kl_budget(successors: int, *, samples: float, level: float) -> float:
 def clopper_pearson(
     count: ArrayLike, samples: ArrayLike, level: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Return exact confidence limits of probabilities; each side fails with ``level`` at most.
+    """Return exact confidence limits of probabilities (Clopper and Pearson 1934).
 
-    (Clopper and Pearson 1934.) ``count`` of ``samples`` draws hit the entry. Without samples the
-    limits are 0 and 1.
+    Each of the two limits fails with probability at most ``level``. ``count`` of ``samples`` draws
+    hit the entry; without samples the limits are 0 and 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ambiguity sets from a posterior: Algorithm 1 of Behzadian et al. (2021), corrected, whole."""
+"""Ambiguity sets from a posterior: Algorithm 1 of Behzadian et al. (2021), corrected."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from surefoot.posterior.protocol import Posterior, check_draws_wanted, check_gen
 Floats = NDArray[np.float64]
 
 EFFORT = 4
-"""Draws taken by default, in multiples of the fewest that will do: more draws, smaller sets."""
+"""Default number of draws, as a multiple of the fewest allowed: more draws give smaller sets."""
 USUAL_DRAWS = 10_000
-"""The fewest draws taken: in small models they cost milliseconds."""
+"""At least this many draws by default: in small models they cost milliseconds."""
 DEFAULT_VALUES = 2**28
-"""Fewer where they would be more drawn probabilities than this (some ten seconds)."""
+"""Limit on the number of drawn probabilities, about ten seconds: large models get fewer draws."""
 JOINT_VALUES = 2**25
-"""The same for one region over all rows, shape and size each: it asks for few draws, and with
-three times as many the worst case of a thousand states came out 1% higher."""
+"""The same limit for ``union="joint"``, for shape and size draws each. This union needs few draws;
+with three times as many, the worst case of a model of a thousand states was only 1% higher."""
 SHAPE_DRAWS = 20_000
-"""Most draws spent on choosing a shape."""
+"""The most draws used to choose a shape."""
 SHAPE_SHARE = 3
-"""Of finitely many draws, one in this many goes to the shape."""
+"""Of a posterior with finitely many draws, one draw in this many goes to the shape."""
 
 
 def credible_set(
@@ -55,49 +55,50 @@ def credible_set(
     passes: int = 1,
     objective: str = "max",
 ) -> AmbiguitySet:
-    """Build a set around the model's rows that holds what the posterior draws, but for delta.
+    """Build a set around the nominal rows that holds the posterior model with probability 1-delta.
 
     Every row gets ``{p : ||p - pbar||_w <= psi}`` with ``pbar`` the probabilities of ``mdp``,
     weights ``w`` chosen for a small span along the optimal values, and ``psi`` an order statistic
-    of the distances of posterior draws. Shape and size use different draws.
+    of the distances of posterior draws from ``pbar``. Shape and size use different draws.
 
     Parameters
     ----------
     posterior
-        What the data say; it must have the rows of ``mdp``.
+        The posterior of the transition model; it must have the rows of ``mdp``.
     mdp
-        The nominal model, for instance with the posterior mean. It must be known before the draws
+        The nominal model, for instance with the posterior mean. It must not depend on the draws
         that set the sizes.
     delta
         The probability with which the model may lie outside.
     norm
         ``"l1"`` or ``"linf"``.
     weights
-        ``"uniform"``; ``"analytic"`` (those that minimise a bound on the span, by the dual-norm
-        rule); ``"socp"`` (over the centre as well; L1 only); or an array per entry ``(E,)``,
-        ``(S, A)`` or ``(S, A, S)``, chosen without looking at the draws.
+        ``"uniform"``; ``"analytic"`` (minimises a bound on the span, by the dual-norm rule);
+        ``"socp"`` (minimises it over the centre as well; L1 only); or an array ``(E,)``, ``(S, A)``
+        or ``(S, A, S)``, chosen without looking at the draws.
     center
         The centre of the analytic weights: ``"midrange"`` (usual for L1), ``"median"`` (usual for
-        L-infinity), ``"mean"``, a number, or ``"search"`` for the best on the shape draws. None:
-        the usual one.
+        L-infinity), ``"mean"``, a number, or ``"search"`` for the best on the shape draws. None
+        means the usual one.
     union
         What delta is shared over: ``"all"`` rows, the ``"uncertain"`` ones, ``"states"`` (the set
-        then promises only that the rows of one deterministic policy hold, which is what the robust
+        then promises only to hold the rows of one deterministic policy, which is what the robust
         policy needs; strict rule only) or ``"joint"`` (one factor for all sets; pays off where rows
         are correlated).
     rule
         ``"strict"``: with probability ``1 - eta`` over the draws every set is large enough.
-        ``"marginal"``: right on average over the draws.
+        ``"marginal"``: delta holds on average over the draws.
     draws
-        Draws for the sizes. None: four times as many as the rule needs and no fewer than 10000, or
-        what the rule needs where the model is large.
+        Number of draws for the sizes. None means four times what the rule needs and at least 10000,
+        fewer for large models but never less than the rule needs; of a posterior with finitely many
+        draws, all those not used for the shape.
     rng
-        Where the draws come from.
+        The source of the draws.
     eta
         The probability that the Monte Carlo fails under the strict rule.
     passes
-        How often weights are chosen: after the first time at the robust value function. The pass
-        with the best robust return on the shape draws wins.
+        How often weights are chosen: first at the nominal value function, then at the robust one.
+        The pass with the best robust return on the shape draws is kept.
     objective
         ``"max"`` for rewards, ``"min"`` for costs: which value function the weights are for.
 
@@ -135,7 +136,7 @@ def credible_set(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DrawPlan:
-    """Which draws shape the sets and which size them; fixed before any of them is seen."""
+    """Which draws choose the shapes and which set the sizes; fixed before any draw is seen."""
 
     shape: Batch | None
     size: Batch
@@ -163,7 +164,7 @@ def _plan(
             f"draws={size} wanted{aside}, but the posterior has {available} independent draws. Ask "
             "for fewer, or run the sampler longer."
         )
-    # One generator for both: a posterior of finitely many draws gives them in a random order.
+    # One generator for both: it shuffles the finitely many draws, and the two ranges are disjoint.
     parts = [
         Batch(posterior=posterior, source=np.random.default_rng((seed, 1)), first=a, last=b)
         for a, b in ((0, first), (first, first + size))
@@ -191,17 +192,17 @@ def _plan_endless(
 
 
 def _check_center(posterior: Posterior, mdp: MDP) -> None:
-    """Refuse a nominal model that is the mean of the very draws that will measure it."""
+    """Refuse a nominal model that is the mean of the same draws whose distances set its sizes."""
     if np.allclose(posterior.mean(), mdp.probability, rtol=0.0, atol=1e-12):
         raise ValueError(
-            "the model's probabilities are the mean of all draws of this posterior, which would "
-            "measure their distances from themselves. Split the draws (posterior.split), take the "
-            "mean of one part and pass the other; or use probabilities from the counts."
+            "the model's probabilities are the mean of all draws of this posterior, so the draws "
+            "would measure distances from their own mean. Split the draws (posterior.split), take "
+            "the mean of one part and pass the other; or use probabilities from the counts."
         )
 
 
 def _sizes(plan: DrawPlan, shaping: Shaping, chosen: ChosenWeights) -> Floats:
-    """Return the budgets: the one step that sees the size batch."""
+    """Return the budgets; only this step uses the size draws."""
     mdp, norm = shaping.mdp, shaping.norm
     rows = np.flatnonzero(mdp.uncertain_rows)
     weights = np.ones(mdp.num_entries) if chosen.weights is None else chosen.weights
@@ -216,8 +217,8 @@ def _sizes(plan: DrawPlan, shaping: Shaping, chosen: ChosenWeights) -> Floats:
     factor = float(np.partition(factors, plan.rank - 1)[plan.rank - 1])
     if not np.isfinite(factor):
         raise ValueError(
-            "a row that never moved among the shape draws moved among the others: no common factor "
-            'fits. Use union="uncertain".'
+            "a row had distance 0 in the shape draws but not in the size draws, so that no common "
+            'factor fits. Use union="uncertain".'
         )
     return size * factor
 

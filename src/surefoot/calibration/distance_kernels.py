@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 def row_distances(
     block: Floats, start: Any, nominal: Floats, weights: Floats, l1: bool, out: Floats, first: int
 ) -> None:
-    """Write the weighted distances of a block of draws, for several weights at once.
+    """Write the weighted distances of a block of draws, for ``J`` vectors of weights at once.
 
     ``block`` is ``(b, width)``: the entries of some rows, row ``r`` in columns
     ``start[r]:start[r+1]``; ``nominal`` is ``(width,)`` and ``weights`` is ``(J, width)``. The
@@ -37,7 +37,7 @@ def row_distances(
 def largest_ratios(
     block: Floats, start: Any, nominal: Floats, weights: Floats, size: Floats, l1: bool, out: Floats
 ) -> None:
-    """Raise ``out[i]`` to the largest ``distance / size`` over the rows of draw ``i``."""
+    """Raise ``out[i]`` to the largest ``distance / size`` of the rows of draw ``i``. O(b width)."""
     for i in range(block.shape[0]):
         for r in range(len(start) - 1):
             distance = 0.0

@@ -1,4 +1,4 @@
-"""Ambiguity sets without a prior: concentration around observed frequencies."""
+"""Ambiguity sets without a prior, from concentration bounds around observed frequencies."""
 
 from __future__ import annotations
 
@@ -56,10 +56,11 @@ def frequentist_set(
 
     The probability is over the data, for any fixed true model on the declared successors. Delta is
     shared equally over all uncertain rows; a row never tried gets the whole simplex. Kind and
-    weights must be fixed before the data: "the tightest of several" is not free.
+    weights must be fixed before seeing the data: choosing the tightest of several afterwards would
+    void the guarantee.
 
-    Where mean rewards are uncertain, half of delta goes to intervals that hold them
-    (``reward_lower``, ``reward_upper``), which `certify_frequentist` includes.
+    Where mean rewards are uncertain, half of delta goes to intervals for them (``reward_lower``,
+    ``reward_upper``), which `certify_frequentist` uses.
 
     Parameters
     ----------
@@ -77,17 +78,17 @@ def frequentist_set(
         For the norm balls: ``"uniform"``, ``"analytic"``, ``"socp"`` or an array, as for
         `credible_set`. An array must not depend on these counts.
     center
-        The centre of analytic weights; None means the usual one of the norm. (A search would need
-        draws.)
+        The centre of analytic weights; None means the usual one of the norm. (``"search"`` needs
+        posterior draws and is not available here.)
     shape
-        A model from other data, whose values analytic weights are chosen for: the earlier part of
-        the log, or one half of a random split (`split_counts`).
+        A model from other data, whose value function determines the analytic weights: the earlier
+        part of the log, or one half of a random split (`split_counts`).
     reuse
         Choose analytic weights on ``mdp`` itself. There is no proof for this.
     fixed_design
-        Whether the number of samples of every row was fixed beforehand. Else a row with n samples
-        gets the share ``1/(n(n+1))`` of its level, which allows for any rule that decided when to
-        try which row.
+        Whether the number of samples of every row was fixed beforehand. If not, a row with n
+        samples gets the share ``1/(n(n+1))`` of its level, which is valid whatever rule decided
+        when to try which row.
     policy
         ``(S,)`` actions fixed before these data were seen: delta is then shared over the policy's
         own rows only, and all other rows get the whole simplex.
@@ -108,9 +109,9 @@ def frequentist_set(
     check_inside("delta", delta)
     if counts.unseen is not None and kind != "clopper_pearson":
         raise ValueError(
-            f"kind={kind!r} needs the successors of every row: what was never seen is a set chosen "
-            "by the data. Declare them (support=FILE), or use kind='clopper_pearson', which bounds "
-            "their mass."
+            f"kind={kind!r} needs the successors of every row: which of them were never seen "
+            "depends on the data. Declare them (support=FILE), or use kind='clopper_pearson', "
+            "which bounds the mass of unseen ones."
         )
     _check_counts(counts, mdp, centred=kind != "clopper_pearson")
     known = mdp.uncertain_rows & (counts.visits > 0)
@@ -148,7 +149,7 @@ def frequentist_set(
 def _mean_rewards(
     counts: Counts, mdp: MDP, delta: float
 ) -> tuple[Floats | None, Floats | None, float]:
-    """Return the ends of uncertain mean rewards (None: they are certain) and what delta is left."""
+    """Return the intervals of mean rewards (None if all are certain) and the rest of delta."""
     uncertain = model_uncertain_rewards(counts, mdp)
     if not uncertain.any():
         return None, None, delta
@@ -167,11 +168,11 @@ def _reward_law(counts: Counts) -> str:
 def split_counts(
     counts: Counts, rng: np.random.Generator, *, share: float = 0.5
 ) -> tuple[Counts, Counts]:
-    """Return two independent parts of declared counts: each transition goes to the first or second.
+    """Split declared counts: each transition goes to the first part with probability ``share``.
 
-    One part can choose weights or a policy, the other sizes the set. Exact where the number of
-    samples per row was fixed by design; a log is better split in time (episodes, files), since how
-    often a row was tried depends on what happened before.
+    Use one part to choose weights or a policy, the other to size the set. The parts are exactly
+    independent only where the number of samples per row was fixed by design; split a log in time
+    instead (episodes, files), since how often a row was tried depends on what happened before.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def _check_whole(counts: Counts) -> None:
     bad = np.flatnonzero(counts.count != np.floor(counts.count))
     if len(bad):
         raise ValueError(
-            f"count[{bad[0]}] is {counts.count[bad[0]]}; these bounds are about whole numbers of "
+            f"count[{bad[0]}] is {counts.count[bad[0]]}; these bounds need whole numbers of "
             "independent transitions."
         )
 
@@ -219,9 +220,9 @@ def _check_counts(counts: Counts, mdp: MDP, *, centred: bool) -> None:
         i = bad[0]
         raise ValueError(
             f"the probability of {mdp.row_name(mdp.entry_row[i])}, successor "
-            f"{mdp.state_name(int(mdp.successor[i]))} is {mdp.probability[i]:.6g}, observed was "
-            f"{counts.count[i]} of {n[i]} ({len(bad)} entries differ). The bound is about observed "
-            "frequencies: build the model with counts.to_mdp(...) without a prior."
+            f"{mdp.state_name(int(mdp.successor[i]))} is {mdp.probability[i]:.6g}, but "
+            f"{counts.count[i]} of {n[i]} were observed ({len(bad)} entries differ). The bound is "
+            "about observed frequencies: build the model with counts.to_mdp(...) without a prior."
         )
 
 
@@ -235,7 +236,10 @@ def _played(mdp: MDP, policy: ArrayLike) -> NDArray[np.bool_]:
 
 
 def _log_levels(samples: Floats, alpha: float, fixed_design: bool) -> Floats:
-    """Return the logarithm of each row's level; all sample sizes at once share a random one."""
+    """Return the logarithm of each row's level: alpha, or alpha / (n (n + 1)) if n was random.
+
+    These shares sum to 1 over all n, so that the bound holds at every sample size at once.
+    """
     n = np.maximum(samples, 1.0)
     share = np.zeros(len(n)) if fixed_design else np.log(n) + np.log1p(n)
     return np.asarray(np.log(alpha) - share)
@@ -249,8 +253,8 @@ def _weights(
         return choose_weights(mdp, weights, norm=norm, center=center, z=mdp.probability)
     if shape is None and not reuse:
         raise ValueError(
-            f"weights={weights!r} are chosen by values, and values by data: give shape=, a model "
-            "from other data (an earlier part of the log, or a part of split_counts), or "
+            f"weights={weights!r} depend on a value function, and that on data: give shape=, a "
+            "model from other data (an earlier part of the log, or a part of split_counts), or "
             "reuse=True to use the same data without proof."
         )
     source = mdp if shape is None else shape
@@ -270,7 +274,7 @@ def _ball(
     weights = np.ones(mdp.num_entries) if chosen.weights is None else chosen.weights
     budget = np.empty(mdp.num_rows)
     kernels.row_budgets(BOUNDS[kind], mdp.row_start, weights, samples, level, budget)
-    # No row without a promise may stay small, whatever its weights.
+    # Rows without samples, or without a promise, get the whole simplex, whatever their weights.
     budget[mdp.uncertain_rows & (samples == 0)] = np.inf
     return AmbiguitySet(mdp=mdp, norm=NORM_OF[kind], budget=budget, weights=chosen.weights)
 
@@ -289,7 +293,7 @@ def _box(mdp: MDP, counts: Counts, samples: Floats, level: Floats) -> AmbiguityS
     hits = np.where(tried, counts.count, 0)
     sides = np.exp(level - np.log(2.0 * np.diff(mdp.row_start)))
     if counts.unseen is not None:
-        # Which successors a row lists was read off these data: any state might have been one.
+        # The successors a row lists were read off these data: allow for any state being one.
         sides = np.exp(level - np.log(4.0 * mdp.num_states))
     low, high = clopper_pearson(hits, samples[rows], sides[rows])
     if counts.unseen is not None:
@@ -302,12 +306,12 @@ def _box(mdp: MDP, counts: Counts, samples: Floats, level: Floats) -> AmbiguityS
 
 
 def missing_mass(once: Any, samples: Any, log_level: Any) -> Floats:
-    """Return how much probability successors never seen have at most.
+    """Return an upper bound on the probability of all successors never seen together.
 
     With probability ``1 - level`` the missing mass of ``n`` independent samples is at most
     ``n_1/n + (2 sqrt 2 + sqrt 3) sqrt(log(3/level)/n)``, ``n_1`` the number of successors seen once
-    (McAllester and Schapire 2000). A set of unseen successors is chosen by the data, so that no
-    interval for a fixed set will do.
+    (McAllester and Schapire 2000). The set of unseen successors depends on the data, so an interval
+    for a fixed set would not be valid.
 
     Examples
     --------
@@ -331,7 +335,7 @@ def _findings(
         codes.append("weights_reused" if reuse else "weights_from_other_data")
     if policy:
         codes.append("policy_from_other_data")
-    # Where a state stands for the unseen, its mass is bounded; else the list is taken as complete.
+    # A state that stands for the unseen has bounded mass; without one the list is assumed complete.
     read_off = counts.report is not None and counts.report.support != "listed"
     if read_off and counts.unseen is None:
         codes.append("successors_read_off")

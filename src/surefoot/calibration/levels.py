@@ -1,4 +1,4 @@
-"""Sizes of sets from posterior draws: which order statistic of which distances."""
+"""Sizes of sets from posterior draws: order statistics of the draws' distances."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ Ints = NDArray[np.int64]
 UNIONS = ("all", "uncertain", "states", "joint")
 RULES = ("strict", "marginal")
 BLOCK_DISTANCES = 2**22
-"""How many distances are held at a time (32 MB)."""
+"""How many distances are held in memory at a time (32 MB)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """How delta and eta are shared, and what that asks of the draws.
+    """How delta and eta are shared, and how many draws that needs.
 
     Attributes
     ----------
     alpha
-        The share of delta of one order statistic.
+        The share of delta that one order statistic gets.
     eta
-        The share of eta of one order statistic; None for the marginal rule.
+        The share of eta that one order statistic gets; None for the marginal rule.
     over
         In words, what delta is shared over.
     """
@@ -45,7 +45,7 @@ class Level:
 
     @property
     def needed(self) -> int:
-        """The fewest draws that will do."""
+        """The smallest sufficient number of draws."""
         return draws_needed(self.alpha, self.eta)
 
     def rank(self, draws: int) -> int:
@@ -83,7 +83,7 @@ def share_level(mdp: MDP, *, delta: float, eta: float, union: str, rule: str) ->
     if union == "states" and rule == "marginal":
         raise ValueError(
             'union="states" needs rule="strict": a policy picks rows whose sets came out small, '
-            "which a statement on average over draws does not survive."
+            "and a statement that holds on average over draws does not hold for picked rows."
         )
     rows = max(1, int(np.count_nonzero(mdp.uncertain_rows)))
     states = max(1, len(np.unique(mdp.row_state[mdp.uncertain_rows])))
@@ -93,7 +93,7 @@ def share_level(mdp: MDP, *, delta: float, eta: float, union: str, rule: str) ->
         "states": (states, f"{states} uncertain state{'' if states == 1 else 's'}"),
         "joint": (1, "one joint region"),
     }[union]
-    # All m sets at once are large enough with probability 1 - eta, whatever alpha is.
+    # eta is shared over the uncertain rows: with probability 1 - eta all sets are large enough.
     share = eta / (1 if union == "joint" else rows)
     return Level(
         delta=delta, alpha=delta / parts, eta=share if rule == "strict" else None, total_eta=eta,
@@ -106,8 +106,8 @@ def order_statistics(
 ) -> Floats:
     """Return the ``rank``-th smallest distance of every given row, ``(J, R)``; others get 0.
 
-    ``weights`` is ``(J, E)``: all alternatives are measured on the same draws. Rows are taken some
-    at a time, so that memory holds one distance per draw and row of a part only.
+    ``weights`` is ``(J, E)``: all alternatives are measured on the same draws. Rows are handled in
+    parts, so that memory holds the distances of one part only.
     """
     out = np.zeros((len(weights), mdp.num_rows))
     for part in _parts(rows, max(1, BLOCK_DISTANCES // (batch.draws * len(weights)))):
@@ -126,7 +126,7 @@ def order_statistics(
 def joint_factors(
     batch: Batch, mdp: MDP, *, norm: str, weights: Floats, size: Floats, rows: Ints
 ) -> Floats:
-    """Return for every draw the factor by which all sets must grow to hold it."""
+    """Return for every draw the factor by which all sets must be scaled to contain it."""
     factors = np.zeros(batch.draws)
     for part in _parts(rows, max(1, BLOCK_DISTANCES // batch.draws)):
         entries, start = _entries(mdp, part)
@@ -145,6 +145,6 @@ def _parts(rows: Ints, size: int) -> Iterator[Ints]:
 
 
 def _entries(mdp: MDP, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the entries of some rows, and where each row starts among them."""
+    """Return the entries of some rows, and the position among them where each row starts."""
     sizes = np.diff(mdp.row_start)[rows]
     return mdp.entries_of(rows), np.concatenate(([0], np.cumsum(sizes)))

@@ -1,4 +1,4 @@
-"""L1 or L-infinity: which ball of a row promises more."""
+"""L1 or L-infinity: which ball of a row gives the better guarantee."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +16,12 @@ def preferred_norm(values: ArrayLike, *, l1_budget: float, linf_budget: float) -
 
         l1_budget * (max z - min z)/2  <  linf_budget * sum_i |z_i - median(z)|
 
-    (Behzadian et al. 2021 have the two centres swapped, and compare with mean and median.)
+    (Behzadian et al. 2021 swap the two centres and compare with mean and median.)
 
     Parameters
     ----------
     values
-        ``(K,)``; what each successor of the row is worth, ``r + discount*v``.
+        ``(K,)``; the value of each successor of the row, ``r + discount*v``.
     l1_budget, linf_budget
         The sizes that the two balls need for the same confidence.
 

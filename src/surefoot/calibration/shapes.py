@@ -1,8 +1,8 @@
-"""The shape of a credible set, chosen on draws of its own.
+"""The shape of a credible set, chosen on separate draws.
 
-Everything here sees the shape batch only: passes with the robust value, the search for a centre,
-the choice among alternatives. The sizes are set afterwards, once, on other draws: choosing after
-seeing sizes would be selection.
+Everything here uses the shape draws only: passes with the robust value, the search for a centre,
+the choice among alternatives. The sizes are set afterwards, once, on other draws: a choice made
+after seeing the sizes would bias them.
 """
 
 from dataclasses import dataclass
@@ -30,16 +30,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 OUTER_DRAWS = 10
-"""A quantile counts as estimated where at least this many shape draws lie beyond it."""
+"""A quantile is estimated only as far out as this many shape draws lie beyond it."""
 GRID = np.concatenate(([-4.0, -1.0, -0.3], np.linspace(0.0, 1.0, 13), [1.3, 2.0, 5.0]))
-"""Centres tried, from the lowest value of a row (0) to its highest (1) and beyond."""
+"""Centres tried first: 0 is the lowest value of a row, 1 the highest; some lie beyond."""
 FINER = np.linspace(-0.06, 0.06, 7)
-"""Centres tried around the best of the first round."""
+"""Offsets tried next, around the best centre of the first round."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shaping:
-    """What the choice of weights may look at."""
+    """The inputs that the choice of weights may use."""
 
     mdp: MDP
     norm: str
@@ -48,7 +48,7 @@ class Shaping:
     level: Level
 
     def sizes(self, weights: Floats) -> Floats:
-        """Return the budgets that alternatives ``(J, E)`` would have, ``(J, R)``, on this batch."""
+        """Return ``(J, R)``: the budgets that weights ``(J, E)`` would need on the shape draws."""
         if self.batch is None:
             raise TypeError("this choice of weights needs draws.")
         n = self.batch.draws
@@ -61,7 +61,7 @@ class Shaping:
         )  # fmt: skip
 
     def value(self, ambiguity: AmbiguitySet | None = None) -> tuple[Floats, float]:
-        """Return the optimal value function, nominal or robust, and its return."""
+        """Return the optimal value function, nominal or robust, and its return (larger: better)."""
         from surefoot.solvers.solver import solve
 
         solution = solve(self.mdp, ambiguity, objective=self.objective)
@@ -70,7 +70,7 @@ class Shaping:
         return solution.value, sign * middle
 
     def row_values(self, weights: Floats, budget: Floats, value: Floats) -> Floats:
-        """Return the worst case of every row at a value function (larger is better)."""
+        """Return each row's worst case over its ball at a value function (larger is better)."""
         from surefoot.solvers.pair_kernels import NEVER
         from surefoot.solvers.problem import make_problem
         from surefoot.solvers.sweep_kernels import sweeps_of
@@ -90,10 +90,10 @@ class Shaping:
 def choose_shape(
     shaping: Shaping, weights: str | ArrayLike, center: str | float | None, passes: int
 ) -> ChosenWeights:
-    """Return the weights; after several passes, those with the best robust return.
+    """Return the weights; of several passes, those with the best robust return.
 
-    A search comes after a pass with the usual centre: it fits weights so closely to one value
-    function that it had better be the robust one.
+    A search for the centre follows a pass with the usual centre: it fits the weights closely to one
+    value function, so that should be the robust one.
     """
     if not isinstance(weights, str) or weights == "uniform":
         return choose_weights(
@@ -132,11 +132,11 @@ def _at_value(
 
 
 def search_weights(shaping: Shaping, value: Floats, z: Floats) -> Floats:
-    """Search the centre of every row whose calibrated ball has the best worst case.
+    """Return weights of the centre, row by row, whose calibrated ball has the best worst case.
 
-    For each centre the row's weights follow, the ball of that shape gets the size that the shape
-    batch asks for, and its worst case at ``z`` is what counts. A grid first (with the usual centre
-    and uniform weights, the limit of far centres), then a finer one around the best.
+    A centre determines the row's weights; the ball of that shape gets the size that the shape draws
+    require, and its worst case at ``z`` is compared. First a grid is tried (with the usual centre,
+    the mean, and uniform weights, the limit of distant centres), then a finer one around the best.
     """
     mdp = shaping.mdp
     starts = mdp.row_start[:-1]
@@ -156,7 +156,7 @@ def search_weights(shaping: Shaping, value: Floats, z: Floats) -> Floats:
 def _best_rows(
     shaping: Shaping, alternatives: Floats, value: Floats
 ) -> tuple[Floats, Floats, NDArray[Any]]:
-    """Return the best alternative of every row: the alternative, its value and its index."""
+    """Return the best alternative of every row: its weights, its worst case and its index."""
     budgets = shaping.sizes(alternatives)
     worth = np.stack(
         [

@@ -1,4 +1,4 @@
-"""The shape of a set: weights that make it short along the values that matter.
+"""The shape of a set: weights that make it short in the direction of the values.
 
 For every row the span of the ball ``||p - pbar||_w <= psi`` along ``z = r + discount*v`` is at most
 ``2 psi ||z - lambda||_dual`` for any number ``lambda``. Over all weights of 2-norm 1 this bound is
@@ -7,8 +7,7 @@ smallest for::
     L1 ball:          w_i proportional to |z_i - lambda|         (dual: max_i |z_i - lambda| / w_i)
     L-infinity ball:  w_i proportional to |z_i - lambda|^(1/3)   (dual: sum_i |z_i - lambda| / w_i)
 
-It is the *dual* norm that counts: Algorithm 2 of Behzadian et al. (2021), read literally, swaps the
-two.
+The *dual* norm matters here: Algorithm 2 of Behzadian et al. (2021), read literally, swaps the two.
 """
 
 from typing import NamedTuple
@@ -26,14 +25,14 @@ Floats = NDArray[np.float64]
 CENTERS = ("midrange", "median", "mean")
 SEARCH = "search"
 USUAL_CENTER = {"l1": "midrange", "linf": "median"}
-"""Where the bound for uniform weights is smallest."""
+"""The centre at which the bound for uniform weights is smallest."""
 POWER = {"l1": 1.0, "linf": 1.0 / 3.0}
 SAME = 1e-13
-"""Differences from the centre below this share of the largest value are rounding."""
+"""Differences from the centre below this share of the largest value are taken as rounding."""
 
 
 class ChosenWeights(NamedTuple):
-    """Weights per entry (None: all 1), in words how they were chosen, and how they are scaled."""
+    """Weights per entry (None means all 1), how they were chosen, and how they are scaled."""
 
     weights: Floats | None
     name: str
@@ -61,8 +60,8 @@ def successor_values(mdp: MDP, value: ArrayLike) -> Floats:
 def centers(mdp: MDP, z: Floats, center: str | float) -> Floats:
     """Return ``lambda`` of every row, ``(R,)``, over its reachable successors.
 
-    ``"midrange"`` halves the range, ``"median"`` the entries, ``"mean"`` is their plain average; a
-    number is used as it is.
+    ``"midrange"`` is the middle between the row's lowest and highest value, ``"median"`` its
+    median, ``"mean"`` the unweighted mean of its entries; a number is used for every row.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def weights_at(mdp: MDP, z: Floats, center: Floats, norm: str) -> Floats:
     """Return the weights of 2-norm 1 in every row that minimise the bound at given centres.
 
     A row whose values all equal its centre gets uniform weights. An entry at the centre gets weight
-    0: the simplex alone binds it.
+    0: only the simplex constrains it.
 
     Examples
     --------
@@ -121,7 +120,7 @@ def weights_at(mdp: MDP, z: Floats, center: Floats, norm: str) -> Floats:
 
 
 def span_bound(z: ArrayLike, weights: ArrayLike, center: float, norm: str) -> float:
-    """Return ``||z - center||`` in the norm dual to the weighted one: what the weights minimise.
+    """Return ``||z - center||`` in the norm dual to the weighted one, which the weights minimise.
 
     Twice this times the budget bounds the span of the row's set.
 
@@ -149,7 +148,7 @@ def given_weights(mdp: MDP, weights: ArrayLike) -> Floats:
         place = mdp.row_name(mdp.entry_row[bad[0]])
         raise ValueError(
             f"weights: an entry of {place} is {entries[bad[0]]}; weights must be 0 or more and "
-            "finite (an infinite one would fix a probability that the data leave open)."
+            "finite (an infinite one would fix a probability that the data do not determine)."
         )
     return entries
 
@@ -159,8 +158,8 @@ def choose_weights(
 ) -> ChosenWeights:
     """Return the weights that the options ask for, given the values ``z`` of every entry.
 
-    ``"socp"`` is the second-order cone program of the paper in closed form: its optimum over
-    weights *and* centre is the mean of the row's values.
+    ``"socp"`` is the second-order cone program of the paper in closed form: over weights *and*
+    centre, the optimal centre is the mean of the row's values.
     """
     if isinstance(center, str) and center not in (*CENTERS, SEARCH):
         names = ", ".join(map(repr, (*CENTERS, SEARCH)))

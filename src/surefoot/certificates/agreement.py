@@ -1,13 +1,13 @@
-"""Whether a promise still agrees with data that came after it.
+"""Whether a promise still agrees with data collected after it was made.
 
-A policy pi was promised the return L; in its model it has the values v and action values q, and the
+A policy pi was promised the return L; in its model it has the values v, the action values q and the
 return V. Let ``x = r + gamma v(s') - q(s, a)`` for a step that pi would take. If E[x] >= -c in
-every state, with ``c = (V - L) / sum_t gamma^t``, the return of pi is at least L. Over a horizon v
-and q depend on the step t, and x is an average over the steps at which pi would take it, with
-weights that the model fixes: if E[x_t] >= -c at all of them, so is its mean. So the new steps are
-bet against: if each of them has a mean of -c or more, the evidence ever reaches 100 with
-probability at most 0.01, however often one looks (`anytime_evidence`). Steps that pi would not take
-say nothing.
+every state, with ``c = (V - L) / sum_t gamma^t``, the return of pi is at least L. Over a horizon, v
+and q depend on the step t, and x is an average over the steps at which pi would take the action,
+with weights fixed by the model: if E[x_t] >= -c at each of these steps, the same holds for their
+average. The test bets against the new steps: if every one of them has a mean of -c or more, the
+probability that the evidence ever reaches 100 is at most 0.01, however often one looks
+(`anytime_evidence`). Steps that pi would not take are not used.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from surefoot._findings import Finding
 from surefoot.certificates.bets import anytime_evidence
 
 ALARM = 0.01
-"""How often, at most, a promise that holds is ever called into question."""
+"""The largest probability with which a promise that holds is ever called into question."""
 
 Floats = NDArray[np.float64]
 
@@ -32,17 +32,17 @@ class Agreement(Shown):
     Attributes
     ----------
     agrees
-        Whether they are in keeping with it.
+        Whether the new data are consistent with the promise.
     steps, transitions
-        How many of the new transitions are steps of the policy, and how many there are.
+        How many of the new transitions are steps of the policy, and how many there are in all.
     shortfall
-        How much less than expected they brought on average (negative: more).
+        How much less than expected the policy's steps brought on average (negative: more).
     bearable
-        How much less the promise can bear.
+        c: the shortfall per step that the promise can bear.
     evidence
-        The evidence against it; 1/level is an alarm.
+        The evidence against the promise; 1/level is an alarm.
     level
-        The probability, at most, of a false alarm, however often one looks.
+        An upper bound on the probability of a false alarm, however often one looks.
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
     """
@@ -58,7 +58,7 @@ class Agreement(Shown):
 
     @property
     def finding(self) -> Finding:
-        """The same as a finding."""
+        """The result as a finding."""
         if self.shortfall is None:
             return Finding.of("new_data_silent", transitions=self.transitions)
         code = "new_data_agree" if self.agrees else "new_data_disagree"
@@ -69,7 +69,7 @@ class Agreement(Shown):
 
     @property
     def message(self) -> str:
-        """What was found, for people."""
+        """The result in words."""
         return self.finding.text
 
     def _headline(self) -> str:
@@ -81,22 +81,25 @@ class Agreement(Shown):
 
 def weigh_steps(
     x: ArrayLike, ceiling: ArrayLike, count: ArrayLike, *,
-    bearable: float, transitions: int, objective: str = "max",
+    bearable: float, transitions: int, highest: float | None = None, objective: str = "max",
 ) -> Agreement:  # fmt: skip
-    """Weigh the policy's steps in new data against the promise.
+    """Test the promise against the policy's steps in new data.
 
     Parameters
     ----------
     x
         ``(n,)``: ``r + gamma v(s') - q(s, a)`` of each kind of step.
     ceiling
-        ``(n,)``: the most that x can be there.
+        ``(n,)``: the largest possible x of each kind.
     count
-        ``(n,)``: how often.
+        ``(n,)``: how often each kind occurred.
     bearable
-        c: how much less than expected a step may bring.
+        c: how much less than expected a step may bring on average.
     transitions
-        How many new transitions there were in all.
+        The number of new transitions in all.
+    highest
+        The largest ceiling of all kinds of steps that may occur: it sets the size of the bets,
+        which must not depend on what occurred. None: that of the kinds given.
 
     Examples
     --------
@@ -115,8 +118,8 @@ def weigh_steps(
             evidence=1.0, objective=objective,
         )  # fmt: skip
     most = top + margin
-    scale = float(most.max())
-    if not scale > 0:  # every step is certain, and so is what it brings
+    scale = float(most.max()) if highest is None else highest + margin
+    if not scale > 0:  # every step and its reward are certain
         scale = max(float(np.abs(gain).max()), 1.0)
     tiny = 1e-9 * scale
     value = np.maximum(top - gain, 0.0)

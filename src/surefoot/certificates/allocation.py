@@ -1,14 +1,15 @@
-"""Where more samples shorten the distance between the expected return and the promise most.
+"""Where more samples most reduce the distance between the expected return and the promise.
 
-After m more tries a row that is known as well as A tries keeps ``A / (A + m)`` of its variance on
-average (exactly so for a Dirichlet row: the posterior mean takes the rest), and of what is charged
-for successors that no pattern names. So the distance becomes
+A row known as well as after A tries keeps, after m more tries, on average ``A / (A + m)`` of its
+variance (exactly so for a Dirichlet row: the rest moves into the posterior mean). The same share
+remains of the charge b_r for successors that follow no pattern of the log. So the distance becomes
 
 ``k sqrt(sum_r d_r^2 V_r A_r / (A_r + m_r)) + sum_r b_r A_r / (A_r + m_r)``,
 
-k deviations of the return that the promise lies below its mean. Samples go one by one to where they
-take most off. Without the second part that is the best allocation there is: the sum under the root
-is a sum of convex functions, one of each m_r.
+where k is how many standard deviations of the return the promise lies below its mean. Samples are
+given out one by one, each to the row where it reduces the distance most. Without the second sum
+this greedy allocation is optimal: the sum under the root is a sum of convex functions, one of each
+m_r.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from surefoot.certificates.row_doubt import RowDoubt
 
 TURNS = 2000
-"""Most turns of the allocation; with more samples than that, each turn gives out several."""
+"""The most turns of the allocation; with more samples, each turn gives out several."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,9 +34,9 @@ class Distance:
     Attributes
     ----------
     spread, size, unlisted
-        ``(K,)``: of the rows of a policy, as in `RowDoubt`.
+        ``(K,)``: as in `RowDoubt`, for the rows of a policy.
     reach
-        What the spread takes off now.
+        How far the spread puts the promise below the expected return now.
 
     Examples
     --------
@@ -61,31 +62,31 @@ class Distance:
 
     @cached_property
     def deviations(self) -> float:
-        """How many deviations the promise lies below the mean."""
+        """How many standard deviations the promise lies below the mean."""
         total = float(self.spread.sum())
         return self.reach / total**0.5 if total > 0 else 0.0
 
     def after(self, tries: Floats) -> float:
-        """Return the distance after some tries of each row, ``(K,)``."""
+        """Return the distance after ``tries`` more tries of each row, ``(K,)``."""
         return float(self._after(tries[None])[0])
 
     def _after(self, tries: Floats) -> Floats:
-        left = 1.0 / (1.0 + tries / self.size)  # of each row, 1 where it is known for certain
+        left = 1.0 / (1.0 + tries / self.size)  # share left of each row; 1 if known for certain
         root = np.sqrt(np.maximum(left @ self.spread, 0.0))
         return np.asarray(self.deviations * root + left @ self.unlisted)
 
     def allocate(self, samples: int) -> Ints:
-        """Return ``(K,)`` how often to try each row, given the number of samples in all.
+        """Return ``(K,)``: how often to try each row, given the number of samples in all.
 
-        Fewer than that are given out where more would not help.
+        Fewer samples are given out where more would not help.
         """
         return self._give_out(np.ones((1, len(self.spread))), np.ones(len(self.spread)), samples)
 
     def allocate_bundles(self, bundles: Floats, cost: Floats, samples: int) -> Ints:
         """Return how many of each bundle to take, ``(J,)``, at a cost of about ``samples`` in all.
 
-        ``bundles`` are ``(J, K)`` tries that only come together (an episode has many), ``cost``
-        what one of each costs in samples.
+        ``bundles`` ``(J, K)``: the tries of each row that come with one bundle, such as an episode.
+        ``cost`` ``(J,)``: what one bundle costs in samples.
         """
         return self._give_out(bundles, cost, samples)
 
@@ -96,7 +97,7 @@ class Distance:
         turn = max(1, int(samples / (TURNS * max(float(cost.min(initial=1.0)), 1.0))))
         while left > 0:
             gain = self._gains(tries, bundles, singles=singles) / cost
-            if taken.any():  # an episode is not cut in two, and there is one at least
+            if taken.any():  # an episode is not cut in two, and at least one is taken
                 gain = np.where(cost <= 1.5 * left, gain, 0.0)
             best = int(np.argmax(gain)) if len(gain) else 0
             if len(gain) == 0 or not gain[best] > 0:
@@ -111,7 +112,7 @@ class Distance:
         return taken
 
     def _gains(self, tries: Floats, bundles: Floats, *, singles: bool) -> Floats:
-        """Return ``(J,)`` what one of each bundle takes off."""
+        """Return ``(J,)``: by how much one more of each bundle reduces the distance."""
         now = 1.0 / (1.0 + tries / self.size)
         less = now - 1.0 / (1.0 + (tries + bundles) / self.size)
         spread = float(now @ self.spread)

@@ -1,10 +1,10 @@
 """What the held-out part of a log says about a model and a policy made without it.
 
-The promise of a policy cannot be observed in a log of other behaviour. Three things can: how often
-the held-out part B shows what part A never saw, against the mass that A's posterior left for it;
-whether steps bring less than A's law of mean rewards has it; and whether the steps of the policy
-that B happens to contain bring what A expected of them. Passing proves little. Failing means that
-the model of A is wrong in a way that matters.
+The promise of a policy cannot be observed in a log of other behaviour. Three things can be: how
+often the held-out part B shows successors that part A never saw, compared with the mass that A's
+posterior left for them; whether steps bring less than A's distribution of mean rewards predicts;
+and whether the steps of the policy that B happens to contain bring what A expected of them. Passing
+proves little. Failing means that the model of A is wrong in a way that matters.
 """
 
 from collections.abc import Iterable
@@ -25,11 +25,11 @@ from surefoot.posterior.mean_rewards import MeanRewards
 from surefoot.posterior.protocol import stream_key
 
 SIMULATIONS = 2000
-"""Simulated numbers of new successors: enough for a p-value of half the level."""
+"""How many numbers of new successors are simulated: enough for a p-value of half the level."""
 ENOUGH_ROWS = 100
-"""Rows that share the variance about equally, from which their sum is taken as normal."""
+"""From this many rows with about equal variances on, their sum is taken as normal."""
 MOST_SIMULATED = 5000
-"""More rows than this are not simulated where their sum is as good as normal."""
+"""More rows than this are not simulated if their sum is close to normal."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,7 +44,7 @@ def new_successors(
     draws: ArrayLike | None = None,
     tolerated: float = 0.0,
 ) -> NewSuccessors:
-    """Compare new successors in B with their predictive law under A's posterior.
+    """Compare the number of new successors in B with its predictive distribution by A's posterior.
 
     Parameters
     ----------
@@ -52,21 +52,22 @@ def new_successors(
         ``(R,)``: B's transitions in each row, and how many of them led to a successor that A did
         not see there.
     rng
-        Simulates the numbers.
+        Source of the simulations.
     beta
-        ``(2, R)``: their mass is Beta(``beta[0]``, ``beta[1]``), rows independent.
+        ``(2, R)``: the unseen mass of each row is Beta(``beta[0]``, ``beta[1]``), rows independent.
     draws
-        ``(D, R)``: or draws of it from A's posterior, for rows that depend on each other.
+        ``(D, R)``: instead of ``beta``, draws of the unseen mass from A's posterior, for rows that
+        depend on each other.
     tolerated
-        The p-value is that of a mass larger by this share: in long logs any law of unseen mass is
-        wrong by a little, which a promise can bear. Only with ``draws``.
+        The p-value is computed for a mass larger by this share: in long logs any model of the
+        unseen mass is slightly wrong, and a promise can bear that. Only with ``draws``.
 
     Notes
     -----
-    The p-value is exact up to simulation: a mass for every row and a binomial number, and
-    ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred independent rows or more
-    share the variance, the sum is normal and is not simulated; with ``draws``, where there are
-    thousands of rows and every draw's sum is normal.
+    The p-value is exact up to simulation: each simulation draws a mass for every row and a binomial
+    number, and the p-value is ``(1 + #{simulated >= seen}) / (1 + simulations)``. Where a hundred
+    or more independent rows share the variance, the sum is taken as normal and is not simulated;
+    with ``draws``, where there are thousands of rows and the sum of every draw is close to normal.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def new_successors(
     """
     number, observed = np.asarray(trials, dtype=np.int64), np.asarray(seen, dtype=np.int64)
     if (beta is None) == (draws is None):
-        raise ValueError("give the unseen mass once: as beta= or as draws=.")
+        raise ValueError("give the unseen mass once, either as beta= or as draws=.")
     mass = np.asarray(draws if beta is None else beta, dtype=np.float64)
     _check_numbers(number, observed, mass)
     total = int(observed.sum())
@@ -108,7 +109,7 @@ def _check_numbers(number: Ints, observed: Ints, mass: Floats) -> None:
 def _beta_binomial(
     total: int, number: Ints, beta: Floats, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the expected sum of beta-binomial numbers, and the chance of `total` or more."""
+    """Return the expected sum of beta-binomial numbers, and the probability of `total` or more."""
     size = beta.sum(axis=0)
     mean = beta[0] / size
     variance = number * mean * (1 - mean) * (size + number) / (size + 1)
@@ -120,9 +121,9 @@ def _beta_binomial(
 
 
 def _normal(total: int, number: Ints, masses: Floats) -> float | None:
-    """Return the chance of `total` or more, on average over draws of many rows' masses.
+    """Return the probability of `total` or more, averaged over draws of the unseen masses.
 
-    None where the rows are few, or a draw's sum is not as good as normal.
+    None where there are few rows, or the sum of some draw is not close to normal.
     """
     if len(number) <= MOST_SIMULATED:
         return None
@@ -135,7 +136,7 @@ def _normal(total: int, number: Ints, masses: Floats) -> float | None:
 
 
 def _blocks(rows: int) -> list[Ints]:
-    """Return the numbers of the simulations, in blocks of about a million values."""
+    """Return the indices of the simulations, in blocks of about a million values."""
     return np.array_split(np.arange(SIMULATIONS), 1 + SIMULATIONS * rows // 10**6)
 
 
@@ -151,10 +152,11 @@ def _simulated(
 def held_out_rewards(
     known: Counts, held_out: Counts, rng: np.random.Generator
 ) -> HeldOutRewards | None:
-    """Compare what steps brought in B with the law of their mean rewards by A; None without any.
+    """Compare what steps brought in B with A's distribution of mean rewards; None without any.
 
-    A draw of A's mean rewards, and around them B's rewards as the law has them: the lowest of the
-    range or ``width`` above it (``"bounded"``), or normal ones. The sum over all steps counts.
+    Each simulation draws mean rewards from A, and around them B's rewards as the reward model has
+    them: the lowest reward of the range or ``width`` above it (``"bounded"``), or normal ones. The
+    statistic is the sum over all steps.
 
     Examples
     --------
@@ -196,7 +198,7 @@ def held_out_rewards(
 
 
 def _same_entries(known: Counts, held_out: Counts) -> tuple[Ints, Ints]:
-    """Return the entries of B that A has too, and those of A that they are."""
+    """Return the entries of B that A also has, and the matching entries of A."""
     keys, wanted = (
         _row_keys(counts)[counts.entry_row] * known.num_states + counts.successor
         for counts in (known, held_out)
@@ -207,9 +209,9 @@ def _same_entries(known: Counts, held_out: Counts) -> tuple[Ints, Ints]:
 
 
 def newly_seen(known: Counts, held_out: Counts) -> tuple[Ints, Ints, Ints]:
-    """Return the rows of A that B played, how often, and how often to a successor new to the row.
+    """Return the rows of A that B played, how often, and how often with a successor new to the row.
 
-    Both counts list what was observed, with the same ids for states and actions (parts of one log).
+    Both counts list what was observed, with the same state and action ids (parts of one log).
 
     Examples
     --------
@@ -253,14 +255,14 @@ def advantage(
     expected, variance
         ``(S,)``: mean and variance, in A, of ``z = r + discount v_A(s')`` in the row (s, pi_A(s)).
     mean, number
-        ``(S,)``: the mean of z over B's steps in that row, and how many there are (0: none, and the
-        mean is not looked at).
+        ``(S,)``: the mean of z over B's steps in that row, and how many there are (if 0, the mean
+        is ignored).
 
     Notes
     -----
     ``E_A z`` is itself an estimate: pass the *predictive* variance of a mean over B, or the plain
-    variance for the test in METHODS.md. Where A saw a row's z without any spread, its variance says
-    nothing; those rows count as uncovered unless B agrees exactly.
+    variance for the test in METHODS.md. Where A saw no spread in a row's z, its variance says
+    nothing; such a row counts as uncovered unless B agrees exactly.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What behaviour earned, from the log's own episodes, and what a policy gains over it.
+"""What behaviour earned in the log's own episodes, and what a policy gains over it.
 
-No model and no prior: the mean discounted return of the episodes, with ends that hold in finite
-samples (:mod:`surefoot.certificates.bets`). Episodes may differ and may depend on each other, as
-they do where behaviour learns: the interval is for the average over the episodes of the log, given
-where each of them started or not, whichever the promise it is compared with speaks of.
+No model and no prior: the mean discounted return of the episodes, with an interval that holds in
+finite samples (:mod:`surefoot.certificates.bets`). Episodes may differ and may depend on each
+other, as they do where behaviour learns. The interval is for the average over the episodes of the
+log, either given their first states or not, to match the promise it is compared with.
 """
 
 from dataclasses import replace
@@ -19,14 +19,15 @@ from surefoot.certificates.evidence import Earned, Gain
 BEHAVIOUR_SHARE = 0.2
 """The share of delta that behaviour's side of a gain gets.
 
-Its interval widens with ``sqrt(log(1/delta))`` only: a fifth instead of a half of .05 costs it
-about 10%. The policy's side is mostly the wider one and rests on an order statistic, which needs
-draws in proportion to ``1/delta``.
+Its interval widens only with ``sqrt(log(1/delta))``: a fifth of .05 instead of a half makes it
+about 10% wider. The policy's side is usually the wider one and rests on an order statistic, which
+needs draws in proportion to ``1/delta``.
 """
 FEWEST_EPISODES = 10
-"""Fewer say nothing: a few long trajectories have no finite-sample interval without mixing."""
+"""With fewer episodes there is no interval: for a few long trajectories none holds in finite
+samples without assumptions about mixing."""
 ROUNDING = 1e-9
-"""A return may lie beyond its limit by this share of the limits' size, from rounding alone."""
+"""A return may exceed its limit by this share of the limits' size, from rounding alone."""
 
 NO_EPISODES, FEW_EPISODES, CUT_OFF = "no episodes", "few episodes", "cut off"
 NO_LIMIT = "no limit of a return"
@@ -34,7 +35,7 @@ NO_LIMIT = "no limit of a return"
 
 
 class Followed(Protocol):
-    """What is needed of the episodes of a log (:class:`surefoot.data.episodes.Episodes`)."""
+    """What this module needs from the episodes of a log (`surefoot.data.episodes.Episodes`)."""
 
     @property
     def discount(self) -> float: ...  # noqa: D102
@@ -49,7 +50,7 @@ class Followed(Protocol):
 
 
 def share_delta(delta: float) -> tuple[float, float]:
-    """Return the policy's and behaviour's part of a failure probability.
+    """Return the policy's and behaviour's shares of a failure probability.
 
     Examples
     --------
@@ -68,21 +69,21 @@ def earned(
     delta: float,
     horizon: int | None = None,
 ) -> Earned:
-    """Return what behaviour earned per episode, with both ends.
+    """Return what behaviour earned per episode, with a lower and an upper bound.
 
     Parameters
     ----------
     episodes
         The episodes of the log; None where it has none.
     lowest, highest
-        Limits of a discounted return, from any state: declared, or from declared rewards. Never the
-        range seen. Without a limit there is no interval.
+        Limits of a discounted return from any state: declared, or derived from declared rewards.
+        Never the range seen. If either is infinite, there is no interval.
     delta
-        The failure probability of each end.
+        The failure probability of each bound.
     horizon
         None for whole returns: an episode cut after T steps may still earn between
-        ``discount^T lowest`` and ``discount^T highest``. Else the common length of all cut
-        episodes: what they earned in it is known.
+        ``discount^T lowest`` and ``discount^T highest``. Otherwise the common length of all cut
+        episodes: what they earned over that many steps is known.
 
     Examples
     --------
@@ -98,7 +99,8 @@ def earned(
         return replace(_nothing(episodes, delta, horizon), reason=NO_LIMIT)
     if not -np.inf < lowest <= highest < np.inf:
         raise ValueError(
-            f"lowest={lowest}, highest={highest}; the limits of a return must be finite and rise."
+            f"lowest={lowest}, highest={highest}; both must be finite, and lowest must not exceed "
+            "highest."
         )
     size = 0 if episodes is None else len(episodes.earned)
     if episodes is None or size < FEWEST_EPISODES:
@@ -106,7 +108,7 @@ def earned(
     beyond = _unseen_share(episodes, horizon)
     least = episodes.earned + beyond * lowest
     most = episodes.earned + beyond * highest
-    # What is left of an episode that was cut off is bounded by itself; so is the whole.
+    # The rest of a cut episode lies within the limits; so does its whole return.
     least = np.where(episodes.ended, least, np.maximum(least, lowest))
     most = np.where(episodes.ended, most, np.minimum(most, highest))
     _check_limits(least, most, lowest, highest)
@@ -138,13 +140,13 @@ def _nothing(episodes: Followed | None, delta: float, horizon: int | None) -> Ea
 
 
 def _unseen_share(episodes: Followed, horizon: int | None) -> Any:
-    """Return by how much the value of what an episode did not show is discounted; 0 at its end."""
+    """Return the discount factor of the part an episode did not show; 0 if it ended."""
     if horizon is None:
         return np.where(episodes.ended, 0.0, episodes.discount ** episodes.steps.astype(float))
     if horizon != episodes.time_limit and not episodes.ended.all():
         raise ValueError(
             f"horizon={horizon}; the log's cut episodes have the common length "
-            f"{episodes.time_limit}. Only returns over that many steps are known for all."
+            f"{episodes.time_limit}. Only returns over that many steps are known for all episodes."
         )
     return np.zeros(len(episodes.steps))
 
@@ -154,7 +156,7 @@ def _check_limits(least: Any, most: Any, lowest: float, highest: float) -> None:
     beyond = most.max() if most.max() > highest + room else least.min()
     if not lowest - room <= beyond <= highest + room:
         raise ValueError(
-            f"an episode of the log earned {float(beyond)}, outside of the limits of a return "
+            f"an episode of the log earned {float(beyond)}, outside the limits of a return "
             f"({lowest}, {highest}). Correct the declared range of rewards."
         )
 
@@ -168,12 +170,12 @@ def gain(promise: float, behaviour: Earned, *, delta_policy: float) -> Gain:
         The policy's lower bound at ``delta_policy``, from the same first states (and over the same
         ``horizon``) as behaviour's.
     behaviour
-        What :func:`earned` returned at the other part of delta.
+        What :func:`earned` returned for the rest of delta.
 
     Notes
     -----
-    Where the gain is lost only to what cut episodes did not show, there is no number but the reason
-    ``"cut off"``: compare returns up to the cut instead, with ``horizon``.
+    If the bound is not positive only because of what cut episodes did not show, there is no number,
+    and the reason is ``"cut off"``: compare returns up to the cut instead, with ``horizon``.
 
     Examples
     --------

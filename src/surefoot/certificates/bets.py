@@ -7,13 +7,13 @@ Markov's inequality
 
     P[ sum_j w_j prod_i (1 + theta_j Y_i) / (1 + theta_j nu)^n >= 1/delta ] <= delta
 
-for fixed weights ``w_j`` that sum to 1. The left-hand side falls with ``nu``: the bound is where it
-crosses ``1/delta``. With ``lambda = theta / (1 + theta nu)`` each factor is the bet
+for fixed weights ``w_j`` that sum to 1. The sum decreases in ``nu``: the bound is where it crosses
+``1/delta``. With ``lambda = theta / (1 + theta nu)`` each factor is the bet
 ``1 + lambda (Y - nu)`` (Waudby-Smith and Ramdas 2024). The bets do not change from one number to
-the next, and that is what makes the statement hold for numbers that are neither identically
-distributed nor independent: for a behaviour that learns, ``nu`` is the average over the episodes of
-the log. The number ``n``, on which the bets depend, must be fixed: the log must not have been
-stopped because of what it showed.
+the next, which is why the statement holds for numbers that are neither identically distributed nor
+independent: for a behaviour that learns, ``nu`` is the average over the episodes of the log. The
+number ``n``, on which the bets depend, must be fixed in advance: the log must not have been stopped
+because of what it showed.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._arguments import check_inside
 
 SPREADS = 0.25 * 4.0 ** -np.arange(7)
-"""Standard deviations, in units of the scale, for each of which one bet is about the best."""
+"""Standard deviations, in units of the scale; each has one bet that is about optimal for it."""
 WEIGHTS = 0.5 ** np.arange(1, 8) / (1 - 0.5**7)
-"""How much is put on each bet: most returns scatter by a good part of their range."""
+"""The weight of each bet, most for large spreads: most returns scatter over much of their range."""
 BISECTIONS = 50
 BLOCK = 65536
 
@@ -32,18 +32,18 @@ Floats = NDArray[np.float64]
 
 
 def mean_above(values: ArrayLike, *, delta: float, scale: float) -> float:
-    """Return a number below the mean of non-negative values, wrong with probability ``delta``.
+    """Return a lower bound on the mean of non-negative values, wrong with probability ``delta``.
 
     Parameters
     ----------
     values
-        ``(n,)``, each 0 or more; see the head of this file for what "mean" means where they differ
-        or depend on each other.
+        ``(n,)``, each 0 or more; the head of this file says what "mean" means for values that are
+        not identically distributed or depend on each other.
     delta
         In (0, 1).
     scale
-        A typical size, fixed before the values are seen (the range they may have). Any number is
-        valid; one far off makes the bound loose.
+        A typical size, fixed before the values are seen (such as their possible range). Any
+        positive number is valid; one far off makes the bound loose.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def mean_above(values: ArrayLike, *, delta: float, scale: float) -> float:
 
 
 def _log_evidence(wealth: Floats, bets: Floats, mean: float, size: int) -> float:
-    """Return the logarithm of the mixture at one mean; it falls with the mean."""
+    """Return the logarithm of the mixture at one mean; it decreases in the mean."""
     return _log_sum(wealth - size * np.log1p(bets * mean))
 
 
@@ -93,9 +93,9 @@ def _log_sum(log: Floats) -> float:
 
 
 ANYTIME_BETS = 2.0 ** -np.arange(18)
-"""Bets, in units of one over the scale, for any number of values: from a few to billions."""
+"""Bets, in units of ``1 / scale``, for any number of values: from a few to billions."""
 ANYTIME_WEIGHTS = 1.0 / ((np.arange(18) + 1) * (np.arange(18) + 2)) * (19 / 18)
-"""How much is put on each of them; they sum to 1."""
+"""The weight of each bet; they sum to 1."""
 
 
 def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scale: float) -> float:
@@ -104,7 +104,7 @@ def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scal
     Parameters
     ----------
     values, means
-        ``(n,)``: values 0 or more, and what each is expected to be at most (above 0).
+        ``(n,)``: values 0 or more, and the claimed upper bound on the mean of each (above 0).
     count
         ``(n,)``: how often each occurred.
     scale
@@ -113,7 +113,7 @@ def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scal
     Notes
     -----
     ``sum_j w_j prod_i (1 + theta_j Y_i) / (1 + theta_j m_i)`` with fixed bets and weights. If
-    ``E[Y_i | what came before] <= m_i`` for all i it is a supermartingale that starts at 1: the
+    ``E[Y_i | what came before] <= m_i`` for all i, this is a supermartingale that starts at 1: the
     probability that it *ever* reaches ``1/alpha`` is at most alpha (Ville), so one may look again
     after every new value. The order of the values does not matter. O(18 n).
 
@@ -140,7 +140,7 @@ def anytime_evidence(values: ArrayLike, means: ArrayLike, count: ArrayLike, scal
 
 def _check(values: Floats, delta: float, scale: float) -> None:
     if values.ndim != 1 or not np.all((values >= 0) & np.isfinite(values)):
-        raise ValueError("values must be one row of finite numbers, 0 or more.")
+        raise ValueError("values must be a one-dimensional array of finite numbers, 0 or more.")
     check_inside("delta", delta)
     if not (scale > 0 and np.isfinite(scale)):
         raise ValueError(f"scale={scale}; it must be positive and finite.")

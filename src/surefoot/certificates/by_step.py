@@ -1,7 +1,7 @@
 """The search for a policy over a horizon: by step, or one rule for all steps.
 
-As for a future without end, candidates from many sides are compared on the empirical percentile of
-a batch of draws. Policies by step come out of backward inductions: nominal, robust, VaR, and
+As without a horizon, candidates made by several methods are compared by their empirical percentile
+on a batch of draws. Policies by step come from backward induction: nominal, robust, VaR, and
 coordinate ascent, which chooses at every step what is best for a weighted mixture of the drawn
 models (Steimle et al. 2021; Su, Petrik 2023).
 """
@@ -35,14 +35,14 @@ from surefoot.solvers.solver import solve
 from surefoot.solvers.steps import largest_value
 
 CLIMB_WORK = 2e9
-"""Operations that one round of coordinate ascent may cost; larger batches are thinned for it."""
+"""The most operations of one round of coordinate ascent; larger batches are thinned for it."""
 CLIMB_VALUES = 2**24
-"""Numbers of visits that a round holds at most (128 MB)."""
+"""The most visits that a round holds in memory (128 MB)."""
 FEWEST = 32
-"""Draws that a round looks at at least."""
+"""The fewest draws that a round uses."""
 ROUNDS = 8
 ENDLESS = "looking as far ahead without end"
-"""A candidate of one rule for all steps."""
+"""Part of the name of a candidate for one rule for all steps (see `endless`)."""
 TRIAL_ROUNDS = 30
 
 Policy = Ints | StepPolicy
@@ -50,7 +50,7 @@ Policy = Ints | StepPolicy
 
 
 def same(policy: Policy) -> bytes:
-    """Return a key that no other policy has."""
+    """Return a key that is equal for equal policies only."""
     if isinstance(policy, StepPolicy):
         return policy.first_step.tobytes() + b"/" + policy.action.tobytes()
     return policy.tobytes()
@@ -84,7 +84,7 @@ def _final(batch: Models) -> Floats:
 def proposals(
     batch: Models, delta: float, stopped: Stopped, *, stationary: bool
 ) -> Iterator[tuple[str, Policy]]:
-    """Yield names and policies, the nominal one first; made one by one."""
+    """Yield names and policies, the nominal one first; each is made when it is asked for."""
     model = endless(batch.mdp) if stationary else batch.mdp
     tolerance = 1e-6 * max(largest_value(batch.mdp), 1e-300)
     nominal: Policy = _policy(solve(model, tolerance=tolerance).policy)
@@ -117,7 +117,7 @@ def proposals(
 def usual_rule(mdp: MDP, policy: Any) -> Ints:
     """Return one rule for all steps: in each state what a policy by step does most often there.
 
-    In a model whose states carry their step it is the same policy.
+    In a model whose states include the step, it is the same policy.
     """
     if not isinstance(policy, StepPolicy):
         return np.asarray(policy, dtype=np.int64)
@@ -129,13 +129,13 @@ def usual_rule(mdp: MDP, policy: Any) -> Ints:
         visits = np.bincount(
             mdp.successor, played[mdp.entry_row] * mdp.probability, mdp.num_states
         ).astype(np.float64)
-    often[rows_at(mdp, policy, 0)] += 1e-12  # states that are never reached do what they do first
+    often[rows_at(mdp, policy, 0)] += 1e-12  # states never reached take their action of step 0
     order = np.lexsort((-often, mdp.row_state))
     return mdp.row_action[order[mdp.state_start[:-1]]]
 
 
 def can_climb(batch: Models) -> bool:
-    """Tell whether the visits of the fewest draws at all steps fit in memory."""
+    """Return whether the visits of `FEWEST` draws at all steps fit in memory."""
     numbers = FEWEST * (batch.mdp.horizon or 1) * batch.mdp.num_states
     return numbers <= 4 * CLIMB_VALUES
 
@@ -145,16 +145,16 @@ def _policy(policy: object) -> Policy:
 
 
 def endless(mdp: MDP) -> MDP:
-    """Return the model without a last step, discounted so that it looks as far ahead.
+    """Return the model without a horizon, discounted so that it looks about as far ahead.
 
-    Its policies are the same at every step: starting points for one rule over all steps.
+    Its policies are the same at every step: starting points for one rule for all steps.
     """
     ahead = 1.0 - 1.0 / (mdp.horizon or 1)
     return replace(mdp, horizon=None, final_reward=None, discount=min(mdp.discount, ahead))
 
 
 def _var(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[str, Policy]]:
-    """Yield policies of backward inductions with the VaR operator, at a path of levels."""
+    """Yield policies from backward induction with the VaR operator, at a sequence of levels."""
     horizon = batch.mdp.horizon or 1
     some = max(VAR_DRAWS, VAR_VALUES // (batch.mdp.num_entries * horizon))
     if some < batch.size:
@@ -173,7 +173,7 @@ def _var(batch: Models, delta: float, stopped: Stopped) -> Iterator[tuple[str, P
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Walk:
-    """What a round of ascent found: a policy, and what rows are worth over all steps."""
+    """The result of a round of ascent: a policy, and what each row is worth over all steps."""
 
     policy: StepPolicy
     worth: Floats
@@ -182,7 +182,7 @@ class _Walk:
 def climb(
     batch: Models, policy: Policy, delta: float, share: float, stopped: Stopped, *, stationary: bool
 ) -> Policy:
-    """Improve the mean return over the worst draws; return the best percentile on the way."""
+    """Improve the mean return over the worst draws; return the policy of the best percentile."""
     rank = batch.rank(delta)
     count = max(1, min(batch.size, round(share * batch.size)))
     returns = step_returns(batch, policy)
@@ -205,7 +205,7 @@ def climb(
 
 
 def _thinned(batch: Models, worst: Ints) -> Ints:
-    """Return as many of the worst draws as a round can afford, evenly among them."""
+    """Return as many of the worst draws as a round can afford, evenly spaced among them."""
     horizon = batch.mdp.horizon or 1
     by_work = CLIMB_WORK / (4.0 * horizon * batch.mdp.num_entries)
     by_room = CLIMB_VALUES / (horizon * batch.mdp.num_states)
@@ -218,7 +218,7 @@ def _thinned(batch: Models, worst: Ints) -> Ints:
 def _ascend(batch: Models, policy: Policy) -> _Walk:
     """Choose at every step, the last one first, what is best for the mixture of the draws.
 
-    A draw weighs as much as it visits a state at that step under the policy so far.
+    The weight of a draw is how often it visits the state at that step under the present policy.
     """
     mdp = batch.mdp
     horizon = mdp.horizon or 1
@@ -233,7 +233,7 @@ def _ascend(batch: Models, policy: Policy) -> _Walk:
         now = rows_at(batch.mdp, policy, step)
         chosen = best_rows(batch, scores, now)
         found.note(step, chosen)
-        # One rule for all steps is judged by its own values, a policy by step by the better ones.
+        # One rule for all steps keeps its own values; a policy by step uses the improved ones.
         played = chosen if isinstance(policy, StepPolicy) else now
 
         def work(
@@ -271,7 +271,7 @@ def _visits(batch: Models, policy: Policy) -> list[Floats]:
 
 
 def _scores(batch: Models, weight: Floats, values: Floats) -> Floats:
-    """Return ``(R,)`` weighted worths of all rows."""
+    """Return ``(R,)``: the weighted worth of each row, summed over the draws."""
     draws, gains, row_start, successor, discount = batch.models
 
     def add(begin: int, end: int, out: Floats) -> None:
@@ -288,7 +288,7 @@ def _greedy(batch: Models, worth: Floats, policy: Policy) -> Ints:
 
 
 def improve_rule(batch: Models, policy: Ints, delta: float, stopped: Stopped) -> Ints:
-    """Change one rule for all steps in the states where that pays most, as long as it does.
+    """Change one rule for all steps where that helps most, until no tried change helps.
 
     Changes are ranked to first order on the worst draws; the best one, two, four and so on are
     evaluated together on all draws.
@@ -318,7 +318,7 @@ def improve_rule(batch: Models, policy: Ints, delta: float, stopped: Stopped) ->
 
 
 def best_rule(mdp: MDP) -> Ints:
-    """Return one rule for all steps of a single model: a good one, not always the best."""
+    """Return a good rule for all steps of a single model; it need not be the best."""
     gains = np.add.reduceat(mdp.probability * mdp.entry_reward, mdp.row_start[:-1])
     alone = Models(
         mdp=mdp, rows=np.arange(mdp.num_rows), draws=mdp.probability[None], gains=gains[None],
@@ -330,7 +330,7 @@ def best_rule(mdp: MDP) -> Ints:
 
 
 def _trials(batch: Models, worth: Floats, now: Ints) -> list[Ints]:
-    """Return sets of rows to play instead, the most promising changes of different states."""
+    """Return sets of rows to play instead: the most promising changes, at most one per state."""
     others = worth.copy()
     others[now] = -np.inf
     by_worth = np.lexsort((np.arange(len(worth)), -others, batch.mdp.row_state))

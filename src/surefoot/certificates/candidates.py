@@ -1,4 +1,4 @@
-"""Policies worth considering, from many sides: what the search starts from."""
+"""The policies that the search starts from, made by several methods."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,19 +19,19 @@ from surefoot.solvers.steps import largest_value, until_the_end
 ROBUST_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
 VAR_LEVELS = 5
-"""Levels of the VaR candidates, from delta shared over the states up to one half."""
+"""Number of levels of the VaR candidates, from one half down to delta shared over the states."""
 CLIMB_SHARES = (1.0, 0.25)
-"""Shares of the worst draws that coordinate ascent looks at, besides delta and twice delta. Large
-models only look at all of them: there a climb on the worst takes seconds, their worst say little
-about others, and VaR candidates did better wherever we looked."""
+"""Shares of the worst draws that coordinate ascent uses, besides delta and twice delta. Large
+models only use all draws: there a climb on the worst draws takes seconds, the worst draws say
+little about other draws, and VaR candidates did better in every case we tried."""
 VAR_DRAWS, VAR_VALUES = 500, 2**22
 """Draws of the VaR candidates: as many as fit into `VAR_VALUES`, and at least `VAR_DRAWS`."""
 FALLING = 2
-"""Policies in a row, of more and more caution, that must be worse than one before for the rest of
-them to be left out in large models."""
+"""In large models, a path of more and more cautious policies is left after this many policies in a
+row that are worse than the best before them."""
 MAX_SWEEPS = 25
-"""Of the VaR operator, per level: high levels may go round in circles, and more sweeps find no
-better policy (clinic with 440 states: a hundred took 7 s a level)."""
+"""The most sweeps of the VaR operator per level: at high levels it may cycle, and more sweeps find
+no better policy (clinic with 440 states: a hundred took 7 s a level)."""
 
 
 def proposals(
@@ -39,15 +39,15 @@ def proposals(
 ) -> Iterator[tuple[str, Ints]]:
     """Yield names and policies (one row per state), the nominal one first.
 
-    They are made one by one, so that a search out of time may leave the rest. ``reached`` are
-    percentiles of the policies yielded so far, by their bytes: large models leave a path of budgets
-    or levels once it leads down.
+    Each is made when it is asked for, so that a search that runs out of time can skip the rest.
+    ``reached`` are the percentiles of the policies yielded so far, by their bytes: large models
+    leave a path of budgets or levels once its percentiles fall.
     """
     known = {} if reached is None or batch.small else reached
     solution = solve(batch.mdp, tolerance=_tolerance(batch))
     nominal = _rows(batch, solution.policy)
     yield "nominal", nominal
-    if not until_the_end(batch.mdp):  # nature might put off an end for ever
+    if not until_the_end(batch.mdp):  # else nature might postpone the end for ever
         yield from _until_worse(_robust(batch, stopped), known)
         yield from _until_worse(_var(batch, delta, solution.value, stopped), known)
     values = policy_values(batch, nominal)
@@ -76,7 +76,7 @@ def _until_worse(
 
 
 def climb_shares(batch: Models, delta: float) -> list[float]:
-    """Return the shares of the worst draws that coordinate ascent looks at, in turn."""
+    """Return the shares of the worst draws that coordinate ascent uses, one climb for each."""
     if not batch.small:
         return [1.0]
     return sorted({delta, min(1.0, 2 * delta), *CLIMB_SHARES})
@@ -91,11 +91,11 @@ def _rows(batch: Models, policy: SolvedPolicy) -> Ints:
 
 
 class _OutOfTimeError(Exception):
-    """Ends a solve whose time is over."""
+    """Ends a solve that has run out of time."""
 
 
 def _robust(batch: Models, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
-    """Yield robust policies for L1 balls of growing size, none when the time is over."""
+    """Yield robust policies for L1 balls of growing size, until the time is over."""
 
     def watch(*_: object) -> None:
         if stopped():
@@ -112,7 +112,7 @@ def _robust(batch: Models, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
 
 
 def mean_distances(batch: Models) -> Floats:
-    """Return ``(R,)``: how far draws lie from the nominal row on average, in the L1 norm."""
+    """Return ``(R,)``: the mean L1 distance of the draws from the nominal row."""
     mdp, total = batch.mdp, np.empty(batch.mdp.num_rows)
 
     def add(begin: int, end: int) -> None:
@@ -124,9 +124,9 @@ def mean_distances(batch: Models) -> Floats:
 
 
 def _var(batch: Models, delta: float, v: Floats, stopped: Stopped) -> Iterator[tuple[str, Ints]]:
-    """Yield policies of the VaR operator at a path of levels, each from the value before.
+    """Yield policies of the VaR operator at a sequence of levels, each from the previous value.
 
-    When the time is over the last one is left as far as it got.
+    When the time is over, the iteration ends and its last policy is yielded.
     """
     some = max(VAR_DRAWS, VAR_VALUES // batch.mdp.num_entries)
     if some < batch.size:

@@ -1,4 +1,4 @@
-"""What may be promised about one policy, with everything that stands behind it."""
+"""What may be promised about one policy, with everything the promise rests on."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ from surefoot.certificates.tables import tilted_grid
 from surefoot.model.step_policy import StepPolicy
 
 FORMAT = 2
-"""Version of the JSON layout; format 1, of version 0.1, is still read."""
+"""Version of the JSON layout; format 1, written by version 0.1, can still be read."""
 OF_THE_GAIN = "returns_within_log"
-"""The assumption that the gain over the log makes and the promise does not."""
+"""The assumption that only the gain over the log makes, not the promise."""
 EARLY_IN_FORMAT_1 = (
     "the time budget ended the search; the promise holds, and a longer search may find more."
 )
-"""The one sentence of format 1 that stands for a fact which programs ask for."""
+"""The one sentence of format 1 that is turned back into a finding, because programs ask for it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Certificate(WithFindings, Shown):
-    """What may be promised about one policy, and what no policy could be promised.
+    """What may be promised about one policy, and a limit on what any policy could be promised.
 
-    For rewards (``objective="max"``) the promise is ``lower_bound`` and ``upper_bound`` is what
-    could at best be promised; for costs (``"min"``) the promise is ``upper_bound``.
+    For rewards (``objective="max"``) the promise is ``lower_bound``, and ``upper_bound`` is the
+    most that could be promised; for costs (``"min"``) it is the other way round.
 
     Attributes
     ----------
     lower_bound, upper_bound
-        The two ends.
+        The promise and the limit, in the order above.
     marginal_bound
-        The promise in its marginal form: right on average over the Monte Carlo.
+        The promise in its marginal form, which holds on average over the Monte Carlo draws.
     scope
-        Which policies the upper bound covers: ``"no policy"`` or ``"no deterministic policy"``,
-        with ``" among those allowed"`` where only some pairs were allowed.
+        Which policies the limit covers: ``"no policy"`` or ``"no deterministic policy"``, with
+        ``" among those allowed"`` where only some pairs were allowed.
     delta, eta
         Failure probability of the promise, and of the Monte Carlo itself.
     draws, other_draws
-        Posterior draws behind the lower and the upper bound.
+        Posterior draws behind the promise and behind the limit.
     seed
-        The entropy of the generator the draws came from.
+        The entropy of the generator that made the draws.
     basis
         ``"bayesian"`` (given the prior) or ``"frequentist"``.
     prior
@@ -72,17 +72,18 @@ class Certificate(WithFindings, Shown):
     nominal_return, robust_return
         The policy's return in the nominal model; the value of the robust set it came from, if any.
     numerical_error
-        The widest numerical bracket of a return, already subtracted.
+        The widest numerical bracket of a return; the promise already allows for it.
     data_fingerprint, model_fingerprint
         Hashes of the posterior and of the model.
     versions
-        Of surefoot and of what it computed with.
+        The versions of surefoot, Python and the libraries that computed the numbers.
     findings
         What the promise assumes, and what else a reader should know.
     split
-        How the log was divided into a choosing and a certifying part; None where it was not.
+        How the log was divided into a choosing and a certifying part; None if it was not.
     curse
-        What choosing on the same data cost, already taken off; None where it was not measured.
+        How much choosing on the same data flatters the policy, already subtracted; None if that was
+        not measured.
     behaviour, gain
         What the log's own decisions earned, and how much better the policy is at least.
     backtest
@@ -90,11 +91,11 @@ class Certificate(WithFindings, Shown):
     doubt
         Where the doubt comes from, by cause.
     tilted
-        Where the state seems to lack something: policies between what was done and this one, by the
-        episodes of the log and by its model.
+        Where something seems to be missing from the state: the returns of policies between what was
+        done and this one, by the episodes of the log and by its model.
     horizon, discount
-        The most steps that are counted; None for a future without end. What the next step's reward
-        is worth; None where it is not known.
+        The most steps that are counted, None for no limit; and the discount per step, None where it
+        is not known.
     unit
         What the numbers are measured in, for instance ``"EUR"``.
     stream
@@ -164,7 +165,7 @@ class Certificate(WithFindings, Shown):
         return texts_of(self.findings, "note")
 
     def has(self, code: str) -> bool:
-        """Tell whether something was found, by its code."""
+        """Return whether there is a finding with this code."""
         return any(found.code == code for found in self.findings)
 
     @property
@@ -174,14 +175,14 @@ class Certificate(WithFindings, Shown):
 
     @property
     def taken_off(self) -> float:
-        """What luck of choosing and doubt about the first state cost, already in the promise."""
+        """The deductions for luck in choosing and for the first state, already in the promise."""
         luck = 0.0 if self.curse is None else self.curse.mean + self.curse.spread
         first = [f.values["amount"] for f in self.findings if f.code == "first_state_unsure"]
         return luck + sum(float(amount or 0.0) for amount in first)
 
     @property
     def gap(self) -> float:
-        """How much more than the promise could at best be promised."""
+        """The distance between the promise and the most that could be promised."""
         return self.upper_bound - self.lower_bound
 
     @property
@@ -209,7 +210,7 @@ class Certificate(WithFindings, Shown):
         return sentences.not_certified(self.failures, said) if self.withheld else said
 
     def limit_sentence(self, best: str) -> str:
-        """Return what could at best be promised; ``best`` are words for the number."""
+        """Return the limit as a sentence; ``best`` is how the sentence names the number."""
         said = sentences.limit(
             best, scope=self.scope, objective=self.objective, unseen=self._unseen
         )
@@ -231,7 +232,7 @@ class Certificate(WithFindings, Shown):
         return sentences.surely(self.delta, self.basis, self.findings, claim)
 
     def mirrored(self) -> Certificate:
-        """Return a certificate about rewards as one about costs, and the other way round."""
+        """Convert a certificate about rewards into one about costs, or back."""
         return replace(
             self,
             lower_bound=0.0 - self.upper_bound,
@@ -289,7 +290,7 @@ class Certificate(WithFindings, Shown):
         return f"Certificate([{low}, {high}], delta {self.delta:g}, {made})"
 
     def to_json(self) -> str:
-        """Return everything as JSON text."""
+        """Return the whole certificate as JSON text."""
         content = to_plain(self) | {
             "format": FORMAT,
             "sentence": self.sentence,
@@ -301,7 +302,7 @@ class Certificate(WithFindings, Shown):
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read a certificate back, of this format or of format 1."""
+        """Read a certificate from JSON text, in this format or in format 1."""
         try:
             content = json.loads(text)
         except json.JSONDecodeError as problem:
@@ -310,7 +311,7 @@ class Certificate(WithFindings, Shown):
             raise ValueError(f"this is not a certificate of format 1 or {FORMAT}.")
         if content["format"] == 1:
             content = _from_format_1(content)
-        content = {"tilted": [], "starts": None} | content  # younger than the format
+        content = {"tilted": [], "starts": None} | content  # fields newer than the format
         names = kept_fields(cls)
         missing = [name for name in names if name not in content]
         if missing:
@@ -337,9 +338,9 @@ def _field(name: str, wanted: Any, value: Any) -> Any:
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what version 0.1 wrote as format 2: of its findings only the sentences are known.
+    """Convert what version 0.1 wrote to format 2: of its findings only the sentences are known.
 
-    Its comparison with the log is left out: it counted the punishment of the unseen as a gain.
+    Its comparison with the log is left out: it counted the penalty for the unseen as a gain.
     """
     later = ("split", "curse", "behaviour", "gain", "backtest", "doubt", "horizon", "unit")
     unknown = dict.fromkeys((*later, "stream", "discount"))

@@ -49,11 +49,11 @@ def certify(
     cluster: str | None = None,  # noqa: ARG001
     device: str = "auto",
 ) -> Certificate:
-    """Bound from below what a fixed policy earns, and from above what any could be promised.
+    """Bound a fixed policy's return from below, and what any policy could be promised from above.
 
     The policy must have been chosen without the draws used here: pass a generator that played no
-    part in choosing it. A posterior of finitely many draws is not fresh after `optimize`: certify
-    with the result's ``holdout`` then (the certificate warns where somebody does not).
+    part in choosing it. A posterior of finitely many draws is no longer fresh after `optimize`:
+    certify with the ``holdout`` of its result (otherwise the certificate carries a warning).
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def certify(
     delta
         Failure probability of the promise.
     eta
-        Failure probability of the Monte Carlo behind each end.
+        Failure probability of the Monte Carlo behind each of the two bounds.
     draws
-        Posterior draws for each end; None chooses them from a pilot.
+        Posterior draws for each bound; None chooses them from a pilot.
     rng
         Source of the draws.
     objective
@@ -77,21 +77,22 @@ def certify(
     robust_return
         The robust value to be shown beside the promise, if there is one.
     upper
-        Whether to bound what any policy could be promised.
+        Whether to compute the limit: a bound on what any policy could be promised.
     limit_effort
-        How much work goes into that bound, where ``draws`` is None: 4 takes four times as many
-        draws as usual, which halves what the Monte Carlo adds to it.
+        How much work goes into the limit, where ``draws`` is None: 4 takes four times as many draws
+        as usual, which halves what the Monte Carlo adds to it.
     allowed
-        ``(S, A)`` booleans or (state, action) pairs: then that bound speaks of the policies which
-        use these only, as this one must. None: of all.
+        ``(S, A)`` booleans or (state, action) pairs. The policy must use only these, and the limit
+        covers only policies that do. None allows all.
     horizon, final_reward
         As for `solve`: count at most this many steps.
     cluster
-        Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
-        an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
+        Where the work is done: None in this process, ``"local"`` by workers on this machine,
+        ``"auto"`` or an address on a Ray cluster (extra ``cluster``). The answer is the same, bit
+        for bit.
     device
-        ``"cpu"``, ``"gpu"``, or ``"auto"``: a GPU where there is one and it clearly pays. Its draws
-        are another random stream, which the certificate names.
+        ``"cpu"``, ``"gpu"``, or ``"auto"``: a GPU if there is one and it clearly pays. Draws on a
+        GPU come from another random stream, which the certificate names.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def certify(
     else:
         levels = delta, eta, limit_effort
         n, m, near = _planned(posterior, mdp, rows, rewards, levels, pilot_rng, part, engine)
-    if not isinstance(engine, OnDevice):  # which does not count its work
+    if not isinstance(engine, OnDevice):  # a device does not count its work
         each = draw_plan.policy_time(mdp, rows)
         expect("promise", n * each)
         sought = upper and part.mdp.num_rows > mdp.num_states
@@ -190,26 +191,26 @@ def check_levels(delta: float, eta: float) -> tuple[float, float]:
     """Return delta in (0, 1/2] and eta in (0, 1/2]."""
     for name, value in (("delta", delta), ("eta", eta)):
         if not (isinstance(value, (float, int, np.number)) and 0 < value <= 0.5):
-            raise ValueError(f"{name}={value!r}; it must lie above 0 and at most at 1/2.")
+            raise ValueError(f"{name}={value!r}; it must be above 0 and at most 1/2.")
     return float(delta), float(eta)
 
 
 def check_effort(effort: float) -> float:
     """Return how much work goes into the limit, above 0."""
     if not (isinstance(effort, (float, int, np.number)) and 0 < effort < np.inf):
-        raise ValueError(f"limit_effort={effort!r}; it must be a number above 0, 1 is the usual.")
+        raise ValueError(f"limit_effort={effort!r}; it must be a number above 0 (usually 1).")
     return float(effort)
 
 
 def _at_best(
     mdp: MDP, posterior: Posterior, rewards: Rewards, objective: str
 ) -> tuple[MDP, Rewards] | None:
-    """Return the model without its pessimism; None where it has none.
+    """Return the model without its pessimism; None if it has none.
 
-    The promise takes the unseen at its worst, and a mean reward in a range by a law that leans
-    down. A limit that did so too could lie below what the same policy may be promised by somebody
-    who knows more. So the limit takes the unseen at its best, and such means as they were seen, or
-    at the highest of them where they were not.
+    The promise takes the unseen at its worst, and mean rewards within a range by a distribution
+    that leans low. A limit that did the same could lie below what somebody who knows more could
+    promise for the same policy. So the limit takes the unseen at its best, and such mean rewards as
+    they were seen; where none were seen, at the highest mean reward.
     """
     counts = posterior.counts
     if counts is None:
@@ -228,9 +229,9 @@ def _at_best(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Part:
-    """The part of the model that policies may use: what the upper bound covers.
+    """The part of the model that policies may use, which the limit covers.
 
-    ``start`` is a row per state to begin with, ``added`` what the scope must add.
+    ``start`` is one row per state to begin with, ``added`` the words that the scope needs.
     """
 
     posterior: Posterior
@@ -267,10 +268,10 @@ def _planned(
     posterior: Posterior, mdp: MDP, rows: RowPolicy, rewards: Rewards,
     levels: tuple[float, float, float], rng: np.random.Generator, part: _Part, engine: Engine,
 ) -> tuple[int, int, float | None]:  # fmt: skip
-    """Choose the draws of both ends and their precision from a pilot.
+    """Choose the number of draws of both bounds, and their precision, from a pilot.
 
-    Finitely many draws are all used, without a pilot. ``levels`` are delta, eta and the effort for
-    the limit.
+    A posterior of finitely many draws uses all of them, without a pilot. ``levels`` are delta, eta
+    and the effort for the limit.
     """
     delta, eta, effort = levels
     if posterior.num_draws is not None:

@@ -4,10 +4,10 @@ from surefoot._compile import working_clock
 
 
 class SearchClock:
-    """Tells a search when its time or its steps are used up, and remembers that it did.
+    """Tells a search to stop when its time or its steps are used up, and remembers that it did.
 
-    A search asks before each of its steps, always in the same order. So the number of times it was
-    told to go on is all that a repetition needs.
+    A search asks before each of its steps, always in the same order. So the number of steps it was
+    allowed is all that is needed to repeat it.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class SearchClock:
         self.stopped = False
 
     def __call__(self) -> bool:
-        """Tell whether the search has to stop."""
+        """Return whether the search has to stop."""
         self.stopped = self.stopped or self._is_over()
         self.steps += not self.stopped
         return self.stopped

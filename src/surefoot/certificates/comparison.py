@@ -1,4 +1,4 @@
-"""Two policies in the same models: what the difference may be promised to be."""
+"""Comparing two policies in the same models: a lower bound on their difference."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class Comparison(WithFindings, Shown):
     Attributes
     ----------
     probability_a_better
-        Share of draws in which a is better; None without draws.
+        Share of draws in which a is better, after numerical error and luck; None without draws.
     probability_lower_bound
         A lower bound on that posterior probability, at certainty ``1 - eta``; None without draws.
     difference_lower_bound
         a is better by this much, except with probability ``delta``.
     mean_difference
-        The average over the draws, or the difference in the nominal model.
+        The average difference over the draws; without draws, the difference in the nominal model.
     delta, eta, draws, seed, basis, objective, unit
         As in a certificate.
     findings
         What the bound assumes, and the checks of the log that failed.
     a, b
-        What the two are called.
+        The names of the two policies.
     same
-        Whether both do the same in every state, so that no model tells them apart.
+        Whether both do the same in every state, so that their returns are equal in every model.
 
     Examples
     --------
@@ -92,13 +92,13 @@ class Comparison(WithFindings, Shown):
         return sentences.not_certified(self.failures, said) if self.withheld else said
 
     def mirrored(self) -> Comparison:
-        """Return the same about costs, or about rewards: better stays better."""
+        """Convert a comparison of rewards into one of costs, or back; "better" is unchanged."""
         turned = tuple(found.mirrored() for found in self.findings)
         other = "min" if self.objective == "max" else "max"
         return replace(self, objective=other, findings=turned)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return everything as plain values, with the sentence and the names of version 0.1."""
+        """Return all fields as plain values, with the sentence and version 0.1's field names."""
         return {
             **to_plain(self),
             "lower_bound": self.difference_lower_bound,
@@ -153,10 +153,11 @@ def compare(
     """Compare two fixed policies on the same posterior draws.
 
     Where the unseen is taken at its worst, one policy may meet it more often than the other, and
-    the punishment of the one would count as an advantage of the other. ``mdp_b`` is the same model
-    with the unseen at its best, for the second policy. ``luck`` is taken off the bound: what the
-    first policy owes to having been chosen on the same data. ``horizon`` and ``final_reward`` are
-    those of `solve`, ``cluster`` and ``device`` are those of `certify`.
+    that penalty would count as an advantage of the other policy. ``mdp_b`` is the same model with
+    the unseen at its best, for the second policy. ``luck`` is subtracted from the difference in
+    every draw: how much the first policy is flattered by having been chosen on the same data.
+    ``horizon`` and ``final_reward`` are those of `solve`, ``cluster`` and ``device`` those of
+    `certify`.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def compare(
     available = posterior.num_draws
     n = draw_plan.check_draws(posterior, min(draws, available or draws), delta, eta)
     rewards = rewards_of(mdp, posterior, objective=objective)
-    # Equal generators give equal draws of every row, so the two policies meet the same models.
+    # Equal generators give equal draws of every row: both policies are evaluated in equal models.
     twin = deepcopy(rng)
     engine, on_device = choose_engine(device, mdp, posterior)
     a = policy_returns(
@@ -224,7 +225,7 @@ def compare_frequentist(
 ) -> Comparison:
     """Compare two policies without a prior: the worst case of a minus the best case of b.
 
-    Both hold at once, in every model of the set.
+    Both bounds hold in every model of the set.
 
     Examples
     --------
@@ -265,7 +266,7 @@ def compare_frequentist(
 
 
 def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
-    """Tell whether two policies do the same in every state, randomised or not.
+    """Return whether two policies do the same in every state, randomised or not.
 
     Examples
     --------
@@ -281,7 +282,7 @@ def same_policy(mdp: MDP, policy_a: ArrayLike, policy_b: ArrayLike) -> bool:
 
 
 def _ranges(mdp: MDP, policy: Any) -> tuple[bytes, bytes] | None:
-    """Return a key that no other policy by step has; None for a randomised policy."""
+    """Return a key that is equal for equal policies by step only; None for a randomised policy."""
     found = as_step_policy(mdp, policy)
     if found is None:
         given = np.asarray(policy)

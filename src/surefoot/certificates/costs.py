@@ -1,4 +1,4 @@
-"""Costs are rewards with the other sign: negated here, and turned back by ``mirrored``."""
+"""Costs are negative rewards: negated here, and turned back by ``mirrored``."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from surefoot.model.mdp import MDP
 
 
 def as_rewards(mdp: MDP, objective: str) -> MDP:
-    """Return the model in rewards: for costs (``"min"``) with the other sign.
+    """Return the model in rewards; costs (``"min"``) are negated.
 
     Examples
     --------

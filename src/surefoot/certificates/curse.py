@@ -8,7 +8,8 @@ the posterior of X, ``w_Y`` that by the plain frequencies of Y.
 The return is not linear in the frequencies, so frequencies of few tries are biased, by about one
 over the number of tries: with ten tries a pair they make an epidemic milder than it is. Half of Y
 has twice the bias of Y, so the difference of the two estimates the bias of Y (the jackknife of
-Quenouille), and is taken off ``w_Y``.
+Quenouille). It is taken off ``w_Y`` where that shows more luck. Where rows were tried a few times,
+half of Y lacks most of them and the estimate is noise: on wards it hid luck that was there.
 
 Departures from a clear practice that the whole log makes and halves do not cannot show their luck
 there: they are charged with what they lose when they regress to the mean of their state.
@@ -61,12 +62,13 @@ Ints = NDArray[np.int64]
 class Loss(NamedTuple):
     """What the policy of a half loses on the other half.
 
-    ``lucky``: how lucky its rows were (see `_shortfall`). ``departures``: in how many states it
-    does something else than a policy that was given.
+    ``by``: by the plain frequencies of the other half, and by those without their bias. ``lucky``:
+    how lucky its rows were (see `_shortfall`). ``departures``: in how many states it does something
+    else than a policy that was given.
     """
 
     policy: Policy
-    less: float
+    by: tuple[float, float]
     lucky: tuple[float, float]
     departures: int = 0
 
@@ -97,7 +99,7 @@ def curse_of_choosing(
     which the prior must not flatter by more than is taken off.
     """
     found = _shortfalls(log, None, halves, seed)
-    curse = summarize(np.array([loss.less for loss in found]))
+    curse = _larger(found)
     if policy is None:
         return curse
     gained, possible = map(float, np.sum([loss.lucky for loss in found], axis=0))
@@ -152,7 +154,7 @@ def curse_of_preferring(
     halves know them by few tries, and may all leave them alone.
     """
     losses = _shortfalls(log, given, halves, seed)
-    found = summarize(np.array([loss.less for loss in losses]))
+    found = _larger(losses)
     if policy is None:
         return found
     theirs = max(1.0, sum(loss.departures for loss in losses)) / len(losses)
@@ -222,23 +224,27 @@ def both_ways(log: LogBuckets, given: AnyPolicy | None, chosen: tuple[int, ...])
             log.losses[chosen, turn] = _shortfall(log, log.choose(own), own, other)
         loss = log.losses[chosen, turn]
         if given is not None:
-            less = loss.less - _missed(log, given, own, other)
-            loss = loss._replace(less=less, departures=_departures(log.mdp, loss.policy, given))
+            missed = _missed(log, given, own, other)
+            by = (loss.by[0] - missed[0], loss.by[1] - missed[1])
+            loss = loss._replace(by=by, departures=_departures(log.mdp, loss.policy, given))
         found.append(loss)
     return found
 
 
-def _missed(log: LogBuckets, policy: AnyPolicy, own: Half, other: Half) -> float:
-    """Return how much less a given policy earns on the other half than on its own."""
+def _missed(log: LogBuckets, policy: AnyPolicy, own: Half, other: Half) -> tuple[float, float]:
+    """Return how much less a given policy earns on the other half than on its own, both ways."""
     nothing = np.zeros(own.mdp.num_rows)
     thought = evaluate(own.mdp, policy).return_lower
-    return thought - _return_on(log, policy, other, as_seen(other, own), nothing)
+    plain, unbiased = _returns_on(log, policy, other, as_seen(other, own), nothing)
+    return thought - plain, thought - unbiased
 
 
-def _return_on(log: LogBuckets, policy: AnyPolicy, other: Half, seen: MDP, less: Floats) -> float:
+def _returns_on(
+    log: LogBuckets, policy: AnyPolicy, other: Half, seen: MDP, less: Floats
+) -> tuple[float, float]:
     """Return what a policy earns by the frequencies of a half, less what its rows are charged.
 
-    Without the bias of order one over the tries.
+    By the plain frequencies, and without the bias of order one over the tries.
     """
 
     def earned(mdp: MDP) -> float:
@@ -246,7 +252,8 @@ def _return_on(log: LogBuckets, policy: AnyPolicy, other: Half, seen: MDP, less:
         return evaluate(replace(mdp, reward=reward, reward_per_entry=True), policy).return_lower
 
     parts = [earned(log.quarter_seen(buckets, seen)) for buckets in other.quarters]
-    return 2.0 * earned(seen) - float(np.mean(parts))
+    plain = earned(seen)
+    return plain, 2.0 * plain - float(np.mean(parts))
 
 
 def _shortfall(log: LogBuckets, policy: Policy, own: Half, other: Half) -> Loss:
@@ -268,8 +275,15 @@ def _shortfall(log: LogBuckets, policy: Policy, own: Half, other: Half) -> Loss:
     possible = float(weight[tested] @ error[tested])
     usual = max(0.0, lost / possible) if possible > 0 else 0.0
     less = np.where((weight > 0) & ~tested, usual * error, 0.0)
-    checked = _return_on(log, policy, other, seen, less)
-    return Loss(policy, plays.return_lower - checked, (lost, possible))
+    plain, unbiased = _returns_on(log, policy, other, seen, less)
+    own_return = plays.return_lower
+    return Loss(policy, (own_return - plain, own_return - unbiased), (lost, possible))
+
+
+def _larger(losses: list[Loss]) -> Curse:
+    """Return the luck that losses show: by plain frequencies or without their bias, if more."""
+    plain, unbiased = (summarize(np.array([loss.by[way] for loss in losses])) for way in (0, 1))
+    return max(plain, unbiased, key=lambda one: one.mean)
 
 
 def _hardly_tried(log: LogBuckets, policy: Policy) -> float:

@@ -26,18 +26,18 @@ CURVE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GuaranteeCurve(Shown):
-    """Certified return against confidence, all points holding together.
+    """Certified return against confidence.
 
     Attributes
     ----------
     confidence, bound
-        The points; NaN where draws are too few.
+        The points of the curve; ``bound`` is NaN where there are too few draws.
     eta
-        Failure probability of the Monte Carlo, shared over the points.
+        Failure probability of the Monte Carlo, shared over the points: all of them hold together.
     draws
         Posterior draws behind the curve.
     note
-        What had to be left out, or "".
+        Where the curve ends for want of draws, or "".
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
 
@@ -97,10 +97,10 @@ def guarantee_curve(
     horizon: int | None = None,
     final_reward: ArrayLike | None = None,
 ) -> GuaranteeCurve:
-    """Return what can be promised at each confidence, eta shared over the points.
+    """Return what can be promised at each confidence, with eta shared over the points.
 
-    A posterior of fewer draws gives all it has; where they do not suffice the curve ends.
-    ``horizon`` and ``final_reward`` are those of `solve`.
+    If the posterior has fewer than ``draws`` draws, all of them are used; the curve ends where they
+    do not suffice. ``horizon`` and ``final_reward`` are those of `solve`.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def curve_of(
     eta: float = 0.001,
     objective: str = "max",
 ) -> GuaranteeCurve:
-    """Return the curve of a policy from its returns in draws that had no part in choosing it."""
+    """Return the curve of a policy from its returns in draws that were not used to choose it."""
     levels = np.sort(np.array([float(c) for c in confidences]))
     if len(levels) == 0 or not np.all((levels >= 0.5) & (levels < 1 - 1e-12)):
         raise ValueError(f"confidences={list(confidences)!r}; they must lie in [0.5, 1).")

@@ -1,8 +1,8 @@
-"""The choice of a policy where draws are made on a GPU: nominal, robust and cautious candidates.
+"""Choosing a policy on a GPU: nominal, robust and cautious candidates.
 
-Local search and coordinate ascent hold a batch in memory and change one state at a time: work for
-cores. Here candidates come from whole solves, each a few hundred sweeps, and are compared by their
-percentile on the same draws, none of which certifies.
+Local search and coordinate ascent hold a batch in memory and change one state at a time, which
+suits CPU cores. Here candidates come from whole solves, a few hundred sweeps each, and are compared
+by their percentile on the same draws, none of which is used to certify.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,15 +39,15 @@ from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import largest_value
 
 CHOICE_DRAWS = 1000
-"""Draws that candidates are compared on, where the number is left to us: all meet the same."""
+"""Draws that candidates are compared on if the caller gives no number; the same for all."""
 CAUTION = (0.25, 0.5)
-"""Standard deviations of a row's value that cautious candidates take off its reward."""
+"""Standard deviations of a row's value that cautious candidates subtract from its reward."""
 ROBUST_SCALES = (0.1, 0.25, 0.5)
 """Budgets of the robust candidates, in mean posterior distances of their rows."""
 SPREAD_DRAWS = 256
-"""Draws that say how uncertain rows are."""
+"""Draws from which the uncertainty of rows is estimated."""
 ALONGSIDE = 8
-"""Programs that are compiled at the same time."""
+"""How many programs are compiled at the same time."""
 
 
 def search_on_device(
@@ -55,7 +55,7 @@ def search_on_device(
     rng: np.random.Generator, engine: OnDevice, delta: float, clock: SearchClock,
     progress: OnCandidate | None, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
-    """Return all candidates, the best one selected: the first of equals.
+    """Return all candidates with the best one selected; among equals, the first.
 
     ``visits``: as for `surefoot.certificates.search.search`.
     """
@@ -65,7 +65,7 @@ def search_on_device(
         posterior = SomeRows(posterior, layout, rows)
     own = rewards.of(entries)
     part = restricted(mdp, rows, posterior.mean(), own)
-    engine = replace(engine, checked=0)  # nothing is promised of what chooses
+    engine = replace(engine, checked=0)  # no promise rests on the draws that choose
     spread_rng, compare_rng = rng.spawn(2)
     pool: list[Candidate] = []
     known: dict[bytes, float] = {}
@@ -121,7 +121,7 @@ def _proposals(
     plain = DeviceSolver(engine.device, mdp, None)
     nominal = plain.solve(tolerance)
     draws = Draws.take(posterior, mdp, rewards, SPREAD_DRAWS, rng)
-    with ThreadPoolExecutor(1) as pool:  # compiles while others are compared
+    with ThreadPoolExecutor(1) as pool:  # compiles while other candidates are compared
         spreads = partial(engine.spreads, draws, nominal.value)
         found_spreads = pool.submit(spreads).result if engine.holds_twice(mdp) else spreads
         yield "nominal", nominal.policy, nominal.mean_return
@@ -139,7 +139,7 @@ def _proposals(
 
 
 def _all_proposals(*given: Any) -> list[tuple[str, Ints, float]]:
-    """Return them all: what a worker of a cluster does."""
+    """Return all proposals as a list; a worker of a cluster runs this."""
     return list(_proposals(*given))
 
 
@@ -152,11 +152,11 @@ def _robust(device: Device, mdp: MDP, ball: AmbiguitySet, tolerance: float) -> l
 def rehearse(
     posterior: Posterior, mdp: MDP, engine: DeviceEngine, n: int | None, learned: Event
 ) -> None:
-    """Compile, side by side, what a search and a certificate on ``n`` draws will run on a device.
+    """Compile, in parallel, the programs of a search and a certificate on ``n`` draws.
 
-    That takes seconds and needs no more than shapes, so a thread can do it while the numbers of a
-    model are still being computed: all but the programs that draw, which wait until ``learned`` is
-    set. What is needed first comes first: the best policy of the model.
+    That takes seconds and needs only shapes, so a thread can do it while the numbers of a model are
+    still being computed: all but the programs that draw, which wait until ``learned`` is set. The
+    program that is needed first, for the best policy of the model, is compiled first.
     """
     rewards = rewards_of(mdp, posterior, objective="max")
     draws = Draws.take(posterior, mdp, rewards, n or CHOICE_DRAWS, np.random.default_rng(0))

@@ -1,13 +1,13 @@
-"""Where the distance between what a log shows and what is promised comes from.
+"""Why the promise lies below what the averages of the log show, by cause.
 
-The policy is valued in the same drawn models again and again, each time without some causes of
-doubt: mean rewards as they were seen, nothing unseen, the successors that were seen at their mean
-shares. What a cause adds depends on which others are there already; its amount is the average over
-all orders in which the causes could be taken away (Shapley 1953), so that the amounts add up. What
-could be promised without a cause takes away that one alone.
+The policy is evaluated in the same drawn models several times, each time without some of the causes
+of doubt: mean rewards as they were seen, nothing unseen, or the seen successors in their mean
+proportions. What a cause contributes depends on which others are already there; its amount is the
+average over all orders in which the causes could be removed (Shapley 1953), so that the amounts add
+up. What could be promised without a cause is computed by removing that cause alone.
 
-Few draws are enough: all versions meet the same models, so that differences are known better than
-the quantiles themselves. How well is said, by resampling the draws.
+Few draws are enough: all versions use the same models, so that differences are known better than
+the quantiles themselves. Their standard errors come from resampling the draws.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import endless_states, until_the_end
 
 LEAST, MOST = 100, 2000
-"""Draws behind the split."""
+"""The fewest and the most draws for the breakdown."""
 WORK = 1e9
-"""Fewer draws where all versions together would take more operations (about a second)."""
+"""Fewer draws are used where all versions together would take more operations (about a second)."""
 RESAMPLED = 100
-"""How often the draws are resampled, to say how well amounts are known."""
+"""How often the draws are resampled for the standard errors of the amounts."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,17 +49,17 @@ Causes = frozenset[str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Surer(OfWhole):
-    """The draws of a posterior with less doubt in them.
+    """The draws of a posterior with some causes of doubt removed.
 
     Attributes
     ----------
     whole
-        Where the draws come from.
+        The posterior that the draws come from.
     seen
-        ``(E,)``: which successors were observed. Rows that show none are left as they are.
+        ``(E,)``: which successors were observed. In a row without any, all count as seen.
     without
-        ``"unseen"``: all mass goes to successors that were seen, in their drawn proportions.
-        ``"transitions"``: they share what is theirs as in the mean.
+        ``"unseen"``: all mass goes to the seen successors, in their drawn proportions.
+        ``"transitions"``: the seen successors share their mass as in the posterior mean.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class Surer(OfWhole):
 
     @cached_property
     def layout(self) -> RowLayout:  # type: ignore[override]
-        """The rows and entries of the whole."""
+        """The rows and entries of the whole posterior."""
         return RowLayout.of(self.whole)
 
     def mean(self) -> Floats:
-        """Return the mean with the same doubt removed, ``(E,)``."""
+        """Return the posterior mean with the same causes removed, ``(E,)``."""
         rows = np.arange(self.layout.num_rows)
         return np.asarray(self._surer(self.whole.mean()[None], rows)[0])
 
@@ -109,10 +109,10 @@ def doubt_of(
     certificate: Certificate, posterior: Posterior, mdp: MDP, rng: np.random.Generator, *,
     draws: int | None = None,
 ) -> Doubt | None:  # fmt: skip
-    """Return by cause what lies between the averages of the log and a promise about rewards.
+    """Break the distance between the averages of the log and a promise on rewards down by cause.
 
-    ``draws``: for the split; None takes as many as about a second pays for. None is returned for a
-    posterior that does not say what was seen, and where only the unseen ever ends an episode.
+    ``draws``: how many to use; None takes as many as can be evaluated in about a second. Returns
+    None for a posterior without counts, and where some episodes end only through the unseen.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def doubt_of(
 
 
 def _unseen_ends(posterior: Posterior, mdp: MDP) -> bool:
-    """Tell whether episodes need not end without what was never seen: there is no return then."""
+    """Return whether some episodes would never end without the unseen: they have no return then."""
     if not until_the_end(mdp):
         return False
     seen = Surer(posterior, _counted(posterior), frozenset({"unseen"})).mean() > 0
@@ -164,13 +164,13 @@ def _unseen_ends(posterior: Posterior, mdp: MDP) -> bool:
 
 
 def _strict_level(certificate: Certificate) -> float:
-    """Return the share of draws below the order statistic that the promise is."""
+    """Return the rank of the promise's order statistic as a share of the draws."""
     n = certificate.draws
     return lower_rank(n, certificate.delta, certificate.eta) / n
 
 
 def _taken_off(certificate: Certificate) -> dict[str, float]:
-    """Return what was taken off the order statistic, by cause."""
+    """Return what was subtracted from the order statistic, by cause."""
     luck = certificate.curse
     choosing = 0.0 if luck is None else luck.mean + luck.spread
     return {"choosing": choosing, "first_state": certificate.taken_off - choosing}
@@ -214,13 +214,13 @@ class _Versions:
 
     @property
     def as_seen(self) -> float:
-        """What the policy earns by the averages of the log."""
+        """The policy's return if the averages of the log were exact."""
         return float(self.returns[frozenset(self.present)][0])
 
     def quantiles(
         self, which: Ints | None = None, level: float | None = None
     ) -> dict[Causes, float]:
-        """Return the quantile of every version, of all draws or of a sample of them."""
+        """Return the quantile of every version, over all draws or over the draws ``which``."""
         drawn = self._table if which is None else self._table[:, which]
         at = self.delta if level is None else level
         return dict(zip(self.returns, np.quantile(drawn, at, axis=1).tolist(), strict=True))
@@ -231,7 +231,7 @@ class _Versions:
         return np.stack(list(self.returns.values()))
 
     def amount(self, name: str, low: dict[Causes, float]) -> float:
-        """Return what a cause takes away on average over all orders."""
+        """Return the amount of a cause: its average over all orders of removal."""
         others = [other for other in self.present if other != name]
         size = len(self.present)
         total = 0.0
@@ -242,7 +242,7 @@ class _Versions:
         return total
 
     def errors(self) -> dict[str, float]:
-        """Return the standard errors of the amounts, and of what the draws leave open in all."""
+        """Return the standard errors of the amounts, and of the quantile with all causes."""
         rng = np.random.default_rng(0)
         lows = [self.quantiles(rng.integers(0, self.draws, self.draws)) for _ in range(RESAMPLED)]
         found = {name: [self.amount(name, low) for low in lows] for name in self.present}
@@ -253,7 +253,7 @@ class _Versions:
 def _counted(posterior: Posterior) -> NDArray[np.bool_]:
     counts = posterior.counts
     if counts is None:
-        raise ValueError("this posterior knows no counts.")
+        raise ValueError("this posterior has no counts.")
     return np.asarray(counts.count > 0)
 
 

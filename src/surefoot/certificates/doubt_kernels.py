@@ -1,4 +1,4 @@
-"""Drawn rows with some of their doubt taken away."""
+"""Drawn rows with some causes of doubt removed."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ def surer_rows(
 ) -> None:  # fmt: skip
     """Write draws ``begin:end`` of all rows, each ``start[r]:start[r+1]``, with less doubt.
 
-    ``as_mean``: successors that were ``seen`` share what is theirs as in the mean. ``no_unseen``:
-    they take what the others have as well. Rows that show none count all as seen. O(entries) a
-    draw.
+    ``as_mean``: the ``seen`` successors share their mass in the proportions of the mean.
+    ``no_unseen``: they also get the mass of the other successors. In a row without seen successors
+    all count as seen. O(entries) a draw.
     """
     for i in range(begin, end):
         for r in range(len(start) - 1):

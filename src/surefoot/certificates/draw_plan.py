@@ -1,4 +1,4 @@
-"""How many draws a promise is worth: decided before any certification draw is seen."""
+"""How many draws a promise gets: decided before any certification draw is seen."""
 
 import math
 
@@ -19,37 +19,40 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PILOTS = ((1000, 2e9), (250, 1e9), (64, np.inf))
-"""Draws that say how many more there should be, and what they may cost at most: fewer where these
-would take seconds themselves, and the least number of draws is all that is affordable anyway."""
+"""Sizes of the pilot from which the number of draws is planned, and the most operations each may
+cost. A smaller pilot is used where a larger one would itself take seconds; there the least number
+of draws is all that is affordable anyway."""
 FEWEST, LEAST, MOST = 128, 2000, 400_000
 WANTED_LOSS = 0.01
-"""How far, as a share of it, the Monte Carlo may push the promise below the quantile."""
+"""How far the Monte Carlo may push the promise below the quantile, as a share of the quantile."""
 WORK, MOST_WORK = 1e10, 4e10
-"""Operations that one side may cost, about ten seconds on one core; more only for the least number
-of draws, and four times as many draws as there must be are taken whatever they cost."""
+"""Operations that one bound may cost, about ten seconds on one core, and how many it may cost to
+reach the least number of draws. Four times the fewest valid draws are taken whatever they cost."""
 LIMIT_WORK, LIMIT_TIMES = 1.5e9, 1
-"""The same for the least number of draws of a limit, and how many times the fewest possible these
-are at least: returns of large models differ little, and so do limits of few draws and of many. The
-fewest possible (135 at delta .05) take the 17th smallest best return, twice as many the 27th: .14
-standard deviations of returns lower, a hundredth of a bracket that is ten wide."""
+"""For the limit: operations that its least number of draws may cost, and the smallest multiple of
+the fewest valid draws. Returns of large models differ little, and so do limits from few and from
+many draws. The fewest valid draws (135 at delta .05) take the 17th smallest best return, twice as
+many take the 27th: .14 standard deviations of returns lower, about a hundredth of a bracket that is
+ten standard deviations wide."""
 NEAR = 1e-3
-"""How wide a bracket of a return may be, as a share of the spread of returns: the promise gives up
-at most that, and a bracket is never looked at without its width."""
+"""How wide the numerical bracket of a return may be, as a share of the spread of returns: the
+promise loses at most that, and always uses the safe end of the bracket."""
 DEVICE_SPEED = 100.0
-"""How many cores a GPU is worth, at the least (docs/gpu.md)."""
+"""How many cores a GPU is worth, at least (docs/gpu.md)."""
 SAMPLING, SAMPLING_REWARD = 30.0, 150.0
-"""Operations that drawing a probability and an uncertain mean reward cost."""
+"""Operations for drawing one probability, and one uncertain mean reward."""
 
 
 def plan_draws(
     pilot: Floats, delta: float, eta: float, work: float, *, effort: float = 1.0,
     most: float = MOST_WORK, times: int = 4,
 ) -> int:  # fmt: skip
-    """Choose the number of draws from a pilot of returns that is not used otherwise.
+    """Choose the number of draws from a pilot of returns that is used for nothing else.
 
     The strict order statistic lies about ``z sqrt(delta (1-delta)/n)`` in probability below the
-    quantile; the pilot tells what that is worth in return. ``effort`` multiplies what may be spent;
-    ``most`` is what the least number of draws may cost, but ``times`` the fewest possible are made.
+    quantile; the pilot tells how much return that is. ``effort`` multiplies the work that may be
+    spent; ``most`` is what the least number of draws may cost, but at least ``times`` the fewest
+    valid draws are made.
     """
     low, middle, high = np.quantile(pilot, [delta / 2, delta, min(2 * delta, 0.5 * (1 + delta))])
     slope = (high - low) / (min(2 * delta, 0.5 * (1 + delta)) - delta / 2)
@@ -65,7 +68,7 @@ def plan_draws(
 
 
 def pilot_draws(work: float) -> int:
-    """Return on how many draws to plan, given the cost of one.
+    """Return the size of the pilot, given the operations that one draw costs.
 
     Examples
     --------
@@ -76,9 +79,9 @@ def pilot_draws(work: float) -> int:
 
 
 def precision(pilot: Floats) -> float | None:
-    """Return how precisely returns must be known: an error that is negligible beside their spread.
+    """Return the tolerance for returns: an error that is negligible beside their spread.
 
-    None where they do not differ.
+    None where the returns of the pilot do not differ.
 
     Examples
     --------
@@ -92,7 +95,7 @@ def precision(pilot: Floats) -> float | None:
 def least_draws(
     delta: float, eta: float, work: float, most: float = MOST_WORK, times: int = 4
 ) -> int:
-    """Return the least number of draws, given the cost of one.
+    """Return the least number of draws, given the operations that one draw costs.
 
     Examples
     --------
@@ -103,19 +106,19 @@ def least_draws(
 
 
 def policy_work(mdp: MDP, rewards: Rewards, rows: RowPolicy) -> float:
-    """Return about how many operations one draw of a policy costs."""
+    """Return about how many operations it takes to draw a model and evaluate a policy in it."""
     played = rows.rows.astype(np.int64)
     entries = RowLayout.of(mdp).entries_of(played)
     return choose_evaluator(mdp, played).work + _sampling_work(rewards, entries)
 
 
 def device_work(entries: int) -> float:
-    """Return what one draw costs on a GPU, in operations of a core."""
+    """Return what one draw costs on a GPU, in operations of a CPU core."""
     return (SAMPLING + PRODUCTS) * entries / DEVICE_SPEED
 
 
 def best_work(mdp: MDP, rewards: Rewards) -> float:
-    """Return about how many operations the best return of one draw costs."""
+    """Return about how many operations it takes to draw a model and find its best return."""
     rounds = 2 * choose_evaluator(mdp).work + 4.0 * mdp.num_entries
     return rounds + _sampling_work(rewards, np.arange(mdp.num_entries))
 
@@ -128,7 +131,7 @@ def policy_time(mdp: MDP, rows: RowPolicy) -> float:
 
 
 def best_time(mdp: MDP) -> float:
-    """Return what the best return of one draw costs, in the same."""
+    """Return what the best return of one draw costs, in the work that `surefoot._work` counts."""
     return COUPLED * mdp.num_entries + OPERATION * 2 * choose_evaluator(mdp).work
 
 
@@ -138,7 +141,7 @@ def _sampling_work(rewards: Rewards, entries: Ints) -> float:
 
 
 def affordable_draws(work: float, least: int, most: int, total: float = WORK) -> int:
-    """Return as many draws as ``total`` operations pay for: at most ``most``, but ``least`` always.
+    """Return how many draws ``total`` operations pay for: at most ``most``, but always ``least``.
 
     Examples
     --------
@@ -151,7 +154,7 @@ def affordable_draws(work: float, least: int, most: int, total: float = WORK) ->
 
 
 def check_draws(posterior: Posterior, draws: int, delta: float, eta: float) -> int:
-    """Return the number of draws, or refuse with the number needed."""
+    """Return the number of draws, or raise an error that names the number needed."""
     needed = draws_needed(delta, eta)
     whole = isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)
     if not (whole and draws >= needed):

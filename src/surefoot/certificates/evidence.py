@@ -1,7 +1,7 @@
-"""What stands beside a promise: how the log was divided, what choosing cost, what the log shows.
+"""Facts that accompany a promise: how the log was divided, what choosing cost, what the log shows.
 
 All amounts are in the units of the certificate they belong to; ``mirrored`` turns rewards into
-costs. A gain and a backtest's advantage count what is better: they are the same for both.
+costs. A gain and a backtest's advantage measure improvement: they have the same sign for both.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from surefoot.certificates.json_fields import NOT_KEPT
 
 BACKTEST_LEVEL = 0.01
-"""A backtest fails below this, shared by its tests."""
+"""A backtest fails if its p-value is below this level, which its tests share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Split:
     choosing, certifying
         How many of these each part has.
     seed
-        What decided which part each went to; None for a division in time.
+        The seed that assigned them to the parts; None for a division in time.
     """
 
     by: str
@@ -38,16 +38,16 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Curse:
-    """What choosing the policy on the same data cost, taken off the promise.
+    """How much choosing on the same data flatters the policy; it is subtracted from the promise.
 
     Attributes
     ----------
     mean
-        The mean difference between halves of the log, for the size of the whole; not below 0.
+        The mean difference between halves of the log, scaled to the size of the whole; at least 0.
     spread
-        Its standard error.
+        The standard error of ``mean``.
     differences
-        ``(2 H,)``: ``v_X(pi_X) - v_Y(pi_X)``, two for each pair of halves; files do not keep them.
+        ``(2 H,)``: ``v_X(pi_X) - v_Y(pi_X)``, two for each pair of halves; not stored in files.
     """
 
     mean: float
@@ -66,17 +66,17 @@ class Earned:
     mean
         The mean of what was seen; None without episodes.
     lower, upper
-        Each is wrong with probability ``delta``; None where there is no interval.
+        Bounds on the mean, each wrong with probability ``delta``; None if there is no interval.
     delta
-        The failure probability of each end.
+        The failure probability of each bound.
     episodes, cut
-        How many episodes, and how many of them did not reach a terminal state.
+        How many episodes there are, and how many of them did not reach a terminal state.
     slack
-        How much wider the interval is for what the cut episodes did not show.
+        How much wider the interval is because of what the cut episodes did not show.
     horizon
-        None for whole returns; else both ends are about this many first steps.
+        None for whole returns; otherwise the bounds are about this many first steps.
     reason
-        Why there is no interval; None where there is one.
+        Why there is no interval; None if there is one.
     """
 
     mean: float | None
@@ -90,14 +90,14 @@ class Earned:
     reason: str | None = None
 
     def mirrored(self) -> "Earned":
-        """Return the same about costs, or about rewards."""
+        """Convert rewards to costs, or back."""
         mean, lower, upper = minus(self.mean), minus(self.upper), minus(self.lower)
         return replace(self, mean=mean, lower=lower, upper=upper)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A mean with a lower and an upper end.
+    """A mean with a lower and an upper bound.
 
     Examples
     --------
@@ -110,19 +110,19 @@ class Interval:
     upper: float
 
     def mirrored(self) -> "Interval":
-        """Return the interval of costs for one of rewards, and the other way round."""
+        """Convert an interval of rewards into one of costs, or back."""
         return Interval(mean=0.0 - self.mean, lower=0.0 - self.upper, upper=0.0 - self.lower)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
-    """What the log's own decisions earned: as its episodes show, and as the model has it."""
+    """What the log's own decisions earned: by its episodes, and by the model."""
 
     log: Earned | None = None
     model: Interval | None = None
 
     def mirrored(self) -> "Behaviour":
-        """Return the same about costs, or about rewards."""
+        """Convert rewards to costs, or back."""
         return Behaviour(
             log=None if self.log is None else self.log.mirrored(),
             model=None if self.model is None else self.model.mirrored(),
@@ -131,21 +131,21 @@ class Behaviour:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """How much better than what was done in the log the policy is, at least.
+    """A lower bound on how much better the policy is than what was done in the log.
 
     Attributes
     ----------
     lower_bound
-        The policy's lower bound less behaviour's upper one; None where nothing can be said.
+        The policy's lower bound minus behaviour's upper bound; None if nothing can be said.
     promise, behaviour
-        The two numbers.
+        These two bounds.
     delta_policy, delta_behaviour
-        Their failure probabilities; the gain fails with at most their sum, however the two depend
-        on each other.
+        Their failure probabilities; the gain fails with probability at most their sum, however the
+        two depend on each other.
     horizon
-        None for whole returns; else the gain over this many first steps.
+        None for whole returns; otherwise the gain over this many first steps.
     reason
-        Why there is no number; None where there is one.
+        Why there is no number; None if there is one.
     """
 
     lower_bound: float | None
@@ -157,13 +157,13 @@ class Gain:
     reason: str | None = None
 
     def mirrored(self) -> "Gain":
-        """Return the same about costs, or about rewards: better stays better."""
+        """Convert rewards to costs, or back; the gain itself keeps its sign."""
         return replace(self, promise=minus(self.promise), behaviour=minus(self.behaviour))
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewSuccessors:
-    """How often the held-out part went where the other never did.
+    """How often the held-out part shows successors that the other part never saw.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class NewSuccessors:
     tried
         Held-out transitions in rows that the other part saw at all.
     p_value
-        The probability of this many or more; small where the posterior leaves too little mass.
+        The probability of this many or more; small if the posterior leaves too little mass.
     """
 
     seen: int
@@ -184,18 +184,18 @@ class NewSuccessors:
 
 @dataclass(frozen=True, kw_only=True)
 class Advantage:
-    """What the held-out part says of the steps that the policy takes.
+    """What the held-out part says about the steps that the policy takes.
 
     Attributes
     ----------
     statistic
-        How much better these steps were than the other part expected; negative where worse.
+        How much better these steps were than the other part expected; negative if worse.
     error
-        Its standard error.
+        The standard error of ``statistic``.
     uncovered
-        The share of the policy's visits in states where the held-out part has no step of it.
+        The share of the policy's visits that the held-out part cannot test.
     p_value
-        One-sided: small where the steps were worse than expected. None without any.
+        One-sided: small if the steps were worse than expected. None if there are no such steps.
     """
 
     statistic: float
@@ -206,18 +206,18 @@ class Advantage:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutRewards:
-    """What held-out steps brought, against the law of mean rewards that the other part gives.
+    """What held-out steps brought, compared with the other part's distribution of mean rewards.
 
     Attributes
     ----------
     statistic
-        How much more than expected a step brought on average; negative where less.
+        How much more than expected a step brought on average; negative if less.
     error
-        The standard deviation of its predictive law.
+        The standard deviation of the predictive distribution of ``statistic``.
     tried
-        Held-out steps whose mean reward is uncertain.
+        The number of held-out steps whose mean reward is uncertain.
     p_value
-        One-sided: the probability of so little or less.
+        One-sided: the probability of a result this low or lower.
     """
 
     statistic: float
@@ -228,9 +228,9 @@ class HeldOutRewards:
 
 @dataclass(frozen=True, kw_only=True)
 class Backtest:
-    """The policy chosen without a part of the log, looked at on that part: three tests.
+    """Up to three tests, on a held-out part of the log, of a policy chosen without that part.
 
-    A failed one speaks against the promise; a passed one is no proof.
+    A failed test speaks against the promise; a passed one is no proof.
 
     Examples
     --------
@@ -246,14 +246,14 @@ class Backtest:
 
     @property
     def p_values(self) -> tuple[float, ...]:
-        """Those of the tests that ran."""
+        """The p-values of the tests that ran."""
         tests = (self.new_successors, self.advantage, self.rewards)
         found = (None if test is None else test.p_value for test in tests)
         return tuple(p for p in found if p is not None)
 
     @property
     def p_value(self) -> float | None:
-        """The smallest p-value times the number of tests (Bonferroni); None where none ran."""
+        """The smallest p-value times the number of tests (Bonferroni); None if none ran."""
         return min(1.0, len(self.p_values) * min(self.p_values)) if self.p_values else None
 
     @property
@@ -262,7 +262,7 @@ class Backtest:
         return self.p_value is not None and self.p_value < self.level
 
     def fails(self, test: NewSuccessors | Advantage | HeldOutRewards | None) -> bool:
-        """Tell whether one test failed, at its part of the level."""
+        """Return whether one test failed at its share of the level."""
         p_value = None if test is None else test.p_value
         return p_value is not None and p_value < self.level / len(self.p_values)
 
@@ -274,11 +274,11 @@ class Cause:
     Attributes
     ----------
     amount
-        What it takes off; the amounts of all causes add up.
+        How far it moves the promise away from the averages; the amounts of all causes add up.
     error
         The standard error of the amount.
     promise_without
-        What could be promised without this cause alone, all others as they are.
+        What could be promised if this cause alone were removed.
     """
 
     amount: float
@@ -287,32 +287,32 @@ class Cause:
 
 
 CAUSES = ("transitions", "unseen", "rewards", "first_state", "choosing", "monte_carlo")
-"""All causes of doubt, in the order of tables."""
+"""All causes of doubt, in the order in which tables list them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """What lies between the averages of the log and the promise, by cause.
+    """The distance between the averages of the log and the promise, by cause.
 
     Attributes
     ----------
     as_seen
-        What the policy earns by the averages of the log: every row and reward exactly as it was on
-        average, and nothing else possible. That is no promise, and no unbiased guess either.
+        The policy's return if the averages of the log were exact: every row and reward as it was on
+        average, and nothing else possible. This is neither a promise nor an unbiased estimate.
     draws
-        The posterior draws behind the split.
+        The posterior draws behind the breakdown.
     transitions
-        How often the successors that were seen really follow.
+        The probabilities of the successors that were seen.
     unseen
-        What was never observed: how much of it there is, and where it leads.
+        What was never observed: how likely it is, and where it leads.
     rewards
         The mean rewards.
     first_state
-        The law of the first state.
+        The distribution of the first state.
     choosing
-        The luck of choosing on the data that certify.
+        The luck of choosing on the same data that certify.
     monte_carlo
-        That draws are finite: those of the promise, and those of this split.
+        The limited number of draws, of the promise and of this breakdown.
 
     Examples
     --------
@@ -333,17 +333,17 @@ class Doubt:
 
     @property
     def causes(self) -> dict[str, Cause]:
-        """Those that there are, by name."""
+        """The causes that are present, by name."""
         found = ((name, getattr(self, name)) for name in CAUSES)
         return {name: cause for name, cause in found if cause is not None}
 
     @property
     def total(self) -> float:
-        """All amounts together."""
+        """The sum of all amounts."""
         return sum(cause.amount for cause in self.causes.values())
 
     def mirrored(self) -> "Doubt":
-        """Return the same about costs, or about rewards: amounts stay."""
+        """Convert rewards to costs, or back; the amounts keep their sign."""
         turned: dict[str, Any] = {
             name: replace(cause, promise_without=0.0 - cause.promise_without)
             for name, cause in self.causes.items()
@@ -353,18 +353,18 @@ class Doubt:
 
 @dataclass(frozen=True, kw_only=True)
 class Tilted:
-    """A policy between what was done and what was chosen: by the episodes, and by the model.
+    """The return of a policy between what was done and what was chosen: by episodes and by model.
 
     Attributes
     ----------
     share
-        How often the chosen policy decides; else behaviour does.
+        The probability with which the chosen policy decides; otherwise behaviour decides.
     log, error
-        What it earns by the log's episodes, reweighted, and the standard error.
+        The policy's return by the reweighted episodes of the log, and its standard error.
     model
-        What it earns by the averages of the log.
+        The policy's return by the averages of the log.
     episodes
-        How many episodes the reweighted ones are worth.
+        The effective number of episodes after reweighting.
 
     Examples
     --------
@@ -380,16 +380,16 @@ class Tilted:
 
     @property
     def surprise(self) -> float:
-        """By how many standard errors the episodes lie above the model."""
+        """How many standard errors the return by the episodes lies above that by the model."""
         return (self.log - self.model) / self.error if self.error > 0 else 0.0
 
     def mirrored(self) -> "Tilted":
-        """Return the same about costs, or about rewards."""
+        """Convert rewards to costs, or back."""
         return replace(self, log=0.0 - self.log, model=0.0 - self.model)
 
 
 def minus(value: float | None) -> float | None:
-    """Return a number with the other sign, where there is one.
+    """Return a number with the opposite sign, or None for None.
 
     Examples
     --------

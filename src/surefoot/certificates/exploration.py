@@ -1,10 +1,10 @@
-"""What it would be worth to know rows that a policy does not use.
+"""What it would be worth to know the rows that a policy does not use.
 
-Such rows do not change its return, so they have no share in the doubt about it. But a better
-policy may use them. To first order, playing row r of state s instead, and knowing it,
-brings ``d_s max(0, x_r - v_s)``: ``x_r`` is what a play of it is worth in a drawn model, ``v_s``
-what the policy is worth from s in the mean model, and ``d_s`` how often it comes there. The mean
-over draws is the value of perfect information about that row alone.
+Such rows do not change its return, so they contribute nothing to the doubt about it. But a better
+policy may use them. To first order, knowing row r of state s, and playing it if it is better,
+brings ``d_s max(0, x_r - v_s)``: ``x_r`` is what a play of the row is worth in a drawn model,
+``v_s`` the value of the policy from s in the mean model, and ``d_s`` its discounted visits of s.
+The mean over draws is the value of perfect information about that row alone.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.solver import evaluate
 
 DRAWS, VALUES = 500, 2**22
-"""Draws, and fewer where they would make more numbers than this."""
+"""The most draws, and the most numbers that they may hold; larger models get fewer draws."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,11 +35,11 @@ class Exploration:
     Attributes
     ----------
     rows
-        ``(M,)``.
+        ``(M,)``: the rows.
     chance
-        ``(M,)``: how likely knowing the row would change the policy.
+        ``(M,)``: the probability that knowing the row would change the policy.
     value
-        ``(M,)``: what the policy would gain on average, were the row known exactly.
+        ``(M,)``: the expected gain in return if the row were known exactly.
     """
 
     rows: Ints
@@ -51,9 +51,9 @@ def exploration(
     posterior: Posterior, mdp: MDP, policy: NDArray[np.int64], rng: np.random.Generator, *,
     rows: Ints | None = None,
 ) -> Exploration:  # fmt: skip
-    """Return what rows are worth knowing that a policy for all steps does not play.
+    """Return what it is worth to know each row that a policy does not play, without a horizon.
 
-    ``rows``: those that may be played; None: all. Without a horizon.
+    ``rows``: the rows that may be played; None: all.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def exploration(
     (6, True)
     """
     if mdp.horizon is not None:
-        raise ValueError("what exploring is worth is not known for policies over a horizon.")
+        raise ValueError("the value of exploration is not computed for models with a horizon.")
     played = check_policy(mdp, policy)
     offered = np.arange(mdp.num_rows) if rows is None else rows
     other = np.setdiff1d(offered, played.rows.astype(np.int64))

@@ -1,4 +1,4 @@
-"""Promises without a prior: the robust value of a set that holds the truth."""
+"""Promises without a prior: the robust value of a set that contains the true model."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ def certify_frequentist(
 ) -> Certificate:  # fmt: skip
     """Promise the robust value of a frequentist set: no prior, no posterior draws.
 
-    With probability at least ``1 - delta`` over the data the set holds the true model, and then
-    the policy earns at least its worst case in the set, and no policy more than its best case. The
-    kind of the set must have been fixed before the data (Clopper-Pearson boxes are the tightest on
-    small rows); a set whose delta is shared over the rows of one policy speaks of that one alone.
-    Uncertain mean rewards are taken at the end of their interval that is worse for the claim.
+    With probability at least ``1 - delta`` over the data, the set contains the true model. Then the
+    policy earns at least its worst case in the set, and no policy earns more than the best case.
+    The kind of the set must have been fixed before the data (Clopper-Pearson boxes are the tightest
+    on small rows). A set whose delta is shared over the rows of one policy says something about
+    that policy only. Uncertain mean rewards are taken at the end of their interval that is worse
+    for the claim.
 
     Parameters
     ----------
     policy
-        ``(S,)`` action ids or ``(S, A)`` probabilities, with a horizon also by step. It may have
-        been chosen from the same data: the set holds for all rows at once.
+        ``(S,)`` action ids or ``(S, A)`` probabilities; with a horizon also a policy by step. It
+        may have been chosen on the same data: the set holds for all rows at once.
     ambiguity
         From `frequentist_set`.
     mdp
@@ -102,7 +103,7 @@ def certify_frequentist(
 
 
 def frequentist_confidence(ambiguity: AmbiguitySet, objective: str) -> Confidence:
-    """Return the confidence of a frequentist set, or say why it cannot be promised from."""
+    """Return the confidence of a frequentist set; refuse a set that supports no such promise."""
     confidence = ambiguity.confidence
     if confidence is None or confidence.basis != "frequentist":
         found = "was made by hand" if confidence is None else "rests on a prior"
@@ -116,7 +117,7 @@ def frequentist_confidence(ambiguity: AmbiguitySet, objective: str) -> Confidenc
 def at_reward_ends(mdp: MDP, ambiguity: AmbiguitySet, objective: str = "max") -> tuple[MDP, MDP]:
     """Return the model with mean rewards at the worse and at the better end of their intervals.
 
-    Both are in rewards: for costs (``"min"``) with the other sign.
+    Both are in rewards; costs (``"min"``) are negated.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def _shared_over(confidence: Confidence) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SplitResult(Shown):
-    """A policy chosen on one part of the data and its promise from the other.
+    """A policy chosen on one part of the data, and its promise from the other part.
 
     Examples
     --------
@@ -187,23 +188,23 @@ def certify_split(
 ) -> SplitResult:
     """Choose a policy on one part of the data and certify it on the other.
 
-    The policy is robust on the first part; the second part then needs to hold for that policy's own
-    rows only, so that delta is shared over one row per state.
+    The policy is the robust one on the first part. The set on the second part then needs to hold
+    only for that policy's own rows, so that delta is shared over one row per state.
 
     Parameters
     ----------
     counts
-        Declared counts, or counts that will be put on the default support.
+        Counts with a declared support, or counts that will be put on the default support.
     discount, initial
         As for ``counts.to_mdp``.
     delta
         Failure probability of the promise.
     rng
-        Decides which transition goes to which part.
+        Assigns the transitions to the two parts.
     kind
         Kind of set, fixed before the data.
     share
-        Share of the transitions that choose the policy.
+        Share of the transitions on which the policy is chosen.
     fixed_design
         Whether the number of samples of every row was fixed beforehand.
 
@@ -225,7 +226,7 @@ def certify_split(
             "Give a table of rewards, or read the log with rewards='fixed'."
         )
     choosing, sizing = split_counts(placed, rng, share=share)
-    # Rewards are those of the whole log: they are not part of what is promised about transitions.
+    # Rewards are those of the whole log: this promise takes them as exact.
     first = choosing.to_mdp(discount=discount, initial=initial)
     second = sizing.to_mdp(discount=discount, initial=initial)
     scout = frequentist_set(choosing, first, delta=delta, kind=kind, fixed_design=fixed_design)
@@ -234,6 +235,6 @@ def certify_split(
         sizing, second, delta=delta, kind=kind, fixed_design=fixed_design, policy=policy
     )
     certificate = certify_frequentist(policy, ambiguity, second)
-    # The other rows are left open, so that the best case says nothing about other policies.
+    # The other rows are unconstrained, so the best case says nothing about other policies.
     certificate = dataclasses.replace(certificate, upper_bound=float("inf"))
     return SplitResult(policy=policy, certificate=certificate, ambiguity=ambiguity)

@@ -1,7 +1,7 @@
 """The promise in short sentences, for the head of a page.
 
-`sentences` has the exact words. These leave out the conditions, which the page lists beside them.
-Bounds are rounded the same way: lower ones down, upper ones up.
+`sentences` has the exact wording. The headlines leave out the conditions, which the page lists
+beside them. Bounds are rounded the same way: lower bounds down, upper bounds up.
 """
 
 import math
@@ -12,19 +12,19 @@ from surefoot._rounding import bracket_text, lower_text, near_text, upper_text
 from surefoot.certificates.certificate import Certificate
 
 CUT = 0.02
-"""Cut episodes that leave out more than this share of the total do not show what was earned."""
+"""If cut episodes hide more than this share of the mean, the log does not show what was earned."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Today:
-    """What was done so far, in the same measure as the promise.
+    """What past decisions earned, in the same measure as the promise.
 
     Attributes
     ----------
     mean, lower, upper
-        What it brings; None where there is no interval.
+        What they earned, with bounds; None where there is no interval.
     episodes
-        How many of the log show it; 0 where the model says it.
+        How many episodes of the log this comes from; 0 if it comes from the model.
     """
 
     mean: float
@@ -34,10 +34,10 @@ class Today:
 
 
 def today(certificate: Certificate) -> Today | None:
-    """Return what was done so far: as the log shows it, or else as the model has it.
+    """Return what past decisions earned: by the log if possible, otherwise by the model.
 
-    The log's own number is used where it measures the same as the promise: whole returns from the
-    same first states.
+    The log's own number is used if it measures the same thing as the promise: whole returns from
+    the same first states. Returns None if neither is known.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def today(certificate: Certificate) -> Today | None:
 
 
 def steady(amount: float, discount: float, horizon: int | None = None) -> float:
-    """Return what every step would have to bring for a discounted total of ``amount``.
+    """Return the constant amount per step that adds up to a discounted total of ``amount``.
 
     Examples
     --------
@@ -77,11 +77,11 @@ def steady(amount: float, discount: float, horizon: int | None = None) -> float:
     weight = 1.0 - discount
     if horizon is not None:
         weight /= -math.expm1(horizon * math.log(discount)) if discount > 0 else 1.0
-    return float(f"{amount * weight:.14g}")  # without the digits that arithmetic left behind
+    return float(f"{amount * weight:.14g}")  # drops the last digits, which are rounding errors
 
 
 def with_commas(text: str) -> str:
-    """Return a number as people write it: thousands apart.
+    """Return a number with commas between the thousands.
 
     Examples
     --------
@@ -107,19 +107,19 @@ def amount_text(number: str, unit: str | None) -> str:
 
 
 def bound_text(certificate: Certificate) -> str:
-    """Return the promised number, rounded to the safe side."""
+    """Return the promised number, rounded in the direction in which it still holds."""
     lower, upper = bracket_text(certificate.lower_bound, certificate.upper_bound)
     return with_commas(lower if certificate.objective == "max" else upper)
 
 
 def limit_text(certificate: Certificate) -> str:
-    """Return the most that could be promised, rounded away from the promise."""
+    """Return the limit on what could be promised, rounded away from the promise."""
     lower, upper = bracket_text(certificate.lower_bound, certificate.upper_bound)
     return with_commas(upper if certificate.objective == "max" else lower)
 
 
 def promise_headline(certificate: Certificate, discount: float) -> str:
-    """Return what the policy brings at least, and how sure that is.
+    """Return the promise and its confidence as one short sentence.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def promise_headline(certificate: Certificate, discount: float) -> str:
 
 
 def before_headline(certificate: Certificate) -> str:
-    """Return what was earned so far, and whether the policy surely beats it; "" where unknown.
+    """Return what was earned so far and whether the policy certifiably beats it; "" if unknown.
 
     Examples
     --------

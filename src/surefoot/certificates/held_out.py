@@ -1,4 +1,4 @@
-"""The backtest of a run: one half of the log chooses, the other looks at what was chosen."""
+"""The backtest of a run: a policy is chosen on one half of the log and tested on the other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,14 +32,14 @@ from surefoot.posterior.protocol import Divisible
 from surefoot.posterior.rows import RowLayout
 
 MASS_DRAWS = 200
-"""Draws of the unseen mass of rows."""
+"""How many draws of the rows' unseen mass are made."""
 MOST_ROWS = 20_000
-"""Rows looked at for new successors: the most played ones."""
+"""The most rows that are tested for new successors; the most played ones are taken."""
 STEP_DRAWS, MOST_STEPS = 1000, 1000
-"""Draws that predict the steps of a policy, and how many of its rows are looked at."""
+"""Draws that predict the steps of a policy, and the most rows of the policy that are tested."""
 TOLERATED = 0.2
 """How much too small the unseen mass may be, as a share of it. On 5,000 patients of the clinic it
-is 7% too small, which moves no promise by much and would fail one log in five."""
+is 7% too small; that hardly moves any promise, but would fail one log in five."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,9 +49,9 @@ def luck_and_backtest(
     log: LogBuckets, counts: Counts, parts: BucketCounts, policy: Policy | None,
     rng: np.random.Generator, *, seed: int,
 ) -> tuple[Curse, Backtest]:  # fmt: skip
-    """Return what choosing ``policy`` owes to luck, and the backtest that allows for it.
+    """Return how much luck in choosing flatters ``policy``, and the backtest that allows for it.
 
-    The workers of a cluster do both at once: only the verdict of the backtest waits for the luck.
+    On a cluster both are computed at once: only the verdict of the backtest depends on the luck.
     """
     begin("luck")
     seen: Looked | None = None
@@ -68,7 +68,7 @@ def luck_and_backtest(
 
 
 def _call(work: Callable[..., Any], *given: Any) -> Any:
-    """Do a part that has work of its own."""
+    """Do a part that names its own work."""
     return work(*given)
 
 
@@ -76,21 +76,21 @@ def backtest(
     log: LogBuckets, counts: Counts, parts: BucketCounts, curse: Curse, rng: np.random.Generator, *,
     seed: int,
 ) -> Backtest:  # fmt: skip
-    """Choose on one half of the log and test on the other: unseen, rewards, steps chosen."""
+    """Choose a policy on one half of the log and test successors, rewards, steps on the other."""
     return _look(log, counts, parts, rng, seed).allowing_for(curse)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldOutSteps:
-    """How steps did, and what was predicted of them: mean and spread in each draw."""
+    """How held-out steps did, and their prediction: the mean and the spread in each draw."""
 
     found: Advantage
     mean: Floats
     spread: Floats
 
     def allowing_for(self, curse: Curse) -> Advantage:
-        """Return the verdict: what the choice of the half owes to luck is no fault of the model."""
-        luck = (curse.mean + curse.spread) / WHOLE  # a half has more of it
+        """Return the result with a p-value that allows for luck in choosing the policy."""
+        luck = (curse.mean + curse.spread) / WHOLE  # luck is larger for half of the log
         if not self.found.error > 0:
             return self.found
         reached = self.found.statistic + luck
@@ -99,7 +99,7 @@ class HeldOutSteps:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Looked:
-    """A backtest before it is known what choosing owes to luck."""
+    """The results of a backtest before the luck in choosing is known."""
 
     new_successors: NewSuccessors | None
     steps: HeldOutSteps | None
@@ -131,7 +131,7 @@ def _look(
 def _rewards(
     log: LogBuckets, first: Counts, second: Counts, rng: np.random.Generator
 ) -> HeldOutRewards | None:
-    """Return how the second half's rewards fit the law of the first; None where all are certain."""
+    """Test the second half's rewards against the first half's; None if all rewards are certain."""
     if not log.posterior.counts.rewards_vary and log.posterior.counts.reward_range is None:
         return None
     if log.sign < 0:
@@ -142,9 +142,9 @@ def _rewards(
 def _new_successors(
     posterior: Divisible, first: Counts, second: Counts, rng: np.random.Generator
 ) -> NewSuccessors | None:
-    """Return how many successors are new in the second half; None where all are declared.
+    """Return how many successors are new in the second half; None if all successors are declared.
 
-    None as well for a posterior of the user's: only ours can be made again from half of a log.
+    Also None for a user's own posterior: only ours can be made again from half of a log.
     """
     if posterior.counts.unseen is None:
         return None
@@ -172,7 +172,7 @@ def _new_successors(
 def _made_like(
     posterior: DirichletPosterior | LearnedPosterior, counts: Counts
 ) -> DirichletPosterior | LearnedPosterior:
-    """Return the posterior of part of a log, made as the whole log's was."""
+    """Return the posterior of a part of the log, made in the same way as that of the whole log."""
     report = posterior.counts.report
     support = None if report is None else report.support
     placed = counts.on_support(support if support in ("unseen", "learned") else None)
@@ -185,13 +185,13 @@ def _made_like(
 def _steps(
     log: LogBuckets, own: Half, other: Half, rng: np.random.Generator
 ) -> HeldOutSteps | None:
-    """Return how the second half's steps of the first half's policy did.
+    """Return how the steps of the first half's policy did in the second half.
 
-    They are held against what the first half's posterior predicts of them, row by row: a row that
-    showed one successor in a few tries may well show another. The policy was picked for looking
-    good on the first half, and what that is worth on average is known from the halves: the curse of
-    choosing. Only what falls short of it as well speaks against the model. Over a horizon, a row's
-    steps speak of all steps at which it is played (`surefoot.certificates.plays`).
+    They are compared with what the first half's posterior predicts for them, row by row: a row that
+    showed one successor in a few tries may well show another. The policy was chosen because it
+    looks good on the first half; how much that flatters it on average is estimated from the halves
+    (the curse of choosing). Only a shortfall beyond that speaks against the model. Over a horizon,
+    a row counts for all steps at which it is played (`surefoot.certificates.plays`).
     """
     mdp = own.mdp
     policy = log.choose(own)
@@ -209,7 +209,7 @@ def _steps(
     got = np.add.reduceat(other.count * gained, start)[rows] / number
     statistic = float(weight_at @ (got - expected))
     mean, variance = _predicted(log, own, rows, z, weight_at, number, rng)
-    # The first half's mean rewards are as noisy as its tries are few.
+    # The first half's mean rewards are noisy too: their variance is the noise over its tries.
     noise = log.reward_noise[rows] * (1.0 / number + 1.0 / own.visits[rows])
     spread = np.sqrt(variance + weight_at**2 @ noise)
     mean = mean - float(weight_at @ expected)
@@ -228,12 +228,12 @@ def _predicted(
     log: LogBuckets, own: Half, rows: Ints, z: Floats, weight: Floats, number: Ints,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Return, for draws of a half's posterior, mean and variance of the weighted means of z."""
+    """Return, for each draw of a half's posterior, mean and variance of the weighted mean of z."""
     posterior = log.posterior.given(own.count)
     layout = RowLayout.of(own.mdp)
     entries, sizes = layout.entries_of(rows), np.diff(own.mdp.row_start)[rows]
     starts = np.cumsum(sizes) - sizes
-    # Steps from the row's middle: squares of far away numbers would drown in rounding.
+    # z is centred in each row: squares of large numbers would lose the variance to rounding.
     middle = np.add.reduceat(z[entries], starts) / sizes
     apart = z[entries] - np.repeat(middle, sizes)
     means, variances = [], []
@@ -246,7 +246,7 @@ def _predicted(
 
 
 def _below(reached: float, mean: Floats, spread: Floats) -> float:
-    """Return the probability of a result this low if one of the drawn models is true."""
+    """Return the probability of a result this low, averaged over the drawn models."""
     sure = np.where(mean <= reached, 1.0, 0.0)
     chance = stats.norm.cdf(np.divide(reached - mean, spread, out=np.zeros_like(mean),
                                       where=spread > 0))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as plain JSON values, and back with every field checked."""
+"""Frozen dataclasses to plain JSON values, and back with every field checked."""
 
 import math
 from dataclasses import fields, is_dataclass
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from surefoot._findings import Finding
 
 INFINITIES = ("inf", "-inf")
-"""JSON has no infinities: they are texts there."""
+"""JSON has no infinities: they are stored as texts."""
 NOT_KEPT = {"kept": False}
-"""The metadata of a field that files do not hold."""
+"""The metadata of a field that is not stored in files."""
 
 
 def kept_fields(kind: Any) -> list[str]:
@@ -22,7 +22,7 @@ def kept_fields(kind: Any) -> list[str]:
 
 
 def to_plain(value: Any) -> Any:
-    """Return what JSON holds of a value.
+    """Convert a value to what JSON can hold.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(wanted: Any, value: Any) -> Any:
-    """Return a value of a type from what JSON kept of it; ValueError where it cannot be one.
+    """Convert a value from JSON to a type; ValueError if it does not fit the type.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def from_plain(wanted: Any, value: Any) -> Any:
         if isinstance(value, dict):
             kinds.sort(key=lambda kind: not is_dataclass(kind))
         return None if value is None else from_plain(kinds[0], value)
-    if origin in (np.ndarray, NDArray):  # newer NumPy makes an alias of its own of NDArray
+    if origin in (np.ndarray, NDArray):  # in newer versions of NumPy, NDArray is its own origin
         return _array(value)
     if origin is tuple and isinstance(value, list):
         return tuple(from_plain(get_args(wanted)[0], item) for item in value)
@@ -69,7 +69,7 @@ def from_plain(wanted: Any, value: Any) -> Any:
     if wanted is float and value in INFINITIES and isinstance(value, str):
         return float(value)
     if not _is_of(value, wanted):
-        raise ValueError(f"{value!r} is of another kind.")
+        raise ValueError(f"{value!r} is of the wrong type.")
     return value
 
 
@@ -78,7 +78,7 @@ def _object(wanted: Any, content: dict[str, Any]) -> Any:
     try:
         return wanted(**{name: from_plain(hints[name], value) for name, value in content.items()})
     except (KeyError, TypeError) as problem:
-        raise ValueError(f"not the fields of {wanted.__name__}: {problem}.") from None
+        raise ValueError(f"these are not the fields of {wanted.__name__}: {problem}.") from None
 
 
 def _array(value: Any) -> Any:
@@ -89,7 +89,7 @@ def _array(value: Any) -> Any:
             made = np.array("")
         if made.dtype.kind in "iuf":
             return made
-    raise ValueError(f"{value!r} is no array of numbers.")
+    raise ValueError(f"{value!r} is not an array of numbers.")
 
 
 def _is_of(value: Any, wanted: Any) -> bool:

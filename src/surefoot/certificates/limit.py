@@ -1,9 +1,10 @@
 """Upper bounds on what any policy could be promised.
 
-The percentile optimum ``y*`` is the largest delta-quantile of the return over policies. It is
-NP-hard, but bounded from above by the delta-quantile of the *best* return of each drawn model,
-whatever the policy; of drawn models in which the actions of a state are lucky together, for
-deterministic policies (docs/limit.md); and, where there are few of these, by the largest of theirs.
+The percentile optimum ``y*`` is the largest delta-quantile of the return over policies. Computing
+it is NP-hard, but it has upper bounds. For all policies: the delta-quantile of the *best* return of
+each drawn model. For deterministic policies: the same quantile over draws in which the actions of a
+state are coupled, so that they are lucky together (docs/limit.md). Where there are few
+deterministic policies: the largest of their own quantiles.
 """
 
 from copy import deepcopy
@@ -39,27 +40,27 @@ Floats = NDArray[np.float64]
 
 MAX_POLICIES, LISTED_STATES = 4096, 220
 ENUMERATION_WORK = 4e10
-"""Most operations that an enumeration may cost (about half a minute on two cores)."""
+"""The most operations that an enumeration may cost (about half a minute on two cores)."""
 SHARED_WORK = 4e9
-"""Operations of an enumeration that are worth handing over to the workers of a cluster."""
+"""From this many operations on, an enumeration is shared among the workers of a cluster."""
 ANY_POLICY = "no policy"
 DETERMINISTIC = "no deterministic policy"
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpperBound:
-    """A number that no policy of the scope can be promised to exceed.
+    """A number that no policy in the scope can be promised to exceed.
 
     Attributes
     ----------
     value
         The bound.
     scope
-        ``"no policy"`` or ``"no deterministic policy"``: whom it speaks of.
+        ``"no policy"`` or ``"no deterministic policy"``: which policies the bound covers.
     draws
         How many posterior draws it rests on.
     policies
-        How many policies were enumerated; 0 for the plain bound.
+        How many policies were enumerated; 0 if none were.
     """
 
     value: float
@@ -84,17 +85,17 @@ def upper_bound(
 ) -> UpperBound:
     """Bound the percentile optimum from above, at certainty ``1 - eta`` over the draws.
 
-    On the cores, with few deterministic policies, the bound is taken over all of them. Else the
-    actions of a state are coupled in the draws, by what they are worth to the policy that plays the
-    rows ``start``, unless the bound must cover ``randomised`` policies too. ``tolerance`` is how
-    wide the brackets of best returns may be.
+    On a CPU, if there are few deterministic policies, all of them are enumerated. Otherwise the
+    actions of a state are coupled in the draws (on a CPU), by what they are worth to the policy
+    that plays the rows ``start``, unless the bound must cover ``randomised`` policies too.
+    ``tolerance`` is how wide the numerical brackets of best returns may be.
     """
     policies = count_policies(mdp)
     first = mdp.state_start[:-1] if start is None else start
     plain_rng, listing_rng = rng.spawn(2)
     cost = policies * draws * (mdp.num_states**3 / 3 + 2 * mdp.num_entries)
     listed = policies <= MAX_POLICIES and mdp.num_states <= LISTED_STATES and not randomised
-    # A policy by step is one of many more; until an end, brackets are made otherwise.
+    # Policies by step are too many to list; without discount, brackets are made differently.
     listed = listed and mdp.horizon is None and mdp.discount < 1.0
     on_cores = engine is None or engine.stream == CORES.stream
     if listed and cost <= ENUMERATION_WORK and on_cores:
@@ -116,12 +117,13 @@ def upper_bound(
 def coupled(
     posterior: Posterior, mdp: MDP, rewards: Rewards, rows: NDArray[np.int64]
 ) -> CoupledRows | None:
-    """Return a posterior with coupled rows, by their worth to a policy; None where it has none.
+    """Return the posterior with the rows of each state coupled; None where that is not possible.
 
-    ``rows`` are those that the policy plays, one a state: what follows a step is worth what it is
-    under that policy in the model at hand. Any worth that is fixed before the draws gives a valid
-    bound; this one makes the actions of a state alike in what matters to a good policy. A policy
-    by step may play several rows of one state, so that there is no coupling over a horizon.
+    Rows are coupled by their worth to the policy that plays ``rows``, one row per state: the reward
+    plus the discounted value of the successor under that policy in ``mdp``. Any worth that is fixed
+    before the draws gives a valid bound; this one makes the actions of a state alike in what
+    matters to a good policy. A policy by step may play several rows of one state, so there is no
+    coupling over a horizon.
     """
     if mdp.horizon is not None or not can_couple(posterior):
         return None
@@ -133,9 +135,9 @@ def coupled(
 
 
 def bound_of_one(returns: ReturnDraws, *, delta: float, eta: float) -> UpperBound:
-    """Bound what can be promised where there is one policy only, from its returns in fresh draws.
+    """Bound what a single policy can be promised, from its returns in fresh draws.
 
-    The draws of the promise serve: each end holds with its own certainty ``1 - eta``.
+    The draws of the promise can be used: each of the two bounds holds with certainty ``1 - eta``.
     """
     draws = len(returns.upper)
     rank = upper_rank(draws, delta, eta)
@@ -144,7 +146,7 @@ def bound_of_one(returns: ReturnDraws, *, delta: float, eta: float) -> UpperBoun
 
 
 def count_policies(mdp: MDP) -> int:
-    """Return how many deterministic policies there are, or MAX_POLICIES + 1 when more than that.
+    """Return the number of deterministic policies; MAX_POLICIES + 1 if there are more than that.
 
     Examples
     --------
@@ -166,10 +168,10 @@ def _enumerated(
 ) -> float:  # fmt: skip
     """Return the largest upper order statistic over all policies, each at ``eta``.
 
-    Eta need not be shared: the bound fails only if it lies below the quantile of *the* policy with
-    the largest one, which is fixed by the posterior, not by the draws; and the largest order
-    statistic is at least that policy's own. The policy ``first`` sets a threshold on the same
-    draws: most others are seen not to exceed it after a few of them.
+    Eta need not be shared over the policies: the bound fails only if it lies below the quantile of
+    *the* policy with the largest quantile, which is fixed by the posterior, not by the draws; and
+    the largest order statistic is at least that policy's own. The policy ``first`` sets a threshold
+    on the same draws: most other policies can be discarded after a few draws.
     """
     rank = upper_rank(draws, delta, eta)
     if rank > draws:
@@ -195,7 +197,7 @@ def _largest(
     posterior: Posterior, mdp: MDP, rewards: Rewards,
     more: tuple[int, np.random.Generator, Key, int, float], first: int, last: int,
 ) -> float:  # fmt: skip
-    """Return the largest order statistic above the threshold of some policies; else -inf."""
+    """Return the largest order statistic of policies ``first:last``; -inf if below threshold."""
     draws, source, key, rank, threshold = more
     smallest = np.full((last, rank), np.inf)
     below = np.zeros(last, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Better policies by changing one action at a time, on the empirical percentile of a batch."""
+"""Improving a policy by changing single actions, judged by its empirical percentile on a batch."""
 
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -22,17 +22,18 @@ from surefoot.solvers.evaluation.dense import chunks, inverse_columns
 from surefoot.solvers.evaluation.threads import shared
 
 GAIN = 1e-10
-"""What counts as better, as a share of the spread of returns: less is rounding."""
+"""The smallest gain that counts, as a share of the spread of returns: less may be rounding."""
 ROUGH_GAIN = 1e-4
-"""The same where changes are only estimated: small ones are many, and each round is expensive."""
+"""The same where gains are only estimated: there are many small ones, and rounds are expensive."""
 SINGLES, PAIRED = 3, 7
-"""Where no change helps: how many are tried all the same (if estimated), and in pairs (if not)."""
+"""If no change seems to help: how many of the best ones are tried anyway (where gains are only
+estimated), and among how many of them all pairs are tried (where gains are exact)."""
 MAX_ROUNDS = 200
 CLIMB_ROUNDS = 12
 
 
 def flip_table(batch: Models, choice: Ints) -> Floats:
-    """Return ``(R, n)``: the return in every draw when one state plays another row. Exact."""
+    """Return ``(R, n)``: the exact return in every draw if a row is played in its state."""
     states = batch.mdp.num_states
     draws, gains, *model = batch.models
     table = np.empty((batch.mdp.num_rows, batch.size))
@@ -50,7 +51,7 @@ def flip_table(batch: Models, choice: Ints) -> Floats:
 
 
 def estimated_flip_table(batch: Models, values: Floats, visits: Floats, returns: Floats) -> Floats:
-    """Return ``(R, n)`` to first order, without inverting a matrix."""
+    """Return `flip_table` to first order, ``(R, n)``, without inverting a matrix."""
     draws, gains, row_start, successor, discount = batch.models
     table = np.empty((batch.mdp.num_rows, batch.size))
 
@@ -67,14 +68,14 @@ def estimated_flip_table(batch: Models, values: Floats, visits: Floats, returns:
 
 @dataclass
 class Seen:
-    """What earlier climbs on the same batch have found: nothing is evaluated twice.
+    """What earlier climbs on the same batch found, so that no policy is evaluated twice.
 
     Attributes
     ----------
     reached
-        The percentile of policies, by their bytes.
+        The percentiles of policies, by their bytes.
     passed
-        Policies that a climb went through: where another one meets its path, both end alike.
+        The policies that climbs went through: a climb that meets one would end at the same policy.
     """
 
     reached: dict[bytes, float] = field(default_factory=dict)
@@ -92,12 +93,13 @@ def local_search(
 
     Every round ranks all single changes, exactly for small models and to first order for large
     ones, then evaluates the best of them together: the first, the first two, four, and so on. Large
-    models begin with all of them, and are content once fewer changes bring less.
-    Where no single change helps, pairs of the best ones are tried. O(n (S^3 + E)) a round for
-    small models, O(n E) and some sweeps for large ones.
+    models begin with all helpful changes together, and stop once fewer changes bring less. If no
+    single change helps, small models try pairs of the best ones, large models the best single ones.
+    O(n (S^3 + E)) a round for small models, O(n E) and some sweeps for large ones.
 
-    Large models have many changes and few draws: the best of them on some draws are mostly luck.
-    There half of the draws climb, and every round must raise the percentile of the others too.
+    Large models have many changes and few draws, so the changes that look best on some draws are
+    mostly luck. There the climb uses half of the draws, and every round must also raise the
+    percentile on the other half.
     """
     rank = batch.rank(delta)
     known = policy_values(batch, choice)
@@ -118,14 +120,14 @@ def local_search(
 
 
 class _Jury:
-    """Draws that have no part in ranking changes, and must agree with those that are made."""
+    """Draws that are not used to rank changes, and on which every change must also help."""
 
     def __init__(self, batch: Models, rank: int, values: Floats, returns: Floats) -> None:
         self.batch, self.rank = batch, rank
         self.values, self.best = values, percentile(returns, rank)
 
     def agrees(self, choice: Ints) -> bool:
-        """Tell whether a policy is better than the last one here too; it is then the last one."""
+        """Return whether a policy beats the last accepted one on these draws; if so, accept it."""
         values, returns = policy_values(self.batch, choice, self.values)
         reached = percentile(returns, self.rank)
         if not reached > self.best:
@@ -192,7 +194,7 @@ def _row_percentiles(table: Floats, rank: int) -> Floats:
 
 
 def _trials(batch: Models, choice: Ints, score: Floats, best: float, *, exact: bool) -> list[Ints]:
-    """Return sets of rows to play instead, the most promising changes of different states."""
+    """Return sets of rows to play instead: the most promising changes, at most one per state."""
     score = score.copy()
     score[choice] = -np.inf
     order = np.argsort(-score, kind="stable")
@@ -226,11 +228,11 @@ def climb(
 ) -> Ints:
     """Improve the mean return over the worst draws, all states at once (coordinate ascent).
 
-    The draws that weigh are the ``share`` with the lowest returns, taken anew each round: with
-    ``share=delta`` this climbs on the CVaR, with ``share=1`` on the mean. In each state the action
-    with the largest sum of ``b_s Q(s, a)`` over those draws is played next, as for a weighted
+    The draws that count are the ``share`` with the lowest returns, selected again each round: with
+    ``share=delta`` this climbs on the CVaR, with ``share=1`` on the mean. Each state then switches
+    to the action with the largest sum of ``b_s Q(s, a)`` over those draws, as for a weighted
     mixture of models (Steimle et al. 2021; Su, Petrik 2023). Returns the policy with the best
-    percentile on the way. ``known`` are values and returns of the first policy.
+    percentile met on the way. ``known`` are values and returns of the first policy.
     """
     rank = batch.rank(delta)
     count = max(1, min(batch.size, round(share * batch.size)))

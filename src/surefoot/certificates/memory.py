@@ -1,16 +1,16 @@
 """Whether the early part of an episode predicts its late part, given state and action.
 
 In a Markov world, what a step brings, ``z = r + discount v(s')``, has the same mean whenever its
-row (state and action) is played: what came before in the episode does not help. Where the state
-lacks something that stays with an episode (a type of patient), steps that came out better than
-their rows promise are followed by more such steps, or by fewer.
+row (state and action) is played: what came before in the episode does not help to predict it. If
+something that stays with an episode (such as a type of patient) is missing from the state, steps
+that came out better than their rows' means are followed by more such steps, or by fewer.
 
 The statistic is ``T = sum over episodes of g``, ``g = sum_t u_t h_t``, ``h_t = sum_{k<t} w_k``: the
-residual of a step times the sum of the earlier residuals of its episode. Both are taken within
-rows, so that behaviour may choose actions in any way, also by learning. Row means come from *other*
+residual of a step times the sum of the earlier residuals of its episode. Both are residuals within
+rows, so that behaviour may choose actions in any way, even by learning. Row means come from *other*
 episodes, and those of ``u`` and of ``w`` from two different halves of the log: with one common mean
-the same error would stand in both factors, and a row that is played often would look as if it had a
-memory. ``T / sqrt(sum g^2)`` is then about normal (a martingale's central limit theorem).
+both factors would contain the same error, and a row that is played often would seem to have memory.
+``T / sqrt(sum g^2)`` is then approximately normal (by a martingale central limit theorem).
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 FEWEST = 30
-"""Episodes that say something, below which nothing is said.
+"""With fewer informative episodes there is no p-value.
 
-Heavy tails of ``g`` make the statistic's tails lighter, not heavier: it is divided by its own
-spread (for symmetric ``g``, ``P[T > x] <= exp(-x^2/2)`` in any sample).
+Heavy tails of ``g`` make the tails of the statistic lighter, not heavier, because it is divided by
+its own spread (for symmetric ``g``, ``P[T / sqrt(sum g^2) > x] <= exp(-x^2/2)`` in any sample).
 """
 
 ROUNDING = 1e-9
-"""Residuals below this share of the largest value are rounding errors of sums, not luck."""
+"""Residuals below this share of the largest value are rounding errors of sums, not noise."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,11 +40,11 @@ class Memory:
     Attributes
     ----------
     statistic
-        About standard normal without memory; positive where good steps follow good ones.
+        About standard normal without memory; positive if good steps follow good steps.
     p_value
-        Two-sided; None where too few episodes say anything.
+        Two-sided; None if too few episodes are informative.
     informative
-        How many episodes say something: they have a past, in rows that others played too.
+        How many episodes are informative: they have a past, in rows that others played too.
     """
 
     statistic: float
@@ -63,9 +63,9 @@ def early_and_late(start: Ints, row: Ints, value: Floats, half: NDArray[np.bool_
         ``(M,)``; the state-action pair of each step.
     value
         ``(M,)``; what the step brought: the reward plus the discounted value of the next state,
-        from any fixed value function. One that was estimated from the log as a whole will do.
+        from any fixed value function. One estimated from the log as a whole will do.
     half
-        ``(N,)``; a split of the episodes at random, such as by their buckets.
+        ``(N,)``; a random split of the episodes in two, such as by their buckets.
 
     Examples
     --------
@@ -100,9 +100,9 @@ def early_and_late(start: Ints, row: Ints, value: Floats, half: NDArray[np.bool_
 
 
 def _residuals(episode: Ints, row: Ints, value: Floats, use: NDArray[np.bool_]) -> Floats:
-    """Return each step's value less the mean of its row over the *other* episodes in ``use``.
+    """Return each step's value minus the mean of its row over the *other* episodes in ``use``.
 
-    0 where no other episode played the row.
+    0 where no other episode in ``use`` played the row.
     """
     rows = int(row.max(initial=-1)) + 1
     weight = use.astype(np.float64)
@@ -111,7 +111,7 @@ def _residuals(episode: Ints, row: Ints, value: Floats, use: NDArray[np.bool_]) 
     count = np.bincount(row, weight, rows)[row] - own_count[visit]
     total = np.bincount(row, weight * value, rows)[row] - own_sum[visit]
     residual = np.where(count > 0.5, value - total / np.maximum(count, 1.0), 0.0)
-    # Where a row always brings the same, what is left is rounding, which has a pattern of its own.
+    # If a row always brings the same, its residuals are rounding errors, which have patterns.
     least = ROUNDING * float(np.abs(value).max(initial=0.0))
     return np.where(np.abs(residual) > least, residual, 0.0)
 

@@ -1,4 +1,4 @@
-"""A batch of drawn models in memory: what policies are chosen on, never certified on."""
+"""A batch of drawn models in memory, for choosing policies and never for certifying them."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,20 +28,20 @@ from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Stopped = Callable[[], bool]
-"""Tells whether the time is over."""
+"""Returns whether the search has to stop."""
 OnDraws = Callable[[int, int], None]
-"""Does the draws from one to before another."""
+"""Processes the draws ``begin:end``."""
 
 BATCH_VALUES = 2**25
-"""How many numbers a batch holds at most (a quarter of a gigabyte)."""
+"""The most numbers that a batch holds (a quarter of a gigabyte)."""
 EXACT_WORK = 2e9
-"""Multiplications that one round of exact changes may cost (some seconds)."""
+"""The most multiplications of one round of exact changes (some seconds)."""
 CHOOSING = 0x5EA2C4
-"""What sets the generators of choices apart."""
+"""A constant in the seeds of generators for choosing, which no other generator has."""
 SWEPT_TOLERANCE = 1e-7
-"""How exactly large models are evaluated while choosing, as a share of the largest value."""
+"""The tolerance of evaluations while choosing in large models, as a share of the largest value."""
 VISITS_SHARE = 1e-3
-"""What share of the first visits may be misplaced: visits only estimate what a change brings."""
+"""The tolerance of visits, as a share of the initial ones: visits only serve for estimates."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,17 +92,17 @@ class Models:
 
     @property
     def num_uncertain(self) -> int:
-        """How many states share delta in a union over states; at least 1."""
+        """The number of uncertain states, which share delta in a union bound; at least 1."""
         return max(1, int(self.uncertain_states.sum()))
 
     @cached_property
     def successor(self) -> Ints:
-        """``(E',)``: the successors, as the kernels index."""
+        """``(E',)``: the successors as int64, for the kernels."""
         return self.mdp.successor.astype(np.int64)
 
     @property
     def models(self) -> tuple[Any, ...]:
-        """The arrays that every kernel begins with."""
+        """The arguments that every kernel begins with."""
         return self.draws, self.gains, self.mdp.row_start, self.successor, self.mdp.discount
 
     @property
@@ -116,7 +116,7 @@ class Models:
         return self.size * self.evaluator.work
 
     def part(self, which: Ints | slice) -> "Models":
-        """Return some of the draws."""
+        """Return a batch with some of the draws."""
         return replace(self, draws=self.draws[which], gains=self.gains[which])
 
     @cached_property
@@ -167,7 +167,7 @@ def allowed_rows(mdp: MDP, allowed: ArrayLike | None) -> Ints:
 
 
 def affordable(mdp: MDP, rows: Ints) -> int:
-    """Return how many draws of some rows fit in memory; at least 16."""
+    """Return how many draws of some rows fit into `BATCH_VALUES`; at least 16."""
     return max(16, BATCH_VALUES // (int(np.diff(mdp.row_start)[rows].sum()) + len(rows)))
 
 
@@ -179,7 +179,7 @@ def draw_models(
     n: int,
     rng: np.random.Generator,
 ) -> Models:
-    """Draw ``n`` models, restricted to some rows, and keep them."""
+    """Draw ``n`` models, restricted to some rows, and keep them in memory."""
     layout = RowLayout.of(mdp)
     entries = layout.entries_of(rows)
     whole = len(rows) == mdp.num_rows
@@ -194,7 +194,7 @@ def draw_models(
         shared(len(block), store, operations=block.size, least=1)
         done += len(block)
     own = restricted(mdp, rows, posterior.mean()[entries], rewards.of(entries))
-    if until_the_end(own):  # an end leads nowhere, so that systems can be solved
+    if until_the_end(own):  # terminal states lead nowhere, so that systems can be solved
         draws[:, ends_of(own)[own.row_state[own.entry_row]]] = 0.0
     return Models(
         mdp=own,
@@ -210,12 +210,12 @@ def _store(
     block: Floats, reward: Floats, starts: Ints, done: int, draws: Floats, gains: Floats,
     begin: int, end: int,
 ) -> None:  # fmt: skip
-    """Keep some draws of a block, the first of which is number ``done``, with their rewards."""
+    """Store some draws of a block, whose first is draw number ``done``, with their rewards."""
     kernels.keep_draws(block, reward, starts, begin, end, done, draws, gains)
 
 
 def uncertain_rows(mdp: MDP, rows: Ints, rewards: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which rows have several successors or, as ``(E',)`` says, an uncertain reward."""
+    """Return which rows have several successors or an uncertain reward (``rewards``, ``(E',)``)."""
     lengths = np.diff(mdp.row_start)[rows]
     starts = np.cumsum(lengths) - lengths
     either: NDArray[np.bool_] = np.logical_or.reduceat(rewards, starts) | (lengths > 1)
@@ -223,7 +223,7 @@ def uncertain_rows(mdp: MDP, rows: Ints, rewards: NDArray[np.bool_]) -> NDArray[
 
 
 def restricted(mdp: MDP, rows: Ints, probability: Floats, rewards: Rewards) -> MDP:
-    """Return the model of some rows, with other probabilities and the rewards of its entries."""
+    """Return the model restricted to some rows, with these probabilities and rewards per entry."""
     lengths = np.diff(mdp.row_start)[rows]
     return MDP(
         state_start=np.searchsorted(mdp.row_state[rows], np.arange(mdp.num_states + 1)),
@@ -244,33 +244,33 @@ def restricted(mdp: MDP, rows: Ints, probability: Floats, rewards: Rewards) -> M
 
 
 def children(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
-    """Return generators of their own for the parts of a job."""
+    """Return ``n`` independent generators for the parts of a job."""
     return check_generator(rng).spawn(n)
 
 
 def choosing_rng(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator for choosing that no spawning leads to.
+    """Return a generator for choosing that cannot be obtained by spawning.
 
-    Someone may pass the same seed to what chooses and to what certifies: children of equal
-    generators are equal, and the certificate would stand on the draws that chose its policy.
+    Someone may pass the same seed for choosing and for certifying: children of equal generators are
+    equal, and the certificate would rest on the draws that chose its policy.
     """
     return np.random.default_rng([CHOOSING, *map(int, rng.integers(0, 2**63, size=4))])
 
 
 _CHOSEN_ON: WeakSet[Posterior] = WeakSet()
-"""Posteriors of finitely many draws that have chosen a policy."""
+"""Posteriors of finitely many draws on which a policy has been chosen."""
 
 
 def mark_chosen_on(*posteriors: Posterior) -> None:
-    """Remember that draws of these posteriors have chosen a policy, where they may run out."""
+    """Remember that a policy was chosen on these posteriors, if they have finitely many draws."""
     for posterior in posteriors:
         if posterior.num_draws is not None:
-            with suppress(TypeError):  # a posterior of the user's that nothing can refer to
+            with suppress(TypeError):  # a user's posterior without weak references
                 _CHOSEN_ON.add(posterior)
 
 
 def has_chosen(posterior: Posterior) -> bool:
-    """Tell whether draws of this posterior have chosen a policy, and there are no others."""
+    """Return whether a policy was chosen on this posterior's draws, and it has no others."""
     try:
         return posterior in _CHOSEN_ON
     except TypeError:
@@ -282,7 +282,7 @@ def split_draws(
 ) -> tuple[Posterior, Posterior]:
     """Return two posteriors without a common draw: one to choose on, one to certify with.
 
-    A posterior without end is both; one of finitely many draws is cut in half.
+    A posterior with unlimited draws serves as both; one of finitely many draws is cut in half.
     """
     if posterior.num_draws is None:
         return posterior, posterior
@@ -300,7 +300,7 @@ def split_draws(
 
 
 def full_systems(batch: Models, choice: Ints, first: int, last: int) -> tuple[Floats, Floats]:
-    """Return ``I - discount P`` and expected rewards of one row per state in some draws."""
+    """Return ``I - discount P`` and expected rewards of one row per state, draws ``first:last``."""
     size = batch.mdp.num_states
     matrices, values = np.empty((last - first, size, size)), np.empty((last - first, size))
     kernels.write_systems(*batch.models, choice, first, matrices, values)
@@ -312,8 +312,8 @@ def policy_values(
 ) -> tuple[Floats, Floats]:
     """Return values ``(n, S)`` and returns ``(n,)`` of one row per state in every draw.
 
-    Large sparse models are improved from ``start``, or from the value in the mean model, up to
-    ``tolerance`` (None: a share of the largest value); others are solved.
+    Large sparse models are solved iteratively from ``start``, or from the value in the mean model,
+    up to ``tolerance`` (None: a share of the largest value); others are solved directly.
     """
     if tolerance is None:
         largest = float(np.abs(batch.gains).max()) * counted_steps(batch.mdp)
@@ -377,7 +377,7 @@ def policy_visits(batch: Models, choice: Ints, start: Floats | None = None) -> F
 
 
 def _shared(batch: Models, solve: OnDraws, sweep: OnDraws) -> None:
-    """Share the draws among threads: full matrices are solved, other systems swept."""
+    """Share the draws among threads: full matrices are solved directly, others iteratively."""
     if batch.evaluator.full:
         shared(batch.size, solve, operations=batch.evaluation_work)
     else:

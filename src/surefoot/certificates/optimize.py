@@ -38,11 +38,11 @@ from surefoot.solvers.gpu.choice import OnDevice, choose_engine
 from surefoot.solvers.solver import counted
 
 LEAST_DRAWS, MOST_DRAWS = 2000, 20_000
-"""Draws to choose on, where the number is left to us: more for small models."""
+"""The fewest and the most draws to choose on if the caller gives no number."""
 FAVOURED_VALUES = 2**22
-"""Batches up to this size are cheap: small models get more draws."""
+"""Batches of up to this many probabilities are cheap, so that small models get more draws."""
 ONLY = "the only policy"
-"""The candidate where every state has one action."""
+"""The name of the candidate where every state has one action."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -52,16 +52,16 @@ class Result(Shown):
     Attributes
     ----------
     certificate
-        The promise, from draws that had no part in the choice.
+        The promise, from draws that were not used to choose the policy.
     candidates
-        All policies considered, in the order they were made.
+        All policies considered, in the order in which they were made.
     selection_draws
         How many draws they were compared on.
     search_steps
         Steps of the search that were done; ``optimize(steps=...)`` repeats them.
     holdout
-        The posterior that certified: of finitely many draws, those that had no part in the choice.
-        Certify other policies with it, not with the one that chose. None without a prior.
+        The posterior that certified; if draws are finitely many, those not used for the choice.
+        Certify other policies with it, not with the posterior that chose. None without a prior.
 
     Examples
     --------
@@ -91,11 +91,11 @@ class Result(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What had to be done otherwise than asked."""
+        """What was not done as requested, and what else is good to know, in sentences."""
         return self.certificate.notes
 
     def mirrored(self) -> Result:
-        """Return a result in rewards as one in costs, and the other way round."""
+        """Convert a result in rewards into one in costs, or back."""
         turned = tuple(candidate.mirrored() for candidate in self.candidates)
         return replace(self, certificate=self.certificate.mirrored(), candidates=turned)
 
@@ -162,8 +162,8 @@ def optimize(
 
     Candidates (nominal, robust, VaR, coordinate ascent) are compared by their empirical percentile
     on one batch of draws, the best are improved by local search there, and the winner alone is
-    certified, on fresh draws. Without a time budget the result depends on the seed alone. Where
-    every state has one action there is nothing to choose, and nothing is drawn for choosing.
+    certified, on fresh draws. Without a time budget the result depends on the seed alone. If every
+    state has one action, there is nothing to choose, and no draws are made for choosing.
 
     Parameters
     ----------
@@ -175,24 +175,24 @@ def optimize(
     delta
         Failure probability of the promise.
     rng
-        Source of all draws; choice and certificate have generators of their own.
+        Source of all draws; choosing and certifying use separate generators.
     time_budget
-        Seconds for the search, kept to within one evaluation of a policy; the certificate comes
-        after it (about ten seconds of one core for each end, or 2000 draws where these take
+        Seconds for the search, exceeded by at most one evaluation of a policy. The certificate
+        comes after that (about ten seconds on one core for each bound, or 2000 draws if these take
         longer). The nominal policy is always considered, whatever the budget.
     steps
-        Steps of the search to do, instead of looking at the clock: `Result.search_steps` of a
-        search that a time budget ended repeats it bit for bit.
+        Steps of the search to do, instead of using the clock: `Result.search_steps` of a search
+        that was ended by its time budget repeats it bit for bit.
     allowed
         ``(S, A)`` booleans or (state, action) pairs that policies may use; None allows all. The
-        upper bound then covers policies among those allowed.
+        limit then covers only policies that use these pairs.
     considered
-        The same, for pairs that the search looks at among those allowed; the upper bound covers the
-        others too. None: all that are allowed.
+        The same, for the allowed pairs that the search considers; the limit covers the other
+        allowed pairs, too. None considers all that are allowed.
     eta
-        Failure probability of the Monte Carlo behind each end of the certificate.
+        Failure probability of the Monte Carlo behind each bound of the certificate.
     draws
-        Posterior draws for the choice and for each end of the certificate; None chooses them.
+        Posterior draws for the choice and for each bound of the certificate; None chooses them.
     limit_effort
         As for `certify`: how much work goes into the bound on what any policy could be promised.
     objective
@@ -200,24 +200,25 @@ def optimize(
     progress
         Called after each candidate with its name and the best percentile so far.
     holdout
-        A posterior that certifies, where the first one chooses: of other data, or of draws of its
-        own. None certifies with the first.
+        The posterior to certify with, made from other data or with separate draws. None certifies
+        with ``posterior``.
     horizon, final_reward
         As for `solve`: count at most this many steps. The policy may depend on the step.
     stationary
-        With a horizon: look for one rule for all steps, which people prefer and which may earn
+        With a horizon: look for one rule for all steps, which is easier to follow and may earn
         less.
     keep_usual
-        Keep the action that was tried most in a state, unless another one is better at its lower
-        end (its mean value less as many deviations as delta is worth). For logs of behaviour:
-        departures that merely look better are mostly luck. Needs counts; not for one rule for all
-        steps.
+        Keep the action that was tried most in a state, unless another action is better even at its
+        lower end (its mean value minus as many standard deviations as belong to delta). For logs of
+        behaviour: departures that merely look better are mostly luck. Needs counts; has no effect
+        on one rule for all steps.
     choose_delta
-        The delta that the policy is chosen for, where it is to be more cautious (or bolder) than
-        the promise; None: ``delta``. Runs choose for .05 at most.
+        The delta that the policy is chosen for, if it should be more cautious (or bolder) than the
+        promise; None: ``delta``. Runs choose for .05 at most.
     cluster
-        Who does the work: None is this process, ``"local"`` workers on this machine, ``"auto"`` or
-        an address a Ray cluster (extra ``cluster``). The answer is the same, bit for bit.
+        Where the work is done: None in this process, ``"local"`` by workers on this machine,
+        ``"auto"`` or an address on a Ray cluster (extra ``cluster``). The answer is the same, bit
+        for bit.
     device
         As for `certify`. On a GPU the candidates are nominal, robust and cautious policies, without
         local search.
@@ -240,7 +241,7 @@ def optimize(
     mdp = counted(mdp, horizon, final_reward)
     posterior.check_matches(mdp)
     if time_budget is not None and not time_budget >= 0:
-        raise ValueError(f"time_budget={time_budget!r}; it must be seconds, 0 or more, or None.")
+        raise ValueError(f"time_budget={time_budget!r}; it must be 0 seconds or more, or None.")
     if steps is not None and not steps >= 0:
         raise ValueError(f"steps={steps!r}; it must be a whole number, 0 or more, or None.")
     rows = allowed_rows(mdp, allowed)
@@ -284,7 +285,7 @@ def optimize(
     else:
         batch = draw_models(choosing, mdp, rewards, rows, n, source)
         candidates = search(batch, aim, clock, told, stationary=stationary, visits=visits)
-        del batch  # a quarter of a gigabyte that the certificate has no use for
+        del batch  # up to a quarter of a gigabyte that the certificate does not need
     if clock.stopped:
         found.append(Finding.of("stopped_early"))
     policy = next(c.policy for c in candidates if c.selected and c.policy is not None)
@@ -300,15 +301,37 @@ def optimize(
     )
 
 
+def certified_at(
+    result: Result, mdp: MDP, *, delta: float, rng: np.random.Generator, **more: Any
+) -> Result:
+    """Return a result whose policy is certified at another delta, without another search.
+
+    `optimize` with the same ``rng`` and ``choose_delta`` would choose the same policy and return
+    the same certificate. ``more`` are arguments of `certify`.
+    """
+    certify_rng = children(rng, 3)[2]
+    holdout = result.holdout
+    if holdout is None:
+        raise ValueError("A result without a posterior has no other delta.")
+    made = certify(result.policy, holdout, mdp, delta=delta, rng=certify_rng, **more)
+    return replace(result, certificate=made.adding(*_of_search(result)))
+
+
+def _of_search(result: Result) -> list[Finding]:
+    """Return the findings of a result that its search made."""
+    codes = ("fewer_draws", "draws_split", "device_search", "stopped_early", "usual_kept")
+    return [finding for finding in result.certificate.findings if finding.code in codes]
+
+
 def _visits(posterior: Posterior, mdp: MDP) -> Ints | None:
-    """Return ``(R,)``: how often every row was tried; None where that is not known."""
+    """Return ``(R,)``: how often every row was tried; None if that is not known."""
     if posterior.counts is None:
         return None
     return np.add.reduceat(posterior.counts.count, mdp.row_start[:-1])
 
 
 def _kept(candidates: tuple[Candidate, ...]) -> list[Finding]:
-    """Return in how many states the usual action was kept against what the search preferred."""
+    """Return a finding if the usual action was kept against the search, with how many states."""
     preferred = max(candidates, key=lambda one: one.percentile)
     selected = next(one for one in candidates if one.selected)
     states = _differing(preferred.policy, selected.policy)
@@ -316,7 +339,7 @@ def _kept(candidates: tuple[Candidate, ...]) -> list[Finding]:
 
 
 def _differing(one: Policy | None, other: Policy | None) -> int:
-    """Return in how many states two policies differ, at some step at least."""
+    """Return in how many states two policies differ, at one step or more."""
     if isinstance(one, StepPolicy) and isinstance(other, StepPolicy):
         steps = range(one.horizon)
         differ = [one.actions_at(step) != other.actions_at(step) for step in steps]
@@ -334,7 +357,7 @@ def _check_considered(mdp: MDP, rows: Ints) -> None:
 
 
 def _told(progress: OnCandidate | None, objective: str) -> OnCandidate | None:
-    """Return the progress function; for costs it gets percentiles with the other sign."""
+    """Return the progress function; for costs it gets negated percentiles."""
     if progress is None or objective == "max":
         return progress
     return lambda name, best: progress(name, -best)
@@ -343,7 +366,7 @@ def _told(progress: OnCandidate | None, objective: str) -> OnCandidate | None:
 def _only_policy(
     certificate: Certificate, progress: OnCandidate | None, holdout: Posterior
 ) -> Result:
-    """Return the result where every state has one action: a certificate, and no search."""
+    """Return the result if every state has one action: a certificate without a search."""
     marginal = certificate.marginal_bound
     reached = certificate.promise if marginal is None else marginal
     if progress is not None:
@@ -360,7 +383,7 @@ def _only_policy(
 def selection_draws(
     posterior: Posterior, mdp: MDP, rows: Ints, wanted: int | None
 ) -> tuple[int, list[Finding]]:
-    """Return how many draws to choose on, and a finding where they are fewer than asked for."""
+    """Return how many draws to choose on, and a finding if they are fewer than requested."""
     limits = [(affordable(mdp, rows), "memory")]
     if posterior.num_draws is not None:
         limits.append((posterior.num_draws, "posterior"))

@@ -1,7 +1,8 @@
 """How often a policy plays each row of a model, and what its plays of a row are worth.
 
-Over a horizon a row is played at several steps, whose values differ. One estimate of the row serves
-all of them, so that an error in it costs its plays times what is off in their mean worth.
+Over a horizon a row is played at several steps, with different values ahead. All of them use the
+same estimate of the row, so an error in it costs the number of plays times the error in their mean
+worth.
 """
 
 from math import isqrt
@@ -18,9 +19,9 @@ from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
 
 SETTLED = 1e-6
-"""Visits are summed until the rest is this share of them."""
+"""Visits are summed until the remaining ones are at most this share of them."""
 DENSE = 200
-"""Models with at most this many states have one dense system of visits, solved directly."""
+"""Models with at most this many states solve one dense system for their visits."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,12 +35,12 @@ class Plays(NamedTuple):
     weight
         ``(R,)``: the expected discounted number of plays of a row.
     ahead
-        ``(E,)``: the discounted value after a play that leads there, as a mean over the row's plays
-        (with a horizon; else it is the same each time).
+        ``(E,)``: the discounted value of the successor, over a horizon as a mean over the row's
+        plays (without one it is the same at every play).
     value
-        ``(S,)``: what the policy is worth from its first step on.
+        ``(S,)``: the value of the policy at its first step.
     return_lower
-        What it is worth from the initial distribution, rounded down.
+        Its return from the initial distribution, rounded down.
     """
 
     weight: Floats
@@ -62,7 +63,7 @@ def plays_of(mdp: MDP, policy: Policy) -> Plays:
 
 
 def row_values(mdp: MDP, ahead: Floats) -> tuple[Floats, Floats]:
-    """Return mean and deviation, ``(R,)``, of a row's reward and what lies ahead of it."""
+    """Return mean and standard deviation, ``(R,)``, of a row's reward plus the value ahead."""
     z = mdp.entry_reward + ahead
     start = mdp.row_start[:-1]
     mean = np.add.reduceat(mdp.probability * z, start)
@@ -71,9 +72,9 @@ def row_values(mdp: MDP, ahead: Floats) -> tuple[Floats, Floats]:
 
 
 def standard_error(deviation: Floats, visits: NDArray[np.number]) -> Floats:
-    """Return ``(R,)`` errors of the mean worth of rows, from the deviation of one try of each.
+    """Return ``(R,)``: standard errors of the mean worth of rows, from the deviation of one try.
 
-    One try more than there were stands for the prior: a row never tried is off by one deviation.
+    The prior counts as one extra try: a row that was never tried has an error of one deviation.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def standard_error(deviation: Floats, visits: NDArray[np.number]) -> Floats:
 
 
 def transition_matrix(mdp: MDP, played: RowPolicy) -> Any:
-    """Return ``(S, S)``, sparse: where a policy leads from each state."""
+    """Return the sparse ``(S, S)`` transition matrix of a policy."""
     rows = played.rows.astype(np.int64)
     sizes = np.diff(mdp.row_start)[rows]
     entries = mdp.entries_of(rows)
@@ -94,7 +95,7 @@ def transition_matrix(mdp: MDP, played: RowPolicy) -> Any:
 
 
 def visits_of(mdp: MDP, played: RowPolicy) -> Floats:
-    """Return ``(S,)``: how often a policy meets each state, later steps counting less.
+    """Return ``(S,)``: the expected discounted visits of a policy to each state.
 
     Examples
     --------
@@ -123,10 +124,11 @@ def visits_of(mdp: MDP, played: RowPolicy) -> Floats:
 
 
 def _over_steps(mdp: MDP, policy: Policy, horizon: int) -> tuple[Floats, Floats]:
-    """Return weight and what lies ahead, over the steps of a horizon.
+    """Return `Plays.weight` and `Plays.ahead` over the steps of a horizon.
 
-    Values come from the last step, visits from the first. Values are kept at the ends of stretches
-    of ``sqrt(horizon)`` steps and computed again within each: memory grows with the root only.
+    Values are computed backwards from the last step, visits forwards from the first. Values are
+    stored at the ends of stretches of ``sqrt(horizon)`` steps and computed again within each, so
+    that memory grows only with the square root of the horizon.
     """
     stretch = isqrt(horizon)
     value = np.zeros(mdp.num_states) if mdp.final_reward is None else np.array(mdp.final_reward)
@@ -154,13 +156,13 @@ def _over_steps(mdp: MDP, policy: Policy, horizon: int) -> tuple[Floats, Floats]
 
 
 def _arriving(mdp: MDP, pushed: Floats) -> Floats:
-    """Return ``(S,)`` visits of the next step."""
+    """Return ``(S,)``: the visits of the next step."""
     return np.asarray(
         np.bincount(mdp.successor, pushed * mdp.probability, mdp.num_states), dtype=np.float64
     )
 
 
 def _back(mdp: MDP, rows: Ints, value: Floats) -> Floats:
-    """Return ``(S,)`` values one step earlier."""
+    """Return ``(S,)``: the values one step earlier."""
     z = mdp.entry_reward + mdp.discount * value[mdp.successor]
     return np.asarray(np.add.reduceat(mdp.probability * z, mdp.row_start[:-1])[rows])

@@ -1,4 +1,4 @@
-"""Policies that people bring: from a file, or read off the log."""
+"""Policies from a file, and the policy estimated from the log."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from surefoot.model.step_policy import StepPolicy
 
 Ints = NDArray[np.int64]
 STEPS = ("first_step", "last_step")
-"""Columns that say at which steps a line of a policy holds."""
+"""The columns with the steps at which a line of a policy holds."""
 
 
 class _FileLine(NamedTuple):
-    """A line of a policy file, with the columns of steps as written."""
+    """A line of a policy file, with its step columns as written."""
 
     place: str
     state: int
@@ -43,12 +43,12 @@ def read_policy(
 ) -> AnyPolicy:
     r"""Read a policy from CSV: columns ``state``, ``action`` and, if randomised, ``probability``.
 
-    States and actions are the model's labels, or ids where it has none. Every state with a choice
-    needs a line. ``columns`` are the log's own, where the file has those; ``how`` says how the file
-    is written, as for a log. With a horizon, the columns ``first_step`` and ``last_step`` may say
-    at which steps (counted from 0) a line holds; every state then needs lines for all steps.
-    ``by_step``: the states of the model carry their step, and lines speak of one state at some
-    steps.
+    States and actions are the model's labels, or ids if it has none. Every state with a choice
+    needs a line. ``columns`` are the column names of the log, for files that use them; ``how`` says
+    how the file is written, as for a log. With a horizon, the columns ``first_step`` and
+    ``last_step`` may say at which steps (counted from 0) a line holds; every state then needs lines
+    for all steps. ``by_step``: the states of the model include the step, and each line is about one
+    state at some steps.
 
     Examples
     --------
@@ -114,13 +114,13 @@ def _for_all_steps(source: Path, mdp: MDP, named: list[_FileLine]) -> AnyPolicy:
 
 
 def _by_step(path: Path, mdp: MDP, named: list[_FileLine]) -> AnyPolicy:
-    """Return a policy by step; one that does the same at all steps as ``(S,)`` actions."""
+    """Return a policy by step, or ``(S,)`` actions if it does the same at all steps."""
     horizon = mdp.horizon or 1
     known: list[tuple[int, int, int, int]] = []
     for line in named:
         if line.probability != 1.0:
             raise ValueError(
-                f"{line.place}: a policy by step takes one action; its probability is 1."
+                f"{line.place}: a policy by step takes one action, so its probability must be 1."
             )
         known.append((line.state, *_step_range(line, horizon), line.action))
     listed = {s for s, *_ in known}
@@ -136,7 +136,7 @@ def _by_step(path: Path, mdp: MDP, named: list[_FileLine]) -> AnyPolicy:
 
 
 def _by_layer(path: Path, mdp: MDP, named: list[_FileLine]) -> Ints:
-    """Return the actions of states that carry their step; lines name states without it."""
+    """Return the actions of a model whose states include the step; lines name states without it."""
     labels = mdp.state_labels or ()
     _, which = names_of(labels)
     step = [step_of(label) for label in labels]
@@ -165,13 +165,13 @@ def _step_range(line: _FileLine, horizon: int) -> tuple[int, int]:
         raise ValueError(f"{line.place}: first_step and last_step must be whole numbers.") from None
     if not 0 <= first <= last < horizon:
         raise ValueError(
-            f"{line.place}: steps {first} to {last}; they count from 0 and go to {horizon - 1}."
+            f"{line.place}: steps {first} to {last}; steps count from 0 to {horizon - 1}."
         )
     return first, last
 
 
 def _check_ranges(path: Path, mdp: MDP, state: Ints, first: Ints, last: Ints) -> None:
-    """Refuse lines that leave out a step of a state, or name one twice."""
+    """Refuse lines that miss a step of a state or name one twice."""
     expected = np.where(np.diff(state, prepend=-1) > 0, 0, np.roll(last, 1) + 1)
     ends = np.append(np.diff(state) > 0, True)[: len(state)]
     wrong = (first != expected) | (ends & (last != (mdp.horizon or 1) - 1))
@@ -197,9 +197,9 @@ def _probability(text: str | None, place: str, decimal: str | None) -> float:
 
 
 def behaviour_policy(counts: Counts, mdp: MDP) -> NDArray[np.float64]:
-    """Estimate the policy that made the log: how often each state took each of the model's actions.
+    """Estimate the policy that made the log: how often each action was taken in each state.
 
-    A state that the log never left plays uniformly.
+    A state without any recorded action plays uniformly over its available actions.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def behaviour_policy(counts: Counts, mdp: MDP) -> NDArray[np.float64]:
     visits = np.add.reduceat(placed.count.astype(np.float64), placed.row_start[:-1])
     share = np.zeros((mdp.num_states, mdp.num_actions))
     if not np.array_equal(placed.row_start, mdp.row_start):
-        raise ValueError("these counts have other rows than the model; make both from one log.")
+        raise ValueError("counts and model have different rows; make both from the same log.")
     share[mdp.row_state, mdp.row_action] = visits
     total = share.sum(axis=1)
     never = total == 0

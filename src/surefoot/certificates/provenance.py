@@ -24,7 +24,7 @@ from surefoot.solvers.unseen import landing_of
 
 
 def model_fingerprint(mdp: MDP) -> str:
-    """Return the hash of a model: rows, probabilities, what counts, initial."""
+    """Return the hash of a model: rows, probabilities, rewards, discount, initial, horizon."""
     steps = () if mdp.horizon is None else (mdp.horizon,)
     final = () if mdp.final_reward is None else (mdp.final_reward,)
     return fingerprint(
@@ -34,23 +34,23 @@ def model_fingerprint(mdp: MDP) -> str:
 
 
 def posterior_fingerprint(posterior: Posterior) -> str:
-    """Return the hash of what a posterior knows; how sure the rewards are belongs to it."""
+    """Return the hash of a posterior, including how certain its rewards are."""
     rewards = () if posterior.counts is None else reward_facts(posterior.counts)
     return fingerprint(posterior_fingerprint_1(posterior), *rewards)
 
 
 def posterior_fingerprint_1(posterior: Posterior) -> str:
-    """Return the hash as version 0.1 made it, without how sure the rewards are."""
+    """Return the hash as version 0.1 made it, without how certain the rewards are."""
     return fingerprint(posterior.row_start, posterior.identity)
 
 
 def posterior_words(posterior: Posterior) -> str:
-    """Return what the promise is conditional on."""
+    """Return the posterior that the promise is conditional on, in words."""
     if isinstance(posterior, DirichletPosterior | LearnedPosterior):
         seen = float(posterior.counts.count.sum())
         return f"Dirichlet rows, {seen:,.10g} transitions; prior {posterior.prior_words}"
     kind = type(posterior)
-    # What Python shows of an object without words of its own is an address, another each time.
+    # The default repr of an object contains its address, which changes from run to run.
     return kind.__name__ if kind.__repr__ is object.__repr__ else repr(posterior)
 
 
@@ -63,7 +63,7 @@ ASSUMED = {
 }
 """What a promise assumes, by the support of the counts."""
 REWARDS = {"normal": "rewards_normal", "seen": "rewards_within_seen"}
-"""What it assumes about uncertain mean rewards, by what their law rests on."""
+"""The assumption about uncertain mean rewards, by the basis of their distribution."""
 KIND_TO_COSTS = (
     "objective='min': what was never observed was given the lowest reward, which for costs is the "
     "best case. State costs as negative rewards and use objective='max', or declare the support "
@@ -72,7 +72,7 @@ KIND_TO_COSTS = (
 
 
 def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
-    """Return what a promise about a model assumes, and what was found in its log."""
+    """Return what a promise about a model assumes, and the findings about its log."""
     counts = posterior.counts
     if counts is None:
         return (Finding.of("posterior_without_counts"),)
@@ -87,7 +87,7 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
 
 
 def _about_rewards(counts: Counts, mdp: MDP) -> tuple[Finding, ...]:
-    """Return what is assumed about rewards: those taken as exact, and the law of the others."""
+    """Return what is assumed about rewards: exact ones, and the distribution of the others."""
     exact = (Finding.of("rewards_as_seen"),) if rewards_taken_as_seen(counts) else ()
     if counts.reward_mean is None or not model_uncertain_rewards(counts, mdp).any():
         return exact
@@ -97,12 +97,12 @@ def _about_rewards(counts: Counts, mdp: MDP) -> tuple[Finding, ...]:
 
 
 def about_reward_law(law: str) -> tuple[Finding, ...]:
-    """Return what a law of uncertain mean rewards assumes."""
+    """Return what a distribution of uncertain mean rewards assumes."""
     return (Finding.of(REWARDS[law]),) if law in REWARDS else ()
 
 
 def assumed(support: str, *, declared: bool = False) -> tuple[Finding, ...]:
-    """Return what a promise on a support assumes; ``declared``: so were the ends of rewards."""
+    """Return what a promise on a support assumes; ``declared``: the reward range was declared."""
     if support not in ASSUMED:
         return ()
     ends = {"declared": True} if declared and support in ("unseen", "learned") else {}
@@ -110,11 +110,12 @@ def assumed(support: str, *, declared: bool = False) -> tuple[Finding, ...]:
 
 
 def of_difference(findings: Iterable[Finding], *, both_ways: bool = False) -> tuple[Finding, ...]:
-    """Return what the difference of two policies assumes, from what a promise about one does.
+    """Return what a bound on a difference assumes, from the findings of a promise about one policy.
 
-    One policy may meet what was never observed more often than the other. That it leads to nothing
-    worse than the lowest reward would not do here: better things might favour the other policy.
-    With ``both_ways`` it is taken at its worst for the one and at its best for the other.
+    One policy may meet the unseen more often than the other. The assumption that the unseen is no
+    worse than the lowest reward is not enough here: a better outcome might favour the other policy.
+    So the unseen is taken to be exactly that bad; with ``both_ways`` it is taken at its worst for
+    the first policy and at its best for the second.
     """
     unseen = ("unseen_no_worse", "unseen_learned")
     made = []
@@ -131,7 +132,7 @@ def of_difference(findings: Iterable[Finding], *, both_ways: bool = False) -> tu
 
 
 def check_objective(posterior: Posterior, objective: str) -> None:
-    """Refuse costs where the support was filled with the lowest reward: for costs that is kind."""
+    """Refuse costs if the unseen was given the lowest reward, the best case for costs."""
     check_choice("objective", objective, ("max", "min"))
     counts = check_posterior(posterior).counts
     report = None if counts is None else counts.report
@@ -139,14 +140,14 @@ def check_objective(posterior: Posterior, objective: str) -> None:
 
 
 def check_costs(objective: str, *, filled_low: bool) -> None:
-    """Refuse an unknown objective, and costs where the lowest stands for what was never seen."""
+    """Refuse an unknown objective, and costs where the unseen was given the lowest reward."""
     check_choice("objective", objective, ("max", "min"))
     if objective == "min" and filled_low:
         raise ValueError(KIND_TO_COSTS)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that computed the numbers."""
+    """Return the versions of the software that computed the numbers."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

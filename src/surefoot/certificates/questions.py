@@ -1,10 +1,10 @@
 """Which question to an expert is worth most.
 
-Each question is worth what the promise gains if the answer is the expected one. "Is that all that
-can follow?": nothing else can, and the mass kept for it goes to the successors seen. "Can this lead
-there at all?": it cannot. "What is the worst reward here?": none below what was seen, and what was
-never seen pays as the rest of its row. The gain is that of the quantile behind the promise, on the
-same draws with and without the answer. Answers are taken one at a time.
+The worth of a question is what the promise gains if the answer is the expected one. "Is that all
+that can follow?": yes, and the mass kept for other successors goes to the seen ones. "Can this lead
+there at all?": no. "What is the worst reward here?": nothing below what was seen, and unseen
+entries pay the mean of their row. The gain is that of the quantile behind the promise, on the same
+draws with and without the answer. Each answer is considered alone.
 """
 
 from copy import deepcopy
@@ -27,9 +27,9 @@ from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 
 SUCCESSORS, TRANSITION, REWARD = "successors", "transition", "reward"
 ASKED = 6
-"""Questions of each kind that are valued exactly: those that matter most to first order."""
+"""How many questions of each kind are valued on draws: those that matter most to first order."""
 LEAST, MOST, WORK = 400, 2000, 1e9
-"""Draws, and operations that all questions together may cost (about a second)."""
+"""The fewest and the most draws, and the operations for all questions (about a second)."""
 SMALL = 1e-3
 """Gains below this share of the distance to the promise are left out."""
 
@@ -39,7 +39,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Something an expert may know.
+    """A question that an expert may be able to answer.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Question:
         ``"successors"``: is what was seen all that can follow? ``"transition"``: can it lead there
         at all? ``"reward"``: what is the worst reward here?
     row, successor
-        Where; ``row`` is None for all rows at once, ``successor`` a state for a transition.
+        The row, or None for all rows at once; the successor asked about, for a transition.
     mass
-        How likely the posterior takes it that a play shows something else, where that is asked.
+        The posterior probability of what the expert may rule out; 0 for rewards.
     gain
         How much more could be promised if the answer is the expected one.
     """
@@ -65,7 +65,7 @@ def expert_questions(
     certificate: Certificate, posterior: Posterior, mdp: MDP, doubt: RowDoubt,
     rng: np.random.Generator,
 ) -> tuple[Question, ...]:  # fmt: skip
-    """Return the questions that are worth asking, the most valuable first; those of all rows too.
+    """Return the questions worth asking, about one row or all rows, the most valuable first.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def expert_questions(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _WorthOfAnswers:
-    """The quantile behind a promise, with and without some answers."""
+    """Computes the quantile behind a promise with and without an answer."""
 
     certificate: Certificate
     posterior: Posterior
@@ -115,7 +115,7 @@ class _WorthOfAnswers:
         rewards = rewards_of(mdp, posterior, objective="max")
         counts = posterior.counts
         if counts is None:
-            raise ValueError("this posterior knows no counts.")
+            raise ValueError("this posterior has no counts.")
         plays = plays_of(mdp, certificate.policy)
         rows = check_policy(mdp, certificate.policy)
         work = draw_plan.policy_work(mdp, rewards, rows) * (3 * ASKED + 4)
@@ -137,17 +137,17 @@ class _WorthOfAnswers:
         return float(np.quantile(found, lower_rank(one.draws, one.delta, one.eta) / one.draws))
 
     def _closed(self, never: Flags) -> float:
-        """Return what is gained if some entries never happen."""
+        """Return the gain of the quantile if some entries never happen."""
         sure = Surer(self.posterior, ~never, frozenset({"unseen"}))
         return self.quantile(sure, self.rewards) - self.now
 
     def _open(self) -> Flags:
-        """Return ``(E,)`` unseen entries of rows that were tried, and have others."""
+        """Return ``(E,)``: whether an entry is unseen, in a row where others were seen."""
         start, row = self.mdp.row_start[:-1], self.mdp.entry_row
         return np.asarray(~self.seen & np.logical_or.reduceat(self.seen, start)[row])
 
     def successors(self) -> list[Question]:
-        """Return what it is worth that a row shows nothing new, and that none does."""
+        """Return the questions whether a row, and whether all rows, can show no new successor."""
         never, mean = self._open(), self.posterior.mean()
         mass = np.add.reduceat(np.where(never, mean, 0.0), self.mdp.row_start[:-1])
         some = mass[self.doubt.rows] > 0
@@ -177,11 +177,11 @@ class _WorthOfAnswers:
         return found
 
     def transitions(self) -> list[Question]:
-        """Return what it is worth that a row never leads to one state that it has not shown."""
+        """Return the questions whether a row can lead to one particular unseen successor."""
         mdp, counts = self.mdp, self.posterior.counts
         never = self._open()
         several = np.add.reduceat(never, mdp.row_start[:-1]) > 1
-        never = never & several[mdp.entry_row]  # else it is the question about all that follows
+        never = never & several[mdp.entry_row]  # with one, it is the question of `successors`
         if counts is not None and counts.unseen is not None:
             never = never & (mdp.successor != counts.unseen)
         weight = np.zeros(mdp.num_rows)
@@ -202,7 +202,7 @@ class _WorthOfAnswers:
         ]  # fmt: skip
 
     def rewarded(self) -> list[Question]:
-        """Return what it is worth that a row pays nowhere less than it has shown."""
+        """Return the questions about the worst reward of a row."""
         mdp, doubt = self.mdp, self.doubt
         usual = self._usual_rewards()
         mean = self.posterior.mean()
@@ -223,7 +223,7 @@ class _WorthOfAnswers:
         return found
 
     def _usual_rewards(self) -> Floats:
-        """Return ``(E,)`` the mean reward that the row of an entry has shown."""
+        """Return ``(E,)``: the mean reward seen in the row of each entry."""
         counts, start = self.posterior.counts, self.mdp.row_start[:-1]
         if counts is None:
             return np.asarray(self.rewards.fixed)

@@ -1,14 +1,15 @@
 """Which rows the doubt about a policy comes from.
 
 To first order the return moves by ``sum_r d_r (x_r - E x_r)``: ``x_r = p_r . z`` is what one play
-of row r is worth in a drawn model, ``z`` the reward and the value ahead in the mean model, ``d_r``
-the expected discounted plays of the row (the delta method). Where rows are independent its variance
-is ``sum_r d_r^2 z' Sigma_r z``, and the terms are the shares of the rows. The same draws give the
-return itself, so that what is not linear, or common to all rows, shows.
+of row r is worth in a drawn model, ``z`` the reward plus the value ahead in the mean model, and
+``d_r`` the expected discounted plays of the row (the delta method). If rows are independent, its
+variance is ``sum_r d_r^2 z' Sigma_r z``, and each term is the contribution of one row. The return
+itself is computed in the same draws; comparing the two shows what is not linear, or common to all
+rows.
 
-Besides the spread there is what the posterior takes off on average: mass for what was never seen
-and, in a declared range, rewards below the mean seen. Both are found row by row, on the same draws
-with that cause removed.
+Besides the spread there is what the posterior subtracts on average: mass for what was never seen
+and, in a declared range, mean rewards below those seen. Both are measured row by row, on the same
+draws with that cause removed.
 """
 
 from collections.abc import Iterator
@@ -33,11 +34,11 @@ from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 
 LEAST, MOST, WORK = 200, 2000, 3e8
-"""Draws behind the shares, and operations that they may cost (a fraction of a second)."""
+"""The fewest and the most draws, and the operations they may cost (a fraction of a second)."""
 LINEAR = 0.8
-"""Below this share of the variance explained, shares by row are a rough guide only."""
+"""If less than this share of the variance is explained, shares by row are only a rough guide."""
 LEAST_SIZE = 0.5
-"""A row that hardly anything is known of counts as tried this often."""
+"""The smallest number of tries that a row counts as, however little is known about it."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,18 +55,18 @@ class RowDoubt:
     weight
         ``(K,)``: expected discounted plays of each.
     variance
-        ``(K,)``: of what a play of the row is worth on average, over the posterior.
+        ``(K,)``: the posterior variance of the mean worth of a play of the row.
     unseen, rewards
-        ``(K,)``: the part of it that goes with what was never seen, and with mean rewards.
+        ``(K,)``: the parts of it that come from what was never seen, and from mean rewards.
     unseen_shift, reward_shift
-        ``(K,)``: what these two take off the return on average.
+        ``(K,)``: how much these two lower the return on average.
     unlisted
-        ``(K,)``: what is taken off on average for successors that no pattern of the log names.
-        Charged as the worst state, they are never met: tries remove this part.
+        ``(K,)``: the average charge for successors that follow no pattern of the log. They are
+        charged as the worst state; more tries remove this part.
     size
-        ``(K,)``: how many tries the row is known as well as.
+        ``(K,)``: the number of tries after which a row would be known as well as this one.
     returns, linear
-        ``(n,)``: the return in each draw, and what the rows together say of its deviation.
+        ``(n,)``: the return in each draw, and its deviation as the linear form predicts it.
     delta
         The level of the promise.
     """
@@ -85,12 +86,12 @@ class RowDoubt:
 
     @cached_property
     def spread(self) -> Floats:
-        """``(K,)``: the part of each row in the variance of the return."""
+        """``(K,)``: the contribution of each row to the variance of the return."""
         return np.asarray(self.weight**2 * self.variance)
 
     @property
     def share(self) -> Floats:
-        """``(K,)``: the same as shares; zeros where nothing is in doubt."""
+        """``(K,)``: the contributions as shares of their sum; zeros if nothing is in doubt."""
         total = float(self.spread.sum())
         return self.spread / total if total > 0 else np.zeros_like(self.spread)
 
@@ -106,7 +107,7 @@ class RowDoubt:
 
     @property
     def amounts(self) -> dict[str, Floats]:
-        """What each row takes off the averages of the log, ``(K,)`` by cause."""
+        """By how much each row lowers the promise, ``(K,)`` by cause."""
         total = float(self.spread.sum())
         each = self.reach / total if total > 0 else 0.0
         unseen = each * self.weight**2 * self.unseen
@@ -119,12 +120,12 @@ class RowDoubt:
 
     @property
     def amount(self) -> Floats:
-        """What each row takes off in all, ``(K,)``."""
+        """By how much each row lowers the promise in all, ``(K,)``."""
         return np.asarray(sum(self.amounts.values()))
 
     @cached_property
     def explained(self) -> float:
-        """How much of the variance of returns the linear form explains: 1 is all of it."""
+        """The share of the variance of returns that the linear form explains."""
         total = float(np.var(self.returns))
         if total <= 1e-18 * max(1.0, self.expected**2):
             return 1.0
@@ -132,7 +133,7 @@ class RowDoubt:
 
     @cached_property
     def common(self) -> float:
-        """The share of the variance that rows have in common: no row alone removes it."""
+        """The share of the variance that rows have in common, which no single row removes."""
         total = float(np.var(self.linear))
         return max(0.0, 1.0 - float(self.spread.sum()) / total) if total > 0 else 0.0
 
@@ -152,7 +153,7 @@ def row_doubt(
 ) -> RowDoubt:  # fmt: skip
     """Return where the doubt about a policy's return comes from, row by row.
 
-    ``draws`` None takes as many as a fraction of a second pays for.
+    ``draws``: how many to use; None takes as many as can be evaluated in a fraction of a second.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def row_doubt(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Drawn:
-    """``(n, K)``: what rows are worth in each draw; ``(E',)``: how far mean rewards scatter."""
+    """The worth of rows in each draw, ``(n, K)``, and the variance of mean rewards, ``(E',)``."""
 
     values: Floats
     reward_variance: Floats
@@ -215,7 +216,7 @@ class _Drawn:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Worth:
-    """What plays of some rows are worth, given what lies ahead of each entry."""
+    """What plays of some rows are worth, given the value ahead of each entry."""
 
     mdp: MDP
     rows: Ints
@@ -233,7 +234,7 @@ class _Worth:
     def of(
         self, posterior: Posterior, rewards: Rewards, n: int, rng: np.random.Generator
     ) -> _Drawn:
-        """Return the worth in the same draws whenever the generator is the same."""
+        """Return the worth of the rows; equal generators give equal draws."""
         values, drawn = [], []
         for block, reward in self._blocks(posterior, rewards, n, rng):
             worth = block * (reward + self.ahead[self.entries])
@@ -248,7 +249,7 @@ class _Worth:
         return draws.blocks(self.rows, self.entries)
 
     def single(self, posterior: Posterior, reward_variance: Floats) -> Floats:
-        """Return ``(K,)`` the variance of what a single try shows, by the posterior mean."""
+        """Return ``(K,)``: the variance of the outcome of a single try, by the posterior mean."""
         z = self.mdp.entry_reward[self.entries] + self.ahead[self.entries]
         share = posterior.mean()[self.entries]
         row = np.repeat(np.arange(len(self.rows)), np.diff(self.mdp.row_start)[self.rows])
@@ -256,11 +257,11 @@ class _Worth:
         count = np.zeros(len(self.entries))
         if posterior.counts is not None:
             count = posterior.counts.count[self.entries].astype(np.float64)
-        noise = reward_variance * (count + 1.0)  # a mean of n is known n times as well as one
+        noise = reward_variance * (count + 1.0)  # a mean of n has 1/n of the variance of one
         return np.asarray(np.add.reduceat(share * ((z - mean[row]) ** 2 + noise), self.start))
 
     def unlisted(self, posterior: Posterior) -> Floats:
-        """Return ``(K,)`` what mass on the state for all that is not listed takes off a play."""
+        """Return ``(K,)``: how much the mass on the unseen state lowers the worth of a play."""
         counts = posterior.counts
         if counts is None or counts.unseen is None:
             return np.zeros(len(self.rows))

@@ -1,4 +1,4 @@
-"""Scores of rows over a batch of models: added up, and the best row of each state."""
+"""Scores of rows summed over a batch of models, and the best row of each state."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from surefoot.certificates.models import Floats, Ints, Models
 from surefoot.solvers.evaluation.threads import shared
 
 AddScores = Callable[[int, int, Floats], None]
-"""Adds the scores of the models from one to before another to ``(R,)`` numbers."""
+"""Adds the scores of the models ``begin:end`` to an ``(R,)`` array."""
 
 
 def summed_scores(batch: Models, add: AddScores, *, operations: float) -> Floats:
-    """Return ``(R,)`` scores over all models, the same bits on any number of threads."""
+    """Return ``(R,)``: scores summed over all models, the same bits on any number of threads."""
     parts: dict[int, Floats] = {}
 
     def work(begin: int, end: int) -> None:
@@ -25,7 +25,7 @@ def summed_scores(batch: Models, add: AddScores, *, operations: float) -> Floats
 
 
 def best_rows(batch: Models, scores: Floats, now: Ints) -> Ints:
-    """Return the row with the largest score of each state; the present one in a tie."""
+    """Return the row with the largest score in each state; in a tie, the present one."""
     margin = 1e-12 * max(float(np.abs(scores).max()), 1e-300)
     best = np.maximum.reduceat(scores, batch.mdp.state_start[:-1])
     order = np.lexsort((np.arange(len(scores)), -scores, batch.mdp.row_state))

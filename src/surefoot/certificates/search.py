@@ -1,4 +1,4 @@
-"""The search for a policy: candidates from many sides, and what local search makes of the best."""
+"""The search for a policy: candidates from several methods, the best improved by local search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STARTS, LARGE_STARTS = 3, 1
 """How many of the best candidates the local search starts from; fewer in large models."""
 
 KEPT = ", the usual action where that is not surely worse"
-"""What is added to the name of a candidate that keeps usual actions."""
+"""The suffix of the name of a candidate that keeps usual actions."""
 
 OnCandidate = Callable[[str, float], None]
 """Called after each candidate with its name and the best percentile so far."""
@@ -38,15 +38,15 @@ class Candidate(Shown):
     Attributes
     ----------
     name
-        Where it came from.
+        How it was made.
     percentile
-        Its empirical percentile on the batch it was chosen on: no promise.
+        Its empirical percentile on the batch used for choosing: not a promise.
     nominal_return
         Its return in the posterior mean model.
     selected
-        Whether it is the one that was certified.
+        Whether it was selected to be certified.
     policy
-        ``(S,)`` action ids, or a `StepPolicy`; None where it was read back from the table of a
+        ``(S,)`` action ids, or a `StepPolicy`; None if the candidate was read from the table of a
         run.
 
     Examples
@@ -66,7 +66,7 @@ class Candidate(Shown):
     policy: Policy | None = None
 
     def mirrored(self) -> Candidate:
-        """Return a candidate in rewards as one in costs, and the other way round."""
+        """Convert a candidate in rewards into one in costs, or back."""
         percentile, nominal = 0.0 - self.percentile, 0.0 - self.nominal_return
         return replace(self, percentile=percentile, nominal_return=nominal)
 
@@ -80,11 +80,12 @@ def search(
     batch: Models, delta: float, clock: SearchClock, progress: OnCandidate | None, *,
     stationary: bool, visits: Ints | None = None,
 ) -> tuple[Candidate, ...]:  # fmt: skip
-    """Return all candidates, the best one selected: the first of equals.
+    """Return all candidates with the best one selected; among equals, the first.
 
-    Without a horizon a choice is one row per state, with one it is a policy of actions. ``visits``:
-    how often each row of the whole model was tried; the best then keeps the usual action where it
-    is not surely better (`surefoot.certificates.usual`), and is selected like that.
+    Without a horizon a choice is one row per state, with a horizon it is a policy of actions.
+    ``visits``: how often each row of the whole model was tried. If given, the best candidate goes
+    back to the usual action where its own is not surely better (`surefoot.certificates.usual`), and
+    that version is selected.
     """
     rank = batch.rank(delta)
     pool: list[tuple[str, Policy, float]] = []
@@ -136,7 +137,7 @@ def search(
 
 
 def _keeping(batch: Models, choice: Policy, visits: Ints, delta: float) -> Policy:
-    """Return a choice that keeps usual actions; one rule for all steps stays as it is."""
+    """Return a choice that keeps usual actions; one rule for all steps is returned unchanged."""
     ends = ends_by_draws(batch.mdp, visits, batch.draws, batch.gains, caution_at(delta))
     if isinstance(choice, StepPolicy):
         return keep_usual_by_step(batch.mdp, choice, visits, ends)
@@ -144,14 +145,14 @@ def _keeping(batch: Models, choice: Policy, visits: Ints, delta: float) -> Polic
 
 
 def _returns(batch: Models, choice: Policy) -> Floats:
-    """Return ``(n,)`` returns of a candidate."""
+    """Return ``(n,)``: the returns of a candidate."""
     if isinstance(choice, StepPolicy) or batch.mdp.horizon is not None:
         return by_step.step_returns(batch, choice)
     return policy_values(batch, choice)[1]
 
 
 def _starts(pool: list[tuple[str, Policy, float]]) -> list[tuple[str, Policy]]:
-    """Return the best different policies, best first."""
+    """Return the distinct policies, best first."""
     starts: dict[bytes, tuple[str, Policy]] = {}
     for name, choice, _ in sorted(pool, key=lambda entry: -entry[2]):
         starts.setdefault(by_step.same(choice), (name, choice))

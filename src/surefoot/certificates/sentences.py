@@ -1,6 +1,6 @@
-"""Promises in words: the only place that says how sure they are.
+"""Promises in words: the only place that states their confidence.
 
-Lower bounds are rounded down, upper bounds up. Words for rewards (``objective="max"``) or costs
+Lower bounds are rounded down, upper bounds up. The words for rewards (``objective="max"``) or costs
 (``"min"``) are chosen here.
 """
 
@@ -19,7 +19,7 @@ GIVEN = {
 }
 """What a promise is conditional on, by its basis."""
 HOLDS = "promise holds with probability at least"
-"""How a table names the confidence."""
+"""The name of the confidence in a table."""
 
 
 def percent(failure: float) -> str:
@@ -35,7 +35,7 @@ def percent(failure: float) -> str:
 
 
 def conditions(basis: str, findings: Iterable[Finding]) -> str:
-    """Return what a promise is given and what it assumes, as the middle of a sentence.
+    """Return what a promise is conditional on and what it assumes, as the middle of a sentence.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def surely(delta: float, basis: str, findings: Iterable[Finding], claim: str) ->
 
 
 def not_certified(failures: Iterable[str], said: str) -> str:
-    """Return a promise that a failed check took back: the failure first, the number as an if.
+    """Return a withheld promise: the failed checks first, then the number under "if".
 
     Examples
     --------
@@ -80,11 +80,11 @@ def promise(
     horizon: int | None = None, unseen: bool = False, discounted: bool = True,
     by_step: bool = False, starts: int | None = None,
 ) -> str:  # fmt: skip
-    """Return what a policy is promised, and what could at best be promised.
+    """Return what a policy is promised, and the most that could be promised.
 
-    ``unseen``: part of the model stands for what was never observed. That it is no worse supports
-    the promise alone; the limit takes it as the model does, and says so. ``starts``: how many
-    episodes show the first state; None where its distribution is stated.
+    ``unseen``: part of the model stands for what was never observed. Assuming that it is no worse
+    supports only the promise; the limit takes it as the model does, and says so. ``starts``: how
+    many episodes show the first state; None if its distribution was stated.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def promise(
 
 
 def limit(best: str, *, scope: str, objective: str, unseen: bool) -> str:
-    """Return what could at best be promised; ``best`` is the number, or words for it.
+    """Return the limit on what could be promised; ``best`` is the number, or words for it.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def limit(best: str, *, scope: str, objective: str, unseen: bool) -> str:
 
 
 def _rule(horizon: int | None, *, by_step: bool) -> str:
-    """Return by what kind of rule a policy over a horizon goes."""
+    """Return the words for the kind of rule that a policy over a horizon uses; "" without one."""
     if horizon is None:
         return ""
     return "with a rule for each step, " if by_step else "with one rule for all steps, "
@@ -138,7 +138,7 @@ def difference(
     lower: float, *, a: str, b: str, objective: str, unit: str | None = None,
     mean: float | None = None, chance: float | None = None,
 ) -> str:  # fmt: skip
-    """Return how much better a is than b, at least; for costs: cheaper.
+    """Return a lower bound on how much better a is than b (for costs: cheaper), in words.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def difference(
 
 
 def no_difference(a: str, b: str) -> str:
-    """Return that two policies are the same, for which no confidence is needed."""
+    """Return the sentence for two equal policies, which needs no confidence."""
     return f"There is no difference: {a} does the same as {b}."
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from surefoot._workers import all_parts, current, ranges
 
 SHARED_WORK = 2e9
-"""Operations that are worth handing over to the workers of a cluster (a second or two)."""
+"""From this many operations on, work is handed to the workers of a cluster (a second or two)."""
 
 
 class ModelBatch(Protocol):
@@ -31,11 +31,11 @@ class ModelBatch(Protocol):
 
 
 _pieces: WeakKeyDictionary[ModelBatch, list[tuple[int, int, Any]]] = WeakKeyDictionary()
-"""First, last and models of each piece: workers get a piece once and evaluate many policies."""
+"""First, last and models of each piece: workers receive a piece once and evaluate many policies."""
 
 
 def worth_sharing(batch: ModelBatch) -> bool:
-    """Tell whether workers would evaluate a policy sooner than this process."""
+    """Return whether there are workers and evaluating a policy is enough work to share."""
     return current() is not None and batch.size > 1 and batch.evaluation_work >= SHARED_WORK
 
 
@@ -55,7 +55,7 @@ def by_workers(
 
 
 def _pieces_of(batch: ModelBatch) -> list[tuple[int, int, Any]]:
-    """Return the draws in as many pieces as workers can use: the cut decides nothing."""
+    """Return the draws in two pieces per worker; results do not depend on the cut."""
     if batch not in _pieces:
         workers = current()
         number = 1 if workers is None else 2 * workers.count

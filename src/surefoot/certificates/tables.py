@@ -1,4 +1,4 @@
-"""What stands behind a promise, as small tables for terminal and page."""
+"""The facts behind a promise as small tables, for terminal and page."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def doubt_grid(doubt: Doubt) -> Grid:
 
 
 def tilted_grid(tilted: Sequence[Tilted]) -> Grid | None:
-    """Return what episodes and model say of policies on the way to the chosen one; None if nothing.
+    """Return the returns of tilted policies by episodes and by model; None if there are none.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""What episodes and model say of policies between what was done and what was chosen.
+"""The returns of policies between what was done and what was chosen, by episodes and by model.
 
-In a Markov world the model of the log values every policy rightly, up to chance. Where the state
-lacks something, it values what was done well (it reproduces the log's own average) and goes wrong
-as a policy moves away from that. How wrong can be seen in the log without believing the model:
-weigh each episode by how much likelier the other policy would have made it.
+In a Markov world the model of the log values every policy correctly, up to chance. If something is
+missing from the state, the model still values what was done well (it reproduces the log's own
+average), but goes wrong as a policy moves away from that. The log shows how wrong without relying
+on the model: weight each episode by how much likelier the other policy would have made it.
 
-For a policy pi and behaviour b, ``rho_t = prod_{k<=t} pi(a_k|s_k) / b(a_k|s_k)``, and over episodes
-the mean of ``sum_t discount^t rho_t (r_t + discount v(s_{t+1}) - q(s_t, a_t))`` is what pi earns
-more than the model says (v and q are the model's for pi). With v = 0 that would be importance
-sampling; the model's values take most of the chance out and stand for what cut episodes did not
-show (Jiang and Li 2016).
+For a policy pi and behaviour b, let ``rho_t = prod_{k<=t} pi(a_k|s_k) / b(a_k|s_k)``. The mean over
+episodes of ``sum_t discount^t rho_t (r_t + discount v(s_{t+1}) - q(s_t, a_t))`` estimates how much
+more pi earns than the model says (v and q are the model's for pi). With v = q = 0 this would be
+importance sampling; the model's values remove most of the variance and stand in for what cut
+episodes did not show (Jiang and Li 2016).
 """
 
 from itertools import pairwise
@@ -22,9 +22,9 @@ from surefoot.model.mdp import MDP
 from surefoot.solvers.solver import evaluate
 
 TILTS = (0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""How far towards the chosen policy: with this probability it decides, else behaviour does."""
+"""How far towards the chosen policy: the probability with which it decides instead of behaviour."""
 FEWEST = 30.0
-"""Effective episodes below which nothing is said."""
+"""The fewest effective episodes; policies with fewer are left out."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,20 +34,20 @@ def tilted_returns(
     mdp: MDP, behaviour: Floats, policy: Ints, *, start: Ints, row: Ints, reward: Floats,
     successor: Ints,
 ) -> tuple[Tilted, ...]:  # fmt: skip
-    """Compare episodes with a model at policies tilted from behaviour towards another.
+    """Compare episodes with a model on policies tilted from behaviour towards another policy.
 
     Parameters
     ----------
     mdp
-        The model of the log, without guesses about what it does not show.
+        The model of the log, without guesses about what the log does not show.
     behaviour
-        ``(S, A)`` shares of actions in the log.
+        ``(S, A)``: shares of actions in the log.
     policy
-        ``(S,)`` actions; where behaviour never took one, behaviour is kept.
+        ``(S,)`` actions; in states where behaviour never took that action, behaviour is kept.
     start
         ``(N+1,)``: episode ``i`` owns the steps ``start[i]:start[i+1]``, in order.
     row, reward, successor
-        ``(M,)``: the model's row of each step, what it paid and where it led.
+        ``(M,)``: the model's row of each step, its reward and its successor.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def tilted_returns(
 
 
 def _products(ratio: Floats, start: Ints) -> Floats:
-    """Return the product of the ratios of an episode up to each step."""
+    """Return, for each step, the product of its episode's ratios up to that step."""
     out = np.empty_like(ratio)
     for first, last in pairwise(start):
         out[first:last] = np.cumprod(ratio[first:last])

@@ -1,4 +1,4 @@
-"""The VaR Bellman operator: a value function with a promise, tighter than any norm ball.
+"""The VaR Bellman operator: a value function with a promise, tighter than with any norm ball.
 
 ``(Tv)_s = max_a VaR_{delta_s}[ P_{s,a}.(r + discount v) ]`` with the levels ``delta_s`` summing to
 delta over the uncertain states (Lobo, Cousins, Zick, Petrik 2023). Policy and value come from one
@@ -49,29 +49,30 @@ from surefoot.solvers.evaluation.threads import shared
 from surefoot.solvers.solution import Status
 
 SPARE, SPARE_PROMISE = 4, 16
-"""How many times the fewest draws are taken where the number is left to us.
+"""If the caller gives no number: draws to solve on and to promise on, in multiples of the fewest.
 
-The promise pays for the state whose order statistic came out lowest beside the value, divided by
-``1 - discount``. With more draws than the value had, its strict ranks lie higher, and it pays less.
+The promise loses the largest shortfall of a state's order statistic below its value, divided by
+``1 - discount``. With more draws than the value had, its strict ranks are higher, and it loses
+less.
 """
 ALLOCATIONS = ("equal", "greedy")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class VarSolution(Shown):
-    """A policy, its VaR value, and a promise that rests on draws that chose neither.
+    """A policy, its VaR value, and a promise from draws that were used for neither.
 
     Attributes
     ----------
     policy
         ``(S,)`` action ids.
     value
-        ``(S,)``; the fixed point on the first batch: no promise.
+        ``(S,)``; the fixed point on the first batch: not a promise.
     promise
         With probability ``1 - delta`` the policy's return is at least (for costs: at most) this,
         up to a Monte-Carlo failure of probability eta.
     levels
-        ``(S,)``; the share of delta that each state was given.
+        ``(S,)``; the share of delta given to each state.
     draws, promise_draws
         Posterior draws behind the value and behind the promise.
     error_bound
@@ -79,7 +80,7 @@ class VarSolution(Shown):
     status
         How the iteration ended; the promise holds whatever it is.
     note
-        What had to be done otherwise than asked, or "".
+        What was not done as requested, or "".
 
     Examples
     --------
@@ -150,18 +151,18 @@ def var_solve(
         Source of the draws.
     draws
         Draws to solve on; None takes several times as many as strict ranks need, as far as memory
-        allows (``note`` says so where it does not).
+        allows (``note`` says if that is too few).
     promise_draws
-        Draws for the promise; None takes more than to solve on. Too few are refused.
+        Draws for the promise; None takes more than for solving. Too few are refused.
     allocate
         ``"equal"`` gives every uncertain state the same share of delta; ``"greedy"`` gives more to
-        the states where it earns most, judged on the first batch.
+        the states where that raises the value most, judged on the first batch.
     allowed
         ``(S, A)`` booleans or (state, action) pairs; None allows every action.
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
     tolerance, max_iterations
-        When to stop: wanted error in units of value, and sweeps.
+        When to stop: the wanted error in units of value, and the most sweeps.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def var_solve(
     posterior.check_matches(mdp)
     if mdp.horizon is not None or mdp.discount == 1.0:
         raise ValueError(
-            "var_solve needs a future without end and a discount below 1; with a horizon use "
+            "var_solve needs a model without a horizon and a discount below 1; with a horizon use "
             "optimize, which has candidates of the VaR operator."
         )
     check_choice("allocate", allocate, ALLOCATIONS)
@@ -221,25 +222,25 @@ def _draws_to_solve_on(
     posterior: Posterior, mdp: MDP, rewards: Rewards, rows: Ints, delta: float, eta: float,
     wanted: int | None,
 ) -> tuple[int, str]:  # fmt: skip
-    """Return how many draws to keep, and what to say where that is too few for strict ranks."""
+    """Return how many draws to keep, and a note if that is fewer than requested or needed."""
     entries = RowLayout.of(mdp).entries_of(rows)
     uncertain = uncertain_rows(mdp, rows, rewards.uncertain[entries])
     fewest = strict_draws(delta, eta, max(1, len(np.unique(mdp.row_state[rows[uncertain]]))))
     n = SPARE * fewest if wanted is None else wanted
     limits = [(affordable(mdp, rows), "fit in memory")]
     if posterior.num_draws is not None:
-        limits.append((posterior.num_draws, "of the posterior are there to choose on"))
+        limits.append((posterior.num_draws, "of the posterior's draws are available for choosing"))
     limit, reason = min(limits)
     if n > limit and (wanted is not None or fewest > limit):
         return limit, (
-            f"solved on {limit} draws ({n} asked for): no more {reason}; the promise has "
-            "draws of its own."
+            f"solved on {limit} draws ({n} asked for): no more {reason}; the promise has draws of "
+            "its own."
         )
     return min(n, limit), ""
 
 
 def _draws_to_promise_on(posterior: Posterior, wanted: int | None, fewest: int) -> int:
-    """Return how many draws the promise rests on, or refuse with the number needed."""
+    """Return how many draws the promise uses; if too few, raise an error with the number needed."""
     n = SPARE_PROMISE * fewest if wanted is None else wanted
     if posterior.num_draws is not None:
         n = posterior.num_draws if wanted is None else min(n, posterior.num_draws)
@@ -255,11 +256,11 @@ def _promise(
     posterior: Posterior, mdp: MDP, rewards: Rewards, batch: Models, point: FixedPoint,
     levels: Floats, eta: float, n: int, rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """Return ``initial.v + min_s(q_s - v_s)/(1 - discount)`` less rounding, on fresh draws.
+    """Return ``initial.v + min_s(q_s - v_s)/(1 - discount)`` minus rounding, on fresh draws.
 
-    ``q_s`` is the strict lower order statistic of ``P_{s,pi(s)}.(r + discount v)``: together they
-    hold with probability ``1 - delta``, so ``L_pi v >= v + c`` and the policy is worth
-    ``v + c/(1 - discount)`` at least.
+    ``q_s`` is the strict lower order statistic of ``P_{s,pi(s)}.(r + discount v)``. All of them
+    hold together with probability ``1 - delta``; then ``L_pi v >= v + c`` with
+    ``c = min_s(q_s - v_s)``, and the policy's value is at least ``v + c/(1 - discount)``.
     """
     rows = batch.rows[point.choice]
     entries = RowLayout.of(mdp).entries_of(rows)

@@ -1,4 +1,4 @@
-"""Levels of the states: delta shared unequally, where that earns more."""
+"""Levels of the states: delta shared unequally, if that raises the value."""
 
 from math import ceil, log
 
@@ -10,7 +10,7 @@ from surefoot.certificates.var_operator import FixedPoint, equal_levels, fixed_p
 from surefoot.posterior.rows import RowLayout
 
 UNITS = 8
-"""Parts that an equal share of delta is cut into."""
+"""How many units an equal share of delta is cut into."""
 ROUNDS = 3
 
 
@@ -18,9 +18,9 @@ def greedy_levels(
     batch: Models, delta: float, eta: float, equal: FixedPoint, tolerance: float, max_sweeps: int,
     promise_draws: int,
 ) -> tuple[Floats, FixedPoint]:  # fmt: skip
-    """Share delta where it earns most on this batch; the equal share where that is better."""
+    """Share delta so as to raise the value on this batch; equal shares if those are better."""
     best_levels, best = equal_levels(batch, delta), equal
-    # A level must be large enough for a strict rank, here and among the promise's draws.
+    # A level must be large enough for a strict rank, on this batch and on the promise's draws.
     fewest = min(promise_draws, batch.size)
     floor = -np.expm1(log(eta / batch.num_uncertain) / fewest) * (1 + 1e-6)
     levels = best_levels
@@ -37,9 +37,9 @@ def greedy_levels(
 def _reallocated(
     batch: Models, delta: float, eta: float, floor: float, point: FixedPoint
 ) -> Floats:
-    """Hand out delta in small units, each to the state whose order statistic gains most by it.
+    """Hand out delta in small units, each to the state whose order statistic gains most.
 
-    A gain counts as often as the state is visited in the model that attains the value.
+    Gains are weighted by the visits to the state in the model that attains the value.
     """
     uncertain = np.flatnonzero(batch.uncertain_states)
     total = UNITS * len(uncertain)
@@ -64,7 +64,7 @@ def _reallocated(
         units[winner] += reach[which]
         left -= int(reach[which])
     levels = np.zeros(batch.mdp.num_states)
-    # A hair less than delta: sums of rounded shares must not exceed it.
+    # Slightly less than delta in all: the sum of rounded shares must not exceed it.
     levels[uncertain] = units * (unit * (1 - 1e-12))
     return levels
 

@@ -14,16 +14,16 @@ from surefoot.solvers.evaluation.equations import Equations, solve_equations
 from surefoot.solvers.evaluation.threads import shared
 
 TABLE_VALUES = 2**16
-"""How many numbers of one sweep a thread holds at a time (half a megabyte)."""
+"""The most numbers of one sweep that a thread holds at a time (half a megabyte)."""
 FIRST_REST = 5
-"""Sweeps after the first jump that failed; twice as many every time after."""
+"""How many sweeps follow the first failed jump; twice as many after each further one."""
 JUMP_SHARE = 0.01
-"""How exactly a jump is computed, as a share of the tolerance."""
+"""The tolerance of a jump, as a share of the tolerance of the fixed point."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FixedPoint:
-    """Where the operator's iteration ended: ``choice`` attains ``Tv`` at ``v``."""
+    """The result of the iteration: values, and the rows and draws that attain ``Tv``."""
 
     v: Floats
     choice: Ints
@@ -34,7 +34,7 @@ class FixedPoint:
 
 
 def strict_draws(delta: float, eta: float, states: int) -> int:
-    """Return the fewest draws with strict ranks: a union of delta and eta over the states.
+    """Return the fewest draws with strict ranks when delta and eta are shared over the states.
 
     Examples
     --------
@@ -53,9 +53,10 @@ def equal_levels(batch: Models, delta: float) -> Floats:
 
 
 def strict_ranks(batch: Models, levels: Floats, eta: float) -> Ints:
-    """Return ``(S,)``: strict lower ranks at each state's level; 1 where there is none.
+    """Return ``(S,)``: the strict lower rank at each state's level; 1 where there is none.
 
-    A rank of 1 for want of draws costs tightness, not soundness: the promise has its own draws.
+    Where draws are too few for a strict rank, rank 1 affects only how tight the promise is, not its
+    validity: the promise has its own draws.
     """
     share = eta / batch.num_uncertain
     known: dict[float, int] = {0.0: 1}
@@ -76,8 +77,8 @@ def fixed_point(
     """Iterate ``v <- Tv`` with jumps, until the span bounds are within the tolerance.
 
     ``T(v + c) = Tv + discount c``, so the spread of ``Tv - v`` alone bounds the error. A jump
-    solves the linear equation of the draws that attain ``Tv``; it is taken where it shrinks the
-    spread, else mixed sweeps go on.
+    solves the linear equations of the draws that attain ``Tv``; it is accepted if it halves the
+    spread, otherwise mixed sweeps continue.
     """
     discount = batch.mdp.discount
     v = np.zeros(batch.mdp.num_states) if start is None else start
@@ -108,10 +109,10 @@ def fixed_point(
 
 
 class Mixing:
-    """Sweeps that learn from the last few (Anderson 1965): the mixture that leaves least change.
+    """Anderson mixing (1965): the mixture of the last few images that leaves the least change.
 
-    Where the mixture turns out worse, the best image so far is taken, and learning begins anew: a
-    sweep from there narrows the spread by the discount at least.
+    If a mixture turns out much worse, the iteration restarts from the best image so far: a sweep
+    from there shrinks the spread at least by the discount.
     """
 
     DEPTH = 5
@@ -123,7 +124,7 @@ class Mixing:
         self.best = np.empty(0)
 
     def after(self, v: Floats, image: Floats) -> Floats:
-        """Return where to sweep next."""
+        """Return the value function of the next sweep."""
         change = image - v
         spread, middle = _spread(change)
         if spread > 2 * self.lowest:
@@ -132,7 +133,7 @@ class Mixing:
         if spread < self.lowest:
             self.lowest, self.best = spread, image
         self.images = [*self.images[-self.DEPTH :], image]
-        self.changes = [*self.changes[-self.DEPTH :], change - middle]  # a constant is no error
+        self.changes = [*self.changes[-self.DEPTH :], change - middle]  # a constant does not count
         if len(self.images) == 1:
             return image
         shares = np.linalg.lstsq(np.diff(self.changes, axis=0).T, self.changes[-1], rcond=1e-10)[0]
@@ -146,14 +147,14 @@ def _spread(change: Floats) -> tuple[float, float]:
 
 
 def sweep(batch: Models, ranks: Ints, v: Floats) -> tuple[Floats, Ints, Ints]:
-    """Return ``Tv``, the rows and the draws that attain it, all rows offered."""
+    """Return ``Tv``, and the rows and the draws that attain it, with all rows offered."""
     return _sweep(batch, (batch.mdp.state_start, np.arange(batch.mdp.num_rows)), ranks, v)
 
 
 def _sweep(
     batch: Models, offers: tuple[Ints, Ints], ranks: Ints, v: Floats
 ) -> tuple[Floats, Ints, Ints]:
-    """Return ``Tv``, the rows and the draws that attain it."""
+    """Return ``Tv``, and the rows and the draws that attain it."""
     states = len(v)
     image = np.empty(states)
     choice, attained = np.zeros((2, states), dtype=np.int64)
@@ -175,9 +176,9 @@ def _sweep(
 
 
 def _jump(batch: Models, choice: Ints, attained: Ints, v: Floats, tolerance: float) -> Floats:
-    """Return the value of the model whose state ``s`` moves as in draw ``attained[s]``.
+    """Return the value of the model in which state ``s`` moves as in draw ``attained[s]``.
 
-    Large sparse models are solved from ``v``, to well within the tolerance.
+    Large sparse models are solved iteratively from ``v``, to well within the tolerance.
     """
     lengths = np.diff(batch.mdp.row_start)[choice]
     entries = RowLayout.of(batch.mdp).entries_of(choice)

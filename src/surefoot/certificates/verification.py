@@ -1,4 +1,4 @@
-"""Check a certificate again, on draws that had no part in it."""
+"""Check a certificate on draws that were not used to make it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Verification(Shown):
     message
         The verdict in words.
     below, draws
-        How many of the new draws fell below the promise.
+        How many of the new draws fell below the promise, and how many there were.
     p_value
-        The probability of that many or more if the promise is right; the certificate falls at eta
-        or less.
+        The probability of that many or more if the promise is right; at eta or less the certificate
+        does not stand.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Verification(Shown):
     def _facts(self) -> list[tuple[str, str]]:
         if not self.draws:
             return []
-        return [("probability of that many if the promise is right", f"{self.p_value:.2g}")]
+        return [("probability of that many or more if the promise is right", f"{self.p_value:.2g}")]
 
     def __repr__(self) -> str:
         found = f", {self.below:,} of {self.draws:,} new draws fall short" if self.draws else ""
@@ -79,14 +79,13 @@ def verify(
 ) -> Verification:
     """Check a certificate on new draws, independent of those it was made from.
 
-    It stands unless the number of new returns below the promise has a probability of at most
-    eta when the promise is right: ``P[Bin(n, delta) >= below] <= eta``; or so few of them lie below
-    the limit that this policy itself can be promised more: ``P[Bin(n, delta) <= below] <= eta``. A
-    posterior of finitely
-    many draws has no new ones; the message says so. A certificate over a horizon is checked over
-    that; ``final_reward`` is the one it was made with. The new draws are made on the ``device``
-    asked for, whichever made those of the certificate, or shared among the workers of a
-    ``cluster``, as by `certify`.
+    The certificate does not stand if so many new returns lie below the promise that this has a
+    probability of at most eta when the promise is right, ``P[Bin(n, delta) >= below] <= eta``; or
+    if so few of them lie below the limit that this policy alone can be promised more,
+    ``P[Bin(n, delta) <= below] <= eta``. A posterior of finitely many draws has no new ones; the
+    message says so. A certificate over a horizon is checked over the same horizon; ``final_reward``
+    is the one it was made with. The new draws are made on the given ``device``, whichever device
+    made the certificate, or shared among the workers of a ``cluster``, as by `certify`.
 
     Examples
     --------
@@ -138,7 +137,7 @@ def verify(
 def _limit_exceeded(
     certificate: Certificate, returns: ReturnDraws, played: NDArray[np.uint64]
 ) -> bool:
-    """Tell whether new draws of the policy contradict the limit, where that speaks of it."""
+    """Return whether new draws of the policy contradict the limit, if the limit covers it."""
     policy = certificate.policy
     mixed = isinstance(policy, np.ndarray) and len(played) > len(policy)
     if mixed and certificate.scope.startswith(DETERMINISTIC):
@@ -149,7 +148,7 @@ def _limit_exceeded(
 
 
 def _senseless(certificate: Certificate) -> str | None:
-    """Return what no certificate that we made could say, or None."""
+    """Return what is impossible about a certificate, or None."""
     if certificate.objective not in ("max", "min"):
         return f"objective is {certificate.objective!r}"
     for name in ("delta", "eta"):
@@ -157,7 +156,7 @@ def _senseless(certificate: Certificate) -> str | None:
             return f"{name} is {getattr(certificate, name)!r}"
     needed = draws_needed(certificate.delta, certificate.eta)
     if not certificate.draws >= needed:
-        return f"it rests on {certificate.draws} draws where no fewer than {needed} would do"
+        return f"it rests on {certificate.draws} draws, but at least {needed} are needed"
     if np.isnan(certificate.lower_bound) or np.isnan(certificate.upper_bound):
         return "one of its bounds is not a number"
     return None
@@ -165,9 +164,9 @@ def _senseless(certificate: Certificate) -> str | None:
 
 def _mismatch(certificate: Certificate, posterior: Posterior, mdp: MDP) -> str | None:
     if certificate.basis != "bayesian":
-        return "it is not about a posterior"
+        return "it is not based on a posterior"
     if certificate.data_fingerprint == provenance.posterior_fingerprint_1(posterior):
-        return "version 0.1 made it, whose fingerprint of the data leaves out their rewards"
+        return "it was made by version 0.1, whose fingerprint of the data leaves out the rewards"
     for what, mine, other in (
         ("data", certificate.data_fingerprint, provenance.posterior_fingerprint(posterior)),
         ("model", certificate.model_fingerprint, provenance.model_fingerprint(mdp)),

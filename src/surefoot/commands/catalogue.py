@@ -1,6 +1,6 @@
 """The list of commands, and the help of ``surefoot`` itself that shows it.
 
-Nothing slow is imported here: loading the parser alone would take most of the time of the help.
+Nothing slow is imported here: loading the parser would take most of the time that the help needs.
 """
 
 import shutil
@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "solve": ("solve", "From a log to a policy, a promise and a report."),
     "demo": ("solve", "A complete job on a bundled log."),
     "inspect": ("inspect_log", "What a log holds, and what to worry about."),
-    "certify": ("certify", "What may be promised about a policy you bring."),
+    "certify": ("certify", "What may be promised about your own policy."),
     "compare": ("certify", "How much better one policy is than another."),
     "verify": ("verify", "Check the promise of a run again."),
     "report": ("report", "Write the report of a run again, or compare several."),
@@ -32,12 +32,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "what-if": ("what_if", "What a run would promise with one setting changed."),
     "plan": ("plan", "Where the doubt comes from, and what to measure next."),
     "export": ("export", "The policy of a run as SQL or as a spreadsheet."),
-    "coverage": ("coverage", "How often sentences are broken where the truth is known."),
-    "reproduce": ("reproduce", "The paper's tables again, beside the published numbers."),
+    "coverage": ("coverage", "How often sentences are false where the truth is known."),
+    "reproduce": ("reproduce", "The paper's tables, with the published numbers."),
     "doctor": ("doctor", "What this machine offers, and how large a model it can handle."),
     "domains": ("domains", "The benchmark domains."),
 }
-"""Name of a command: its file in ``commands/``, and its line in the help, in the order shown."""
+"""By name of the command: its file in ``commands/`` and its line in the help, in this order."""
 
 ENDING = (
     "Start with 'surefoot demo', then 'surefoot solve --help'.",
@@ -47,7 +47,7 @@ ENDING = (
 
 
 def top_help() -> str:
-    """Return what ``surefoot --help`` prints, as wide as the terminal but never over 80 columns."""
+    """Return what ``surefoot --help`` prints, as wide as the terminal but at most 80 columns."""
     width = max(50, min(shutil.get_terminal_size().columns, 80) - 2)
     return "\n\n".join(
         [

@@ -1,4 +1,4 @@
-"""``surefoot certify`` and ``surefoot compare``: what may be promised about policies you bring."""
+"""``surefoot certify`` and ``surefoot compare``: what may be promised about your own policies."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +26,7 @@ PolicyPath = Annotated[
     typer.Option(
         "--policy",
         metavar=FILE,
-        help="CSV with the columns of state and action, perhaps probability; or a run folder.",
+        help="CSV with the state and action columns, optionally probability; or a run folder.",
     ),
 ]
 
@@ -64,7 +64,7 @@ def certify(
     force: Force = False,
     **given: Any,
 ) -> None:
-    """Say what may be promised about a policy you bring."""
+    """Say what may be promised about your own policy."""
     import json
 
     from surefoot.pipeline import promises
@@ -137,7 +137,7 @@ def _model(
 
 
 def _failures(log: list[str] | None) -> "tuple[Finding, ...]":
-    """Return which checks of its log a run failed: they speak against other policies just so."""
+    """Return the checks of its log that a run failed: they apply to other policies as well."""
     from surefoot.pipeline.folder import is_run
     from surefoot.pipeline.run_files import read_certificate
 

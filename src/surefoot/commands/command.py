@@ -1,4 +1,4 @@
-"""How a command runs: shared options, exit codes, any expected error in one line."""
+"""How a command runs: shared options, exit codes, expected errors as one line."""
 
 import functools
 import inspect
@@ -20,7 +20,7 @@ from surefoot.commands.console import Output, drop_output
 
 
 class ExitCode(IntEnum):
-    """What the exit code of a command says."""
+    """The exit codes of commands."""
 
     OK = 0
     BAD_INPUT = 1
@@ -50,7 +50,7 @@ class Sectioned(TyperCommand):
     """A command whose help lists its options in sections."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, the options of the command, then each section, then the rest."""
+        """Write the arguments, the command's own options, each section, then the shared options."""
         sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -70,17 +70,17 @@ class Sectioned(TyperCommand):
 
 
 def examples(*lines: str) -> str:
-    """Return what a command's help ends with."""
+    """Return the examples at the end of a command's help."""
     return "\n".join([f"Example{'s' if len(lines) > 1 else ''}:\n\n\b", *(f"  {e}" for e in lines)])
 
 
 def command(
     group: typer.Typer, name: str | None = None, **options: Any
 ) -> Callable[[Callable[..., ExitCode | None]], Callable[..., ExitCode]]:
-    """Add a command that takes the shared options too, and receives an `Output` first.
+    """Add a command that also takes the shared options; its first argument is an `Output`.
 
-    The function returns an exit code, or None for success. An error it raises for bad input
-    becomes one line.
+    The function returns an exit code, or None for success. An error that it raises for bad input
+    is printed as one line.
     """
 
     def decorate(function: Callable[..., ExitCode | None]) -> Callable[..., ExitCode]:
@@ -105,7 +105,7 @@ def command(
 
 
 def _set_signature(run: Callable[..., Any], function: Callable[..., Any]) -> None:
-    """Give ``run`` the parameters of ``function`` and the shared options: typer reads both."""
+    """Give ``run`` the parameters of ``function`` and the shared options, for typer to read."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = list(inspect.signature(function).parameters.values())[1:]  # without the Output
     shared = {"json": Json, "quiet": Quiet, "debug": Debug}
@@ -121,7 +121,7 @@ def _set_signature(run: Callable[..., Any], function: Callable[..., Any]) -> Non
 
 
 def guarded(output: Output, job: Callable[[], ExitCode | None]) -> ExitCode:
-    """Run a job and turn what goes wrong into one line and an exit code."""
+    """Run a job; turn errors into one line and an exit code."""
     try:
         code = job()
         sys.stdout.flush()
@@ -168,7 +168,7 @@ def one_line(problem: BaseException) -> str:
 
 
 def announce_compiling(output: Output) -> None:
-    """Explain why the first run takes longer than those after it."""
+    """Explain why the first run takes longer than later ones."""
     from surefoot.pipeline.kernel_warmup import is_cold
 
     if is_cold():
@@ -176,13 +176,13 @@ def announce_compiling(output: Output) -> None:
 
 
 def check_new(path: Path | None, *, force: bool) -> None:
-    """Refuse to write over what exists, unless told to."""
+    """Refuse to overwrite an existing file or folder, unless ``force``."""
     if path is not None and path.exists() and not force:
         raise FileExistsError(f"{path} exists already. Choose another name, or pass --force.")
 
 
 def refusal(system: str, environment: Mapping[str, str]) -> str:
-    """Return why the commands do not run on a system (``os.name``); "" where they do.
+    """Return why the commands do not run on a system (``os.name``); "" if they do.
 
     Examples
     --------
@@ -193,15 +193,15 @@ def refusal(system: str, environment: Mapping[str, str]) -> str:
         return ""
     return (
         f"surefoot was never tested on {'Windows' if system == 'nt' else system}, where nothing "
-        "keeps two runs from writing into one folder. Use WSL, or set SUREFOOT_UNTESTED=1 to try "
-        "it anyway."
+        "prevents two runs from writing into the same folder. Use WSL, or set SUREFOOT_UNTESTED=1 "
+        "to try it anyway."
     )
 
 
 def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> ExitCode:
-    """Parse the arguments, run the command, return the exit code; a wrong option is one line."""
+    """Parse the arguments, run the command, return the exit code; a usage error is one line."""
     given = sys.argv[1:] if arguments is None else arguments
-    output = Output(json="--json" in given)  # for what goes wrong before a command has one
+    output = Output(json="--json" in given)  # for errors before a command has its own
     if why := refusal(os.name, os.environ):
         return _complain(output, why, ExitCode.BAD_INPUT)
     try:
@@ -209,11 +209,11 @@ def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> ExitCod
     except (KeyboardInterrupt, typer.Abort):
         return _complain(output, "interrupted.", ExitCode.INTERRUPTED)
     except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # the reader of a help went away
+        if isinstance(ended.__context__, BrokenPipeError):  # the reader closed the pipe of --help
             return ExitCode.BROKEN_PIPE
-        raise  # completion of a shell ends like this
+        raise  # shell completion ends like this
     except Exception as problem:
-        # What the parser raises has no public name in all versions of typer; its method has.
+        # The parser's errors have no public name in all versions of typer, but this method has.
         if not hasattr(problem, "format_message"):
             raise
         return _complain_about_usage(output, problem)

@@ -1,7 +1,7 @@
 """What the user sees: results, tables, notes, progress.
 
 Results go to the standard output; progress and notes go to the standard error. Rich is imported
-only when something is printed, so that ``--help`` stays quick.
+only when something is printed, so that ``--help`` stays fast.
 """
 
 import json
@@ -22,7 +22,7 @@ from surefoot.pipeline.journal import Stage
 
 @dataclass(frozen=True)
 class Output:
-    """How to talk to the user, as the shared options say.
+    """Prints for the user, according to the shared options.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Output:
             return
         console = _rich_console(sys.stdout)
         width = _width(sys.stdout)
-        with console.capture() as text:  # rich would end the program at a broken pipe
+        with console.capture() as text:  # rich itself would exit at a broken pipe
             for line in lines:
                 shown = (
                     wrapped(printable(line, lines=True), width) if isinstance(line, str) else line
@@ -59,20 +59,20 @@ class Output:
         print(text.get(), end="")  # noqa: T201
 
     def error(self, message: str, code: int) -> None:
-        """Tell what went wrong: one line on the standard error, or JSON in place of the result."""
+        """Print an error: one line on the standard error, or JSON instead of the result."""
         if self.json:
             print(json.dumps({"error": message, "code": code}, indent=2))  # noqa: T201
         else:
             print(f"surefoot: {printable(message, lines=True)}", file=sys.stderr)  # noqa: T201
 
     def note(self, text: str) -> None:
-        """Tell something beside the result."""
+        """Print a note on the standard error, unless silent."""
         if not self.silent:
             print(wrapped(printable(text, lines=True), _width(sys.stderr)), file=sys.stderr)  # noqa: T201
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
-        """Show that something is going on: a live line on a terminal, plain lines elsewhere."""
+        """Show the progress of a stage: a live line on a terminal, plain lines elsewhere."""
         started = time.monotonic()
         if self.silent:
             yield Stage()
@@ -88,18 +88,18 @@ class Output:
 
 
 SHORT = 0.1
-"""Seconds below which a stage is not worth a line on a terminal."""
+"""Stages that take fewer seconds than this get no line on a terminal."""
 MOST_COLUMNS, LEAST_COLUMNS = 100, 30
-"""Lines longer or shorter than this are hard to read, however wide the terminal."""
+"""Lines longer or shorter than this are hard to read, whatever the width of the terminal."""
 
 
 def _width(file: TextIO) -> int | None:
-    """Return how wide text may be on a terminal; None elsewhere: a pipe gets whole lines."""
+    """Return how wide text may be on a terminal; None elsewhere, since pipes get whole lines."""
     return min(shutil.get_terminal_size().columns, MOST_COLUMNS) if file.isatty() else None
 
 
 def wrapped(text: str, width: int | None) -> str:
-    """Return text with its lines broken between words; what continues a line of a list is indented.
+    """Return text with its lines broken between words; continuation lines of lists are indented.
 
     Examples
     --------
@@ -133,10 +133,10 @@ def _broken(line: str, width: int, hanging: str) -> str:
 
 
 class Pace:
-    """How long the rest of a stage takes, told only where that can be known.
+    """Estimates how long the rest of a stage takes, only if enough is known.
 
-    What comes before the first step (kernels are compiled, memory is filled) says nothing about
-    those after it, and neither does a single slow step.
+    The time before the first step (compiling kernels, filling memory) says nothing about later
+    steps, and neither does a single slow step.
 
     Examples
     --------
@@ -155,10 +155,10 @@ class Pace:
         self.paces: list[float] = []
 
     def left(self, done: int, now: float) -> str:
-        """Return about how long it will take at ``done`` steps of the total, or ""."""
+        """Return about how much time is left after ``done`` steps of the total, or ""."""
         if self.last is not None and done > self.last[0]:
             self.paces.append((now - self.last[1]) / (done - self.last[0]))
-        if self.last is None or done > self.last[0]:  # a remark in between is no step
+        if self.last is None or done > self.last[0]:  # an update that only has a remark is no step
             self.last = done, now
         if not self.total or len(self.paces) < self.LEAST_STEPS:
             return ""
@@ -169,7 +169,7 @@ class Pace:
 
 
 def left_text(seconds: float) -> str:
-    """Return how long something will take, "" where it is all but over.
+    """Return the time left in words; "" if it is less than a second.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def left_text(seconds: float) -> str:
 
 
 class PlainStage(Stage):
-    """A line now and then, for logs and pipes."""
+    """Prints a line from time to time, for logs and pipes."""
 
     EVERY = 10.0
     """Seconds between two lines."""
@@ -211,7 +211,7 @@ def _live(title: str, total: int | None) -> Iterator[Stage]:
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     if total:
         columns += [BarColumn(bar_width=16), TextColumn("{task.fields[left]}", markup=False)]
-    # The remark takes what is left of the line, and is cut where that is too little.
+    # The remark takes the rest of the line, and is cut off if it is too long.
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     columns += [TextColumn("{task.fields[remark]}", markup=False, table_column=rest)]
     console = _rich_console(sys.stderr)
@@ -253,13 +253,13 @@ def _is_number(cell: object) -> bool:
 def _rich_console(file: TextIO) -> Any:
     from rich.console import Console
 
-    # Labels may hold brackets, colons and digits: nothing in them is markup. A pipe has no width.
+    # Labels may contain brackets, colons and digits, which are not markup. A pipe has no width.
     width = None if file.isatty() else 10_000
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 
 def drop_output() -> None:
-    """Let what is still to be printed vanish, because the reader of a pipe went away.
+    """Discard everything still to be printed, after the reader of a pipe has closed it.
 
     Otherwise Python complains when it closes the output.
     """

@@ -1,4 +1,4 @@
-"""``surefoot coverage``: how often sentences are broken where the truth is known."""
+"""``surefoot coverage``: how often sentences are false where the truth is known."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from surefoot.commands.console import Output, table
 from surefoot.commands.options import Cluster
 
 PRIOR = "With --domain: models drawn from the prior of a domain"
-"""Title of the options that go with --domain alone."""
+"""Title of the options that are only for --domain."""
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +53,7 @@ def coverage(
         typer.Option(metavar="FOLDER", help="Where records are kept. [surefoot-coverage]"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A few logs of small worlds, to see that it works.")
+        bool, typer.Option("--quick", help="A few logs of small worlds, to check that it works.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.", min=0)] = 0,
     cluster: Cluster = None,
@@ -87,8 +87,8 @@ def coverage(
 ) -> ExitCode:  # fmt: skip
     """Count sentences that are false in worlds whose truth is known.
 
-    Exit code 3 if some are false too often. Stop it at any time: it goes on where it was, unless
-    the code has changed.
+    Exit code 3 if some are false too often. It can be stopped at any time and continues where it
+    was, unless the code has changed.
     """
     zoo = {"set": part, "cells": cells, "methods": methods, "out": out, "quick": quick or None}
     prior = {"delta": delta, "support": support, "samples": samples, "draws": draws}
@@ -113,7 +113,7 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 
 def _names(given: list[str] | None) -> list[str] | None:
-    """Return names given one by one or with commas between them."""
+    """Return names that were given one by one or separated by commas."""
     return [name for part in given for name in part.split(",")] if given else None
 
 
@@ -121,7 +121,7 @@ def _in_zoo(
     output: Output, part: str, names: list[str] | None, methods: list[str],
     replications: int | None, *, processes: int, out: Path, quick: bool, seed: int,
 ) -> ExitCode:  # fmt: skip
-    """Count in the worlds of the zoo, and leave records and table in the folder."""
+    """Count in the worlds of the zoo, and write records and table to the folder."""
     from surefoot.studies.zoo.cells import SMOKE, SMOKE_REPLICATIONS, find_cells
     from surefoot.studies.zoo.methods import find_method
     from surefoot.studies.zoo.replications import Record, count, jobs_of, other_files, read_records
@@ -135,7 +135,7 @@ def _in_zoo(
         find_method(name)
     jobs = jobs_of(chosen, methods, replications, seed)
     for file in other_files(out):
-        output.note(f"{file}: records of other code, left alone and not counted.")
+        output.note(f"{file}: records of other code, kept but not counted.")
     announce_compiling(output)
     done = len(set(jobs) & {record.job for record in read_records(out)})
     with output.stage(f"{len(jobs):,} replications", len(jobs)) as stage:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from surefoot.pipeline.runs import Run
 
 SHOWN = 50
-"""Most lines of a file that are printed; all of them are written."""
+"""At most this many lines of a file are printed; --out writes all of them."""
 
 
 def register(app: typer.Typer) -> None:
@@ -46,8 +46,8 @@ def decide(
         int | None,
         typer.Option(
             metavar=WHOLE,
-            help="The step, from 0 on, for a policy that depends on it; a file may say it in a "
-            "column step.",
+            help="The step, counted from 0, for a policy that depends on it; a file may have a "
+            "column step instead.",
         ),
     ] = None,
     out: Annotated[
@@ -80,7 +80,7 @@ def decide(
 
 
 def _given(options: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """Return what the options say of a state; one column needs no name."""
+    """Return the columns of a state from the options; a single column needs no name."""
     given: dict[str, str] = {}
     for option in options:
         name, sign, value = option.partition("=")

@@ -96,7 +96,7 @@ def _extra(name: str, missing: tuple[str, ...]) -> str:
 
 def _entries(number: int | None) -> str:
     if number is None:
-        return "as many entries as fit into memory (the system does not tell how much there is)"
+        return "as many entries as fit into memory (the system does not say how much there is)"
     for size, word in ((10**9, "billion"), (10**6, "million"), (10**3, "thousand")):
         if number >= size:
             return f"{number / size:,.2g} {word} entries" if number < 100 * size else (

@@ -1,4 +1,4 @@
-"""All commands behind one name: the file of a command is imported when the command is called."""
+"""The group of all commands; the file of a command is imported when the command is called."""
 
 import importlib
 from typing import Any
@@ -14,7 +14,7 @@ PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": F
 
 
 class LazyGroup(TyperGroup):
-    """A group of commands that are known by name until one is called."""
+    """A group that knows its commands only by name until one is called."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -22,7 +22,7 @@ class LazyGroup(TyperGroup):
             self.add_command(TyperCommand(name, short_help=text))
 
     def get_help(self, ctx: Any) -> str:  # noqa: ARG002  (the text is known without a context)
-        """Return the help that `surefoot.__main__` prints without loading the parser."""
+        """Return the same help that `surefoot.__main__` prints without loading the parser."""
         return top_help()
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -1,4 +1,4 @@
-"""The options that commands share, once: their names are those of `Settings`."""
+"""The options that commands share; their names are those of `Settings`."""
 
 import inspect
 from collections.abc import Callable
@@ -49,11 +49,11 @@ Device = Annotated[
     str | None,
     typer.Option("--device", metavar=WORD, help=declared(Settings)["device"][0].text),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what already exists.")]
 
 
 def with_options(*sections: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command that ends in ``**given`` the options of some groups.
+    """Replace the ``**given`` of a command's signature by the options of some groups.
 
     Examples
     --------
@@ -88,7 +88,7 @@ KINDS: dict[str, Any] = {
     "tuple[str, ...]": list[str],
     "tuple[float, ...]": tuple[float, float],
 }
-"""What typer calls the types of settings."""
+"""The types of settings, as typer needs them."""
 
 
 def _annotation(one: Setting, field: Field[Any]) -> Any:
@@ -111,14 +111,14 @@ def _annotation(one: Setting, field: Field[Any]) -> Any:
 
 
 def default_text(one: Setting, field: Field[Any]) -> str:
-    """Return a default for people, or "" where there is nothing to say."""
+    """Return a default as shown in the help, or "" if there is nothing to show."""
     if one.otherwise or field.default in (None, (), False):
         return one.otherwise
     return f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
 
 
 def settings_table() -> str:
-    """Return all options that are settings as the table of docs/command-line.md."""
+    """Return the table of docs/command-line.md: all options that are settings."""
     lines = ["| option | default | meaning |", "|---|---|---|"]
     for section in (*SECTIONS[1:], OWN):
         lines.append(f"| **{section}** | | |")
@@ -132,7 +132,7 @@ def settings_table() -> str:
 
 
 def _completion(words: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """Return what completes one of a few words in the shell."""
+    """Return a function that completes one of a few words in the shell."""
 
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
@@ -143,7 +143,7 @@ def _completion(words: tuple[str, ...]) -> Callable[[str], list[str]]:
 def settings_from(
     log: list[str] | None, config: str | None, given: dict[str, Any], base: str | None = None
 ) -> Settings:
-    """Return the settings: defaults, then an earlier run, the configuration file, the options."""
+    """Return the settings: defaults, overridden by an earlier run, the config file, the options."""
     from surefoot.pipeline.manifest import CONFIG, check_brought, settings_of, with_copies
 
     settings = Settings()

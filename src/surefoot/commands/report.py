@@ -1,4 +1,4 @@
-"""``surefoot report``: the report of a run again, or one page about several runs."""
+"""``surefoot report``: write the report of a run again, or one page about several runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -40,7 +40,7 @@ def report(
         raise ValueError(
             "a page about several runs needs a name: pass --out FILE."
             if out is None
-            else "--out names the page about several runs; the report of one lies in its folder."
+            else "--out names the page about several runs; the report of one is in its folder."
         )
     if out is not None and cluster is not None:
         raise ValueError("--cluster is for the report of one run; a page about several draws none.")

@@ -1,4 +1,4 @@
-"""``surefoot reproduce``: the paper's tables again, beside the published numbers."""
+"""``surefoot reproduce``: the paper's tables, with the published numbers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -49,7 +49,7 @@ def reproduce(
         int | None,
         typer.Option(
             metavar="N",
-            help="Posterior draws. [paper: 20, RiverSwim 1000; valid: what is needed]",
+            help="Posterior draws. [paper: 20, RiverSwim 1000; valid: as many as needed]",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="Data sets.")] = 5,
@@ -65,7 +65,7 @@ def reproduce(
         str,
         typer.Option(
             metavar="WORD",
-            help="dirichlet; pooled or growth (the population domain's own; both need extra mcmc).",
+            help="dirichlet; pooled or growth (for the population domain; both need extra mcmc).",
         ),
     ] = "dirichlet",
     certificates: Annotated[
@@ -74,10 +74,10 @@ def reproduce(
     cluster: Cluster = None,
     out: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Where results go, and the cells computed so far."),
+        typer.Option(metavar="FOLDER", help="Folder for the results and cells computed so far."),
     ] = Path("reproduction"),
 ) -> None:
-    """Compute the paper's tables again, beside the published numbers."""
+    """Compute the paper's tables again, and show them next to the published numbers."""
     from surefoot.studies.promises import promises_table
     from surefoot.studies.reproduction_job import read_options, reproduce_to
 

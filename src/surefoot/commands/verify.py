@@ -1,4 +1,4 @@
-"""``surefoot verify``: the promise of a run checked again, also against new data."""
+"""``surefoot verify``: check the promise of a run again, also against new data."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ def verify(
         list[str] | None,
         typer.Option(
             "--log", metavar="LOG",
-            help="All data that came after the run: does the promise agree with them? Ask as often "
+            help="All data since the run, to check whether the promise agrees with them, as often "
             "as you like; repeat the option for several files.",
         ),
     ] = None,
@@ -33,7 +33,7 @@ def verify(
 ) -> ExitCode:  # fmt: skip
     """Check the certificate of a run again on new draws; exit code 3 if it does not stand.
 
-    With --log, also ask whether the promise agrees with new data.
+    With --log, also check whether the promise agrees with new data.
     """
     from dataclasses import asdict
 

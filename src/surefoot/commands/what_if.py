@@ -34,7 +34,7 @@ def what_if(
     ] = None,
     forbid: Annotated[
         list[str] | None,
-        typer.Option(metavar="ACTION", help="An action that may no longer be used."),
+        typer.Option(metavar="ACTION", help="An action that is no longer allowed."),
     ] = None,
     prior: Annotated[
         list[float] | None, typer.Option(metavar=NUMBER, help="Another prior.")

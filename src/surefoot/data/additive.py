@@ -1,17 +1,16 @@
-"""Rewards of transitions never seen, where the log shows how rewards are made.
+"""Predict the rewards of transitions never seen, where the log shows how rewards are made.
 
 Many rewards are a part for the state and action plus a part for the next state:
-``r(s, a, s') = f(s, a) + h(s')``. If every redundant transition of a log agrees with that, exactly,
-it is believed for transitions that were not seen too. Rows and next states that no transitions
-connect say nothing of each other that way; but where rewards depend on less (the next state alone,
-the row alone, or the action and the next state), and all of the log agrees, all rows speak
-together.
-What these patterns say is charged for exceptions that as many tests may have missed.
+``r(s, a, s') = f(s, a) + h(s')``. If every redundant transition of a log agrees with that exactly,
+it is assumed for transitions never seen too. It predicts nothing for a row and a next state that no
+chain of transitions connects. But where rewards depend on less (the next state alone, the row
+alone, or the action and the next state) and the whole log agrees, that pattern predicts across all
+rows. Its predictions are lowered for the exceptions that as many tests may have missed.
 
-Where some do not, most rows may still pay the same wherever they lead. How often a successor that a
-row showed once pays something else than the rest of its row says how often one it never showed
-will: so much of the way to the lowest reward is charged. Next states that were ever paid
-differently from the rest of a row are not believed at all.
+Where some transitions disagree, most rows may still pay the same wherever they lead. The share of
+successors shown once that pay something else than the rest of their row bounds how often a
+successor never shown will: a prediction is lowered by that share of the way to the lowest reward.
+Nothing is predicted for next states that were ever paid differently from the rest of a row.
 """
 
 from typing import NamedTuple
@@ -28,11 +27,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EXACT = 1e-9
-"""How far, as a share of the largest reward, sums may lie apart by rounding."""
+"""How far sums may differ through rounding, as a share of the largest reward."""
 FEWEST_TESTS = 10
-"""Redundant transitions that must agree before the pattern is believed."""
+"""A pattern is assumed only if at least this many redundant transitions agree with it."""
 SURE = 0.95
-"""With this probability the share of exceptions is no larger than what is charged."""
+"""Level of the upper bound on the share of exceptions that is charged."""
 
 
 class AdditiveRewards(NamedTuple):
@@ -43,9 +42,9 @@ class AdditiveRewards(NamedTuple):
     row, state
         The two terms.
     row_part, state_part
-        Which connected part a row and a state belong to; -1 for a state never entered.
+        The connected part that a row and a state belong to; -1 for a state never entered.
     tests
-        How many transitions were redundant, and agreed.
+        The number of redundant transitions, all of which agreed.
     """
 
     row: Floats
@@ -63,7 +62,7 @@ class AdditiveRewards(NamedTuple):
 def fit_additive(
     entry_row: Ints, successor: Ints, reward: Floats, num_rows: int, num_states: int
 ) -> AdditiveRewards | None:
-    """Return the two terms where all redundant transitions agree with them, else None.
+    """Return the two terms if all redundant transitions agree with them, else None.
 
     A spanning forest of the bipartite graph of rows and states fixes the terms; every other
     transition tests them. O(entries).
@@ -84,14 +83,14 @@ def fit_additive(
 
 
 def _distinct(numbers: Ints) -> int:
-    """Return how many different numbers there are, of some from 0 up."""
+    """Return the number of distinct values among integers, 0 or more."""
     return int(np.count_nonzero(np.bincount(numbers)))
 
 
 class Transitions(NamedTuple):
-    """Transitions: their rows, the actions of these, and the next states.
+    """Parallel arrays of transitions: row, action of the row, next state.
 
-    ``kind`` is a number for the action and how far it led; -1: none.
+    ``kind`` numbers the pair of action and displacement; negative means none.
     """
 
     row: Ints
@@ -100,11 +99,11 @@ class Transitions(NamedTuple):
     kind: Ints
 
     def where(self, chosen: NDArray[np.bool_] | Ints) -> "Transitions":
-        """Return some of them."""
+        """Return the chosen transitions."""
         return Transitions(*(column[chosen] for column in self))
 
     def patterns(self) -> list[tuple[Ints, Ints]]:
-        """Return what rewards may depend on, alone: next state; row; action and next state."""
+        """Return the keys of simpler patterns: next state; row; action and next state."""
         nothing = np.zeros_like(self.row)
         return [(nothing, self.successor), (self.row, nothing), (self.action, self.successor)]
 
@@ -112,10 +111,10 @@ class Transitions(NamedTuple):
 def predict_by_less(
     shown: Transitions, reward: Floats, asked: Transitions, lowest: Floats, sizes: tuple[int, int]
 ) -> Floats:
-    """Return what patterns with fewer terms say of transitions never seen, NaN where none does.
+    """Return what simpler patterns predict for transitions never seen, NaN where none does.
 
-    The least of those that agree with all transitions shown, less a share of the way to the
-    ``lowest``: a bound on how many exceptions the tests may have missed.
+    It is the lowest prediction of the patterns that all transitions shown agree with. Each is moved
+    towards ``lowest`` by a share that bounds how many exceptions the tests may have missed.
 
     Examples
     --------
@@ -152,7 +151,7 @@ class SteadyRewards(NamedTuple):
     states, kinds
         Next states, and kinds of transitions, that some row paid differently from the rest.
     share
-        A bound on how often a successor never seen is an exception.
+        An upper bound on how often a successor never seen is an exception.
     """
 
     row: Floats
@@ -161,7 +160,7 @@ class SteadyRewards(NamedTuple):
     share: float
 
     def predict(self, shown: Transitions, lowest: Floats) -> Floats:
-        """Return the expected reward, NaN where nothing is known; ``lowest``: if an exception."""
+        """Return expected rewards, NaN where unknown; an exception pays ``lowest``."""
         off = np.isin(shown.successor, self.states) | np.isin(shown.kind, self.kinds)
         paid = np.where(off, np.nan, self.row[shown.row])
         return np.asarray(paid - self.share * np.maximum(paid - lowest, 0.0))
@@ -170,10 +169,10 @@ class SteadyRewards(NamedTuple):
 def fit_steady(
     shown: Transitions, reward: Floats, count: Ints, num_rows: int
 ) -> SteadyRewards | None:
-    """Return what rows pay where few pay several rewards; None where too few can tell.
+    """Return what each row pays and how often successors are exceptions; None with too few tests.
 
-    A successor that its row showed once is a test, if all others of the row paid the same: it came
-    as new to the row as one that was never seen would.
+    A successor that its row showed once is a test if all other successors of the row paid the same:
+    it was as new to the row as a successor never seen would be.
 
     Examples
     --------
@@ -196,7 +195,7 @@ def fit_steady(
     same = most - least <= near
     usual = _usual(paid, tries, place, len(first))
     off = np.abs(paid - usual[place]) > near
-    # Without one of them: the rest is the same if all are, or if that one alone differs.
+    # The other successors agree if all successors do, or if this one alone differs.
     others_same = same[place] | (off & (np.bincount(place, off)[place] == 1))
     tested = (tries == 1) & (number[place] > 1) & others_same
     tests, failed = int(np.count_nonzero(tested)), int(np.count_nonzero(tested & off))
@@ -212,7 +211,7 @@ def fit_steady(
 
 
 def _usual(paid: Floats, tries: Ints, place: Ints, size: int) -> Floats:
-    """Return what each row pays mostly: by its successors, and among equals by its tries."""
+    """Return each row's most common reward: by number of successors, then by number of tries."""
     new = np.concatenate(([True], (place[1:] != place[:-1]) | (paid[1:] != paid[:-1])))
     group = np.cumsum(new) - 1
     weight = np.bincount(group) + np.bincount(group, tries) / (2.0 * max(1, int(tries.sum())))
@@ -222,9 +221,9 @@ def _usual(paid: Floats, tries: Ints, place: Ints, size: int) -> Floats:
 
 
 def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
-    """Return the first row of every node's connected part, and which node comes before it.
+    """Return the first row of every node's connected part, and its predecessor in a spanning tree.
 
-    -1 for nodes without a transition; first rows come after themselves.
+    Both are negative for nodes without a transition; a first row is its own predecessor.
     """
     ones = np.ones(len(row), dtype=np.int8)
     graph = csr_array((ones, (row, state)), shape=(nodes, nodes))
@@ -232,7 +231,7 @@ def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
     first = np.full(parts, nodes)
     np.minimum.at(first, which[row], row)
     first = first[first < nodes]
-    # One more node that all first rows hang on: a single walk then finds a tree of every part.
+    # An extra node is linked to all first rows: one traversal then finds a tree of every part.
     rows, states = np.append(row, np.full(len(first), nodes)), np.append(state, first)
     ones = np.ones(len(rows), dtype=np.int8)
     whole = csr_array((ones, (rows, states)), shape=(nodes + 1, nodes + 1))
@@ -247,9 +246,9 @@ def _forest(row: Ints, state: Ints, nodes: int) -> tuple[Ints, Ints]:
 def _along(
     row: Ints, successor: Ints, reward: Floats, before: Ints, num_rows: int, num_states: int
 ) -> Floats:
-    """Return the term of every node: ``reward - the term before it`` along a tree, 0 at its root.
+    """Return the term of every node: ``reward - predecessor's term`` along a tree, 0 at its root.
 
-    Paths are halved until all have arrived: O(nodes log depth).
+    Each round halves the paths to the roots: O(nodes log depth).
     """
     node = np.arange(len(before))
     before = np.where(before < 0, node, before)

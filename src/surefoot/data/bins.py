@@ -1,4 +1,4 @@
-"""Columns of numbers as a few labels: bins between edges, under names that people can read."""
+"""Columns of numbers cut into bins between edges, with readable labels."""
 
 import json
 import math
@@ -19,21 +19,22 @@ from surefoot.data.numerals import parse_number
 FORMAT = 1
 """Version of the layout of bins.json."""
 FINENESS = 20
-"""Edges are rounded to about this part of the range of the column."""
+"""Edges are rounded to about one part in this many of the column's range."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Binning:
-    """A column and its bins; a bin holds its lower edge and not its upper one.
+    """A column and its bins; a bin includes its lower edge but not its upper one.
 
     Attributes
     ----------
     column
         The column of the log.
     edges
-        Between the bins, increasing; empty while they are still to be found from the log.
+        The edges between bins, increasing; empty until they are computed from the log.
     number
-        How many bins of about as many rows each were asked for; 0 where edges were given.
+        The number of bins with about equally many rows that was asked for; 0 where edges were
+        given.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class Binning:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the bins, in order."""
+        """The labels of the bins, in order."""
         if not self.edges:
             return (self.column,)
         shown = _texts(self.edges)
@@ -60,7 +61,7 @@ class Binning:
         return tuple(f"{self.column} {name}" for name in names)
 
     def label(self, value: Any) -> str:
-        """Return the name of the bin of a number, given as such or as text; a bin's name stays."""
+        """Return the label of the bin of a number or its text; a bin's label is returned as is."""
         if value in self.labels:
             return str(value)
         try:
@@ -72,7 +73,7 @@ class Binning:
         return self.labels[bisect_right(self.edges, number)]
 
     def sql(self, number: str) -> str:
-        """Return the SQL of the label of a number; NULL stays NULL."""
+        """Return the SQL of the bin label of a number; NULL stays NULL."""
         labels = ["'" + label.replace("'", "''") + "'" for label in self.labels]
         cases = " ".join(
             f"WHEN {number} < {edge!r} THEN {label}"
@@ -82,12 +83,12 @@ class Binning:
         return f"CASE {missing} {cases} ELSE {labels[-1]} END"
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return column, edges and labels for JSON."""
         return {"column": self.column, "edges": list(self.edges), "labels": list(self.labels)}
 
 
 def binning_from(content: Mapping[str, Any]) -> Binning:
-    """Return bins from what JSON kept of them."""
+    """Return the bins that `Binning.to_mapping` described."""
     return Binning(column=str(content["column"]), edges=tuple(map(float, content["edges"])))
 
 
@@ -106,7 +107,7 @@ def as_binning(asked: Any) -> Binning:
         numbers = []
     if not (equals and column and numbers):
         raise ValueError(
-            f"bins={asked!r}; write COLUMN=4 for four bins of about as many rows each, or "
+            f"bins={asked!r}; write COLUMN=4 for four bins with about equally many rows, or "
             "COLUMN=18.5,25,30 for the edges between them."
         )
     if "," not in text:
@@ -125,7 +126,7 @@ def as_binning(asked: Any) -> Binning:
 def at_quantiles(
     column: str, number: int, values: NDArray[np.float64], counts: NDArray[Any]
 ) -> Binning:
-    """Return bins of about as many rows each, at edges that are easy to read.
+    """Return bins with about equally many rows, at edges that are easy to read.
 
     ``values`` are distinct and rise; ``counts`` says how often each occurs.
 
@@ -153,7 +154,7 @@ def at_quantiles(
 
 
 def _texts(edges: Sequence[float]) -> list[str]:
-    """Return numbers as short texts that differ."""
+    """Return numbers as short texts that read back exactly."""
     for digits in range(3, 18):
         shown = [_plain(edge, digits) for edge in edges]
         if all(float(text) == edge for text, edge in zip(shown, edges, strict=True)):
@@ -170,7 +171,7 @@ def raw_label(
 ) -> tuple[Any, ...]:
     """Return the label, part by part, of raw measurements given by column.
 
-    Columns that were cut into bins give the bin's name; others stay as they are.
+    Columns that were cut into bins give the bin's label; others stay as they are.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A log that goes on from an earlier one: transitions across the boundary, and no false starts."""
+"""A log that continues an earlier one: transitions across the boundary, and no false starts."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -26,7 +26,7 @@ from surefoot.data.transitions import assemble
 def read_ends(
     source: Any, counts: Counts, columns: dict[str, Any], how: LogFormat, *, seed: int
 ) -> EpisodeEnds:
-    """Read where the episodes of a log begin and stop; ``counts`` were read from it."""
+    """Read where the episodes of a log begin and stop; ``counts`` were read from the same log."""
     if counts.log is not None:
         how = replace(how, bins=counts.log.bins)
     with session() as connection:
@@ -67,7 +67,7 @@ def read_ends(
 
 
 class _Labels:
-    """Labels as the counts have them, by their spelling; others get the same types."""
+    """Maps spellings to the labels of the counts; unknown spellings get the same types."""
 
     def __init__(self, labels: tuple[Hashable, ...], width: int) -> None:
         self.width = width
@@ -79,7 +79,7 @@ class _Labels:
         ]
 
     def of(self, parts: tuple[Any, ...]) -> Hashable:
-        """Return the label of a spelling; None where a part is missing."""
+        """Return the label that is spelled in parts; None where a part is missing."""
         if any(part is None for part in parts):
             return None
         if parts in self.known:
@@ -92,7 +92,7 @@ class _Labels:
 
 
 def _numbered(labels: list[Hashable]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
-    """Return an id for each label, -1 for None, and what the ids stand for."""
+    """Return an id for each label, -1 for None, and the labels in order of the ids."""
     where = {label: i for i, label in enumerate(dict.fromkeys(x for x in labels if x is not None))}
     ids = [-1 if label is None else where[label] for label in labels]
     return np.array(ids, dtype=np.int64), tuple(where)
@@ -136,10 +136,10 @@ def _spelled(layout: Layout, name: str) -> str:
 
 
 def continued(new: Counts, here: EpisodeEnds, earlier: EpisodeEnds) -> Counts:
-    """Return the counts of a new log as what goes on from an earlier one.
+    """Return the counts of a new log as the continuation of an earlier one.
 
-    Transitions from the last row of an episode to its first new one are added; episodes that the
-    earlier log had are no starts.
+    Transitions from the last old row of an episode to its first new row are added; episodes that
+    the earlier log had are not counted as starts.
     """
     meeting = meet(here, earlier, new)
     log = new.log
@@ -160,9 +160,9 @@ def continued(new: Counts, here: EpisodeEnds, earlier: EpisodeEnds) -> Counts:
 
 
 def only_across(old: Counts, here: EpisodeEnds, earlier: EpisodeEnds, name: str) -> Counts | None:
-    """Return old counts and the transitions to a log of single rows, one for each episode.
+    """Return old counts plus the transitions into a new log with a single row per episode.
 
-    Such a log has no transition of its own. None where it has none with the earlier one either.
+    Such a log has no transitions of its own. None if no episode continues the earlier log either.
     """
     meeting = meet(here, earlier, old)
     if not len(meeting.across):
@@ -187,7 +187,11 @@ def only_across(old: Counts, here: EpisodeEnds, earlier: EpisodeEnds, name: str)
 
 
 class Meeting(NamedTuple):
-    """Where two logs meet: episodes of both, and those whose next step is the first new one."""
+    """How two logs meet.
+
+    ``known`` tells which new episodes the earlier log has and ``place`` where they are there;
+    ``across`` lists those whose first new row directly follows the last old one.
+    """
 
     known: NDArray[np.bool_]
     place: NDArray[np.int64]
@@ -196,7 +200,7 @@ class Meeting(NamedTuple):
 
 
 def meet(here: EpisodeEnds, earlier: EpisodeEnds, like: Counts) -> Meeting:
-    """Find the episodes of a new log that an earlier one has, and which of them go on."""
+    """Find the episodes of a new log that an earlier one has, and which continue without a gap."""
     place = np.searchsorted(earlier.identity, here.identity)
     place = np.minimum(place, max(len(earlier.identity) - 1, 0))
     if not len(earlier.identity):

@@ -1,4 +1,4 @@
-"""A log in sixteen parts: any half of it is a sum over buckets, without another scan."""
+"""A log in sixteen buckets: any half of the log is a sum over buckets, without another scan."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,26 +13,26 @@ from surefoot.data.counts import Counts
 from surefoot.data.rewards import RewardStatistics, pool, range_per_action
 
 NUM_BUCKETS = 16
-"""Parts of a log. 16 have 6435 different halves, and each holds enough of a small log."""
+"""Number of buckets. 16 have 6435 different halves, and each holds enough of a small log."""
 MOST_HYPERGEOMETRIC = 10**9
-"""NumPy draws hypergeometrically from fewer things than this."""
+"""NumPy's hypergeometric draws are limited to fewer items than this."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BucketCounts:
-    """How often each transition happened in each bucket: counts, cut in sixteen.
+    """How often each transition happened in each bucket.
 
     Attributes
     ----------
     entry, bucket
-        ``(M,)``; the entry of the counts and the bucket, in this order; what never happened in a
-        bucket is not listed.
+        ``(M,)``; the entry of the counts and the bucket, sorted in this order; pairs that never
+        happened are not listed.
     count
-        ``(M,)``; how often it did.
+        ``(M,)``; how often the transition happened in the bucket.
     reward_mean, reward_var
-        ``(M,)``; mean and sample variance of the rewards there (NaN for the variance of one).
+        ``(M,)``; mean and sample variance of its rewards there (NaN for the variance of one).
     starts
         ``(16, S)``; how many episodes of a bucket started in each state; None when unknown.
     """
@@ -65,11 +65,11 @@ class BucketCounts:
             raise ValueError(f"{path}: these are not the parts of a log ({reason}).") from None
 
     def with_starts(self, starts: Ints) -> "BucketCounts":
-        """Return the same with the episode starts of each bucket."""
+        """Return the same counts with the episode starts of each bucket."""
         return replace(self, starts=starts)
 
     def __add__(self, other: "BucketCounts") -> "BucketCounts":
-        """Put two parts of one log together; starts are known where both know theirs."""
+        """Add two parts of one log; starts are known only if both parts know theirs."""
         joined = [
             np.concatenate((getattr(self, name), getattr(other, name)))
             for name in ("entry", "bucket", "count", "reward_mean", "reward_var")
@@ -111,9 +111,9 @@ def gather(entry: Ints, bucket: Ints, reward: Floats) -> BucketCounts:
 def deal(counts: Counts, seed: int) -> BucketCounts:
     """Deal the transitions of a log without episodes into equal buckets, at random.
 
-    A draw keyed by the seed: hypergeometric, like dealing shuffled cards. Of rewards only mean and
-    variance of an entry are known: the means of its buckets are drawn around that, as means of
-    normal rewards with this sum and this variance are, so that parts are as lucky as real ones.
+    The draw is hypergeometric, like dealing shuffled cards, and depends on the seed. Only the mean
+    and variance of an entry's rewards are known: the means of its buckets are drawn as those of
+    normal rewards with this sum and variance, so that they vary as in real parts of a log.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def deal(counts: Counts, seed: int) -> BucketCounts:
 
 
 def _scatter(entry: Ints, number: Ints, variance: Floats, rng: np.random.Generator) -> Floats:
-    """Return how far means of parts lie from the mean of their entry; their sum is none."""
+    """Return how far bucket means lie from the mean of their entry; their weighted sum is 0."""
     size = len(variance)
     apart = rng.standard_normal(len(entry)) / np.sqrt(number)
     total = np.bincount(entry, number, size)
@@ -162,7 +162,7 @@ def _hand(left: Ints, players: int, rng: np.random.Generator) -> Ints:
     total = int(left.sum())
     if players == 1 or total == 0:
         return left.copy()
-    if total >= MOST_HYPERGEOMETRIC:  # the size of a bucket hardly varies any more
+    if total >= MOST_HYPERGEOMETRIC:  # the size of a bucket hardly varies then
         return np.asarray(rng.binomial(left, 1 / players), dtype=np.int64)
     drawn = rng.multivariate_hypergeometric(left, total // players, method="marginals")
     return np.asarray(drawn, dtype=np.int64)
@@ -172,8 +172,8 @@ def part(counts: Counts, parts: BucketCounts, chosen: ArrayLike) -> Counts:
     """Return the counts of some buckets: only what was seen there, with the states of the whole.
 
     States and actions keep their ids, so that a policy from one part can be played in another.
-    The range of rewards is that of the part, except where one transition shows several rewards:
-    there it is that of the whole log.
+    The range of rewards is that of the part, or that of the whole log if any transition of the log
+    shows several rewards.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What came of looking at one assumption about a log."""
+"""The result of checking one assumption about a log."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ ALARM = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One assumption, looked at.
+    """One checked assumption.
 
     Attributes
     ----------
     name
         ``"memory"`` (Markov property), ``"drift"`` or ``"old and new data"``.
     p_value
-        Corrected for the rows and the checks tried; None where it could not be looked at.
+        Corrected for the rows and the checks tried; None where it could not be checked.
     tried
         The number of rows with enough data.
     finding
@@ -31,7 +31,7 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """What was found, for people."""
+        """What was found, as a sentence."""
         return self.finding.text
 
     @property

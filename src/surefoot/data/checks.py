@@ -1,11 +1,12 @@
-"""Does the log fit the model: no memory beyond the state, no drift in time.
+"""Check that a log fits the model: no memory beyond the state, no drift in time.
 
-Both questions are asked of every row (state-action pair) with enough data, by Pearson's chi-square
-test of independence: between the previous and the next state, and between the half of the log and
-the next state. Rare categories are put together so that every expected count is at least 5.
+Both are tested in every row (state-action pair) with enough data, by Pearson's chi-square test of
+independence: between the previous and the next state, and between the half of the log and the next
+state. Rare categories are merged so that every expected count is at least 5.
 
-Memory is looked for twice: in the previous state, and in the previous state and action together.
-Types that differ in what helps them leave no trace in the state alone where behaviour is at random.
+Memory is tested twice: for the previous state, and for the previous state and action together.
+Where actions are chosen at random, hidden types that respond differently to actions leave no trace
+in the previous state alone.
 """
 
 import re
@@ -35,25 +36,25 @@ from surefoot.data.log_halves import (
 from surefoot.data.sources import MEMORY_LIMIT, Connection
 
 EXPECTED = 5.0
-"""The least expected count of a cell (Cochran 1954)."""
+"""The smallest expected count of a cell (Cochran 1954)."""
 LONG = 1_000_000
-"""Longer logs are checked for drift by their first rows, where row numbers would take a scan."""
+"""In longer logs without stored row numbers, drift is tested as the first rows against the rest."""
 MOST_ROWS = 2_000_000
-"""Larger logs are checked for memory on a sample of this size."""
+"""Longer logs are checked for memory on a sample of about this many rows."""
 SPREAD = 4
-"""Keys up to this many times their number are told apart without sorting."""
+"""Keys are made distinct without sorting if the largest is at most this many times their number."""
 BLOCK = 1024
 """Long episodes are sampled in blocks of this many steps."""
 
 WITH_ACTION = 1 / 3
-"""Of the level at which memory is looked for, the share of the test that knows the previous action:
-it has many more categories, and so less power wherever the state alone remembers."""
+"""The share of the memory check's level that the test with the previous action gets: it has many
+more categories, and so less power where the previous state alone shows the memory."""
 
 Codes = NDArray[np.int64]
 
 
 class Outcomes(NamedTuple):
-    """The findings that one test can end in."""
+    """The codes of the findings that one test can end in."""
 
     untried: str
     fine: str
@@ -116,16 +117,16 @@ def independence(row: Codes, before: Codes, after: Codes, count: NDArray[Any]) -
 
 
 def _categories(row: Codes, group: Codes, rows: int) -> Codes:
-    """Return how many groups each row has; a group belongs to one row."""
+    """Return the number of groups of each row; a group belongs to one row."""
     owner = np.full(int(group.max(initial=-1)) + 1, -1)
     owner[group] = row
     return np.bincount(owner[owner >= 0], minlength=rows)
 
 
 def _distinct(keys: Codes) -> tuple[Codes, Codes]:
-    """Return the distinct keys, sorted, and where each key is among them.
+    """Return the distinct keys, sorted, and the index of each key among them.
 
-    Where they lie close together they are marked in a table, a fifth of the work of sorting.
+    Keys that lie close together are marked in a table, which takes a fifth of the time of sorting.
     """
     largest = int(keys.max(initial=0))
     if largest > SPREAD * len(keys) or keys.min(initial=0) < 0:
@@ -137,11 +138,11 @@ def _distinct(keys: Codes) -> tuple[Codes, Codes]:
 
 
 def _lumped(row: Codes, values: Codes, count: NDArray[Any]) -> tuple[Codes, NDArray[np.float64]]:
-    """Put rare values of each row together: what stays has sqrt(5 N) of the row's N or more.
+    """Merge the rare values of each row: those kept have at least sqrt(5 N) of its N transitions.
 
     Returns the group of each entry (groups belong to one row) and the size of every group. The
-    product of two such sizes over N is at least 5. Only sizes are looked at, so the test stays
-    valid. A remainder that is itself too rare joins the rarest value that stayed.
+    product of two such sizes over N is at least 5. Only sizes are used, so the test stays valid. A
+    remainder that is itself too rare joins the rarest value that was kept.
     """
     pairs, where = _distinct(row * (int(values.max(initial=0)) + 1) + values)
     size = np.bincount(where, count, len(pairs))
@@ -151,7 +152,7 @@ def _lumped(row: Codes, values: Codes, count: NDArray[Any]) -> tuple[Codes, NDAr
     needed = np.sqrt(EXPECTED * np.bincount(row, count, rows))
     rare = size < needed[owner]
     remainder = np.bincount(owner, size * rare, rows)
-    # The rarest value that stays, row by row: the first of equals.
+    # The rarest value kept in each row: the first of equals.
     stays = np.flatnonzero(~rare)
     least = np.full(rows, np.inf)
     np.minimum.at(least, owner[stays], size[stays])
@@ -185,7 +186,7 @@ def compare(row: Codes, side: Codes, after: Codes, count: NDArray[Any]) -> tuple
 
 
 def not_possible(reason: str, limit: str | None = None) -> tuple[Check, ...]:
-    """Return checks that could not be made, and why: a reason that findings know."""
+    """Return checks that could not be made; ``reason`` is one that the findings have words for."""
     why = {"reason": reason} if limit is None else {"reason": reason, "limit": limit}
     return tuple(
         Check(name=name, p_value=None, tried=0, finding=Finding.of(codes.untried, **why))
@@ -197,16 +198,17 @@ def check_assumptions(
     connection: Connection, layout: Layout, *, drop_missing: bool, rows: int,
     split: int | None = None, grouped: bool = False,
 ) -> tuple[Check, ...]:  # fmt: skip
-    """Look for memory and drift in a log, from SQL aggregates.
+    """Test a log for memory and drift, from SQL aggregates.
 
-    With ``split`` the table ``groups`` tells its halves apart. Without, a long log is compared with
-    its first rows, where ``groups`` has its whole (``grouped``); others are scanned in halves.
+    With ``split``, the table ``groups`` already counts the first half. Without, the first rows of a
+    long log are compared with the rest if ``groups`` holds the whole log (``grouped``); any other
+    log is scanned again, in halves.
     """
     if layout.columns.count is not None:
         return not_possible("aggregated")
     try:
         return _look(connection, layout, drop_missing, rows, split, grouped)
-    except duckdb.Error as problem:  # a promise can be made without; a crash helps nobody
+    except duckdb.Error as problem:  # checks are optional: report the failure, do not crash
         memory = isinstance(problem, duckdb.OutOfMemoryException)
         return not_possible("memory", MEMORY_LIMIT) if memory else not_possible("unreadable")
 
@@ -280,9 +282,9 @@ def _memory(
 
 
 def _stronger(state: Evidence, state_and_action: Evidence) -> Evidence:
-    """Return the test that says more of two that share a level, its p-value corrected for that.
+    """Return the stronger of two tests that share a level, its p-value corrected for the sharing.
 
-    One that could try nothing leaves the level to the other.
+    A test that could try no row leaves the whole level to the other.
     """
     tests = [(state, 1 - WITH_ACTION), (state_and_action, WITH_ACTION)]
     tried = [(found, share) for found, share in tests if found.tried]
@@ -318,7 +320,8 @@ def _sampled(
 ) -> tuple[str, int | None]:
     """Return the SQL of about two million rows, and how many rows each of them stands for.
 
-    Whole episodes are taken, or blocks of steps; None: the first rows, where there are neither.
+    Whole episodes are sampled, or blocks of steps. Where neither is possible, these are the first
+    rows, and None is returned instead of the number.
     """
     moves = counted_moves(layout, drop_missing, rows=False)
     if rows <= MOST_ROWS:
@@ -336,7 +339,7 @@ def _sampled(
 
 
 def _worst(connection: Connection, layout: Layout, pair: int) -> dict[str, str]:
-    """Name the row that shows it most."""
+    """Return the names of the state and action of the row with the strongest evidence."""
     states, actions = names(layout, "s"), names(layout, "a")
     found = connection.execute(
         f"SELECT {', '.join(states + actions)} FROM ({layout.select()}) "
@@ -352,7 +355,7 @@ def _joined(parts: tuple[Any, ...]) -> Any:
 
 
 def _shown(label: Any) -> Any:
-    """Return a label as the counts spell it: a plain whole number of a CSV is a number."""
+    """Return a label as in the counts: the text of a plain whole number becomes an integer."""
     if isinstance(label, float):
         return int(label)
     plain = isinstance(label, str) and re.fullmatch(CANONICAL_INTEGER, label)

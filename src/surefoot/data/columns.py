@@ -1,4 +1,4 @@
-"""Which columns of a log mean what, and how each is spelled in SQL."""
+"""The roles of a log's columns, and the SQL expression of each."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Columns:
         *, state: str | Sequence[str], action: str | Sequence[str],
         next_state: str | Sequence[str] | None, **single: str | None,
     ) -> set[str]:  # fmt: skip
-        """Return the names to look for in a log, before it is known which of them it has."""
+        """Return the column names to look for, before it is known which of them a log has."""
         names = {*as_names("state", state), *as_names("action", action)}
         names |= {*(next_names(state, next_state) or ())}
         return names | {name for name in single.values() if name is not None}
@@ -110,7 +110,7 @@ class Layout:
         return sql
 
     def _label(self, name: str, column: str) -> str:
-        """Return the SQL of a label: of a bin where the column (or its next state) has some."""
+        """Return the SQL of a label, of its bin where the state or action ``column`` has bins."""
         binning = next((one for one in self.bins if one.column == column), None)
         if binning is None:
             return _key(name, self.types[name])
@@ -122,7 +122,7 @@ class Layout:
         return f"{quote_name(name)}::DOUBLE"
 
     def _step(self, name: str) -> str:
-        """Return the SQL of a step; NaN is how some tables write a missing one."""
+        """Return the SQL of a step; NaN, which some tables use for a missing step, becomes NULL."""
         if self.step_format is not None:
             text = f"trim({quote_name(name)}::VARCHAR)"
             return f"try_strptime({text}, {quote_text(self.step_format)})"
@@ -136,7 +136,7 @@ class Layout:
 
     @property
     def text_numbers(self) -> tuple[str, ...]:
-        """Columns of a CSV that are read as text and are numbers."""
+        """Columns of a CSV that are read as text but hold numbers."""
         if self.source.kind != "csv":
             return ()
         binned = {one.column for one in self.bins}
@@ -154,13 +154,14 @@ class Layout:
 
     @property
     def ordered(self) -> bool:
-        """Whether the log says in which order the rows of an episode come."""
+        """Whether the log says how rows form episodes and in which order."""
         return self.columns.episode is not None and self.columns.step is not None
 
     def select(self, *, rows: bool = False, first: int | None = None) -> str:
         """Return the SQL of the log, or of its ``first`` rows, under short names.
 
-        ``rows`` adds the place ("row number") and how a terminal mark is spelled ("spelled_end").
+        ``rows`` adds the row's position ("row number") and the text of its terminal mark
+        ("spelled_end").
         """
         parts = [f"{sql} AS {name}" for name, sql in self.expressions().items()]
         if rows:
@@ -185,7 +186,7 @@ def choose(
     terminal: str | None,
     count: str | None,
 ) -> Columns:
-    """Return the columns in use, or say which one is missing and what it may be called."""
+    """Return the columns in use, or raise an error that names a missing one and similar names."""
     states, actions = as_names("state", state), as_names("action", action)
     following = next_names(state, next_state)
     derive = following is None or (
@@ -217,7 +218,7 @@ def as_names(argument: str, value: str | Sequence[str]) -> tuple[str, ...]:
 def next_names(
     state: str | Sequence[str], next_state: str | Sequence[str] | None
 ) -> tuple[str, ...] | None:
-    """Return the next-state columns; states in several columns have next_ before each name."""
+    """Return the next-state columns; by default those of several state columns start with next_."""
     if next_state is None:
         return None
     if next_state == DEFAULT_NEXT_STATE and not isinstance(state, str):

@@ -1,4 +1,4 @@
-"""From dense arrays and models to counts, and from counts to a model."""
+"""Convert dense arrays and models to counts, and counts to a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ def dense_fields(
 
 
 def whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    """Return non-negative whole numbers as int64, or say which one is not."""
+    """Return whole numbers, 0 or more, as int64, or raise an error that names one that is not."""
     raw = np.asarray(values)
     if raw.dtype.kind not in "iubf":
         raise ValueError(f"{name} must be whole numbers, got {raw.dtype}.")
@@ -101,7 +101,7 @@ def fields_on_rows_of(mdp: MDP, count: ArrayLike) -> dict[str, Any]:
 
 
 def with_rewards(counts: SomeCounts, rewards: Any) -> SomeCounts:
-    """Return the counts with given rewards in place of those seen, where they are given."""
+    """Return the counts with given rewards instead of those seen, wherever one is given."""
     from surefoot.data.declared_transitions import is_listing, read_rewards
 
     given = read_rewards(rewards, counts) if is_listing(rewards) else as_given(rewards)
@@ -126,7 +126,7 @@ def with_rewards(counts: SomeCounts, rewards: Any) -> SomeCounts:
     _check_filled(counts, mean)
     low, high = range_per_action(counts.entry_action, value, counts.num_actions)
     if not known.all():
-        # Some rewards are still those seen: their range counts too.
+        # Some rewards are still those seen in the log: their range counts too.
         low = low if counts.reward_low is None else np.fmin(low, counts.reward_low)
         high = high if counts.reward_high is None else np.fmax(high, counts.reward_high)
     return replace(
@@ -135,12 +135,12 @@ def with_rewards(counts: SomeCounts, rewards: Any) -> SomeCounts:
 
 
 def _check_filled(counts: CountArrays, mean: Floats) -> None:
-    """Refuse a transition that happened, or is declared possible, and has no reward at all."""
+    """Refuse counts with an observed or declared transition that has no reward."""
     empty = np.flatnonzero(np.isnan(mean) & ((counts.count > 0) | counts.declared))
     if len(empty):
         successor = label_of(counts.successor[empty[0]], counts.state_labels)
         raise ValueError(
-            f"rewards give nothing for {counts.row_name(counts.entry_row[empty[0]])}, next state "
+            f"rewards has no reward for {counts.row_name(counts.entry_row[empty[0]])}, next state "
             f"{successor!r} ({len(empty):,} such transitions). Add them."
         )
 
@@ -174,7 +174,7 @@ def initial_distribution(counts: CountArrays, initial: Any = None) -> InitialDis
     if initial is None:
         initial = "uniform" if counts.starts is None or not counts.starts.any() else "episodes"
     if isinstance(initial, str) and initial == "uniform":
-        # The unseen and terminal states are ours, not the log's: no episode starts there.
+        # No episode starts in a terminal state, or in the unseen state, which is not in the log.
         acting = ~counts.is_terminal
         if counts.unseen is not None:
             acting[counts.unseen] = False
@@ -225,12 +225,12 @@ def to_mdp(
         state_labels=counts.state_labels,
         action_labels=counts.action_labels,
     ).over(horizon, final_reward)
-    # Without a prior the model is the centre of sets, whose promise must not rest on a guess.
+    # Without a prior the model is the centre of frequentist sets: no guess about the unseen there.
     return lead_on(mdp, counts, unseen or (ABSORBING if prior is None else WORST))
 
 
 def lead_on(mdp: MDP, counts: CountArrays, unseen: str) -> MDP:
-    """Let the unseen state, which is absorbing so far, lead where ``unseen`` says."""
+    """Return the model with the unseen state, so far absorbing, leading where ``unseen`` says."""
     check_choice("unseen", unseen, (WORST, ABSORBING))
     if unseen == ABSORBING or counts.unseen is None:
         return mdp

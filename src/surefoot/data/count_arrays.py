@@ -1,7 +1,7 @@
-"""What counts store: arrays by row and entry, and what follows from them at once.
+"""The arrays that counts store, by row and entry, and properties that follow directly from them.
 
-The verbs of `surefoot.data.counts.Counts` live in files of their own and take these arrays, so that
-none of them has to know `Counts`.
+The methods of `surefoot.data.counts.Counts` are implemented in other modules, which take these
+arrays and so need not import `Counts`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Label = Hashable
 Floats = NDArray[np.float64]
 
 UNSEEN, LEARNED = "unseen", "learned"
-"""Supports in which something stands for successors never seen."""
+"""Supports in which a state stands for successors never seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class SupportReport:
     stuck_states
         States without any row left, made absorbing at the lowest reward.
     filled_rewards
-        Entries without a reward of their own: they got the lowest seen under their action.
+        Entries without a known reward, which got the lowest reward seen under their action.
     lowest_reward
         The reward of stuck and unseen states; None where the log has no rewards.
     """
@@ -64,7 +64,7 @@ class SupportReport:
 
     @property
     def filled_low(self) -> bool:
-        """Whether the lowest reward stands for something never seen: for costs, the best case."""
+        """Whether the lowest reward is used for something never seen: for costs, the best case."""
         return self.support in (UNSEEN, LEARNED) or self.stuck_states > 0 or self.filled_rewards > 0
 
 
@@ -82,7 +82,7 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CountArrays(RowSparse):
-    """The fields of `surefoot.data.counts.Counts`, which says what each of them is."""
+    """The fields of `surefoot.data.counts.Counts`, which documents them."""
 
     state_start: Ints
     row_action: Ints
@@ -140,9 +140,9 @@ class CountArrays(RowSparse):
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What the log says about the assumptions; empty for counts without a log."""
+        """The checks of the log's assumptions; empty for counts without a log."""
         return () if self.log is None else self.log.checks
 
 
 SomeCounts = TypeVar("SomeCounts", bound=CountArrays)
-"""Counts of a kind: what makes new counts from old ones keeps the kind."""
+"""A subclass of counts: functions that make new counts from old ones keep the class."""

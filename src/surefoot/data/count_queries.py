@@ -1,15 +1,15 @@
-"""The SQL that counts a log: one pass over its rows, everything after works on the groups."""
+"""The SQL that counts a log: one pass over its rows; everything after uses the groups."""
 
 from surefoot.data.columns import Layout
 from surefoot.data.reward_sums import KEPT
 
 MOVE, CUT, AFTER_END, REPEATED, GAP, LEFT_OUT = range(6)
-"""What a row is: a transition, the end of a cut episode, or something that cannot be counted."""
+"""Kinds of rows: a transition, the end of a cut episode, or a row that cannot be counted."""
 WINDOW = "WINDOW w AS (PARTITION BY e ORDER BY k)"
 NEIGHBOURS = "lead(k) OVER w AS after, lag(1) OVER w IS NULL AS opens"
-"""The step of an episode's next row, and whether a row is the first."""
+"""The step of the episode's next row, and whether a row is the episode's first."""
 PART = 25
-"""Multiples of up to 50 bits are split into two parts of this many where squares would overflow."""
+"""Multiples of up to 50 bits are split into two parts of this many bits if squares overflow."""
 
 
 def names(layout: Layout, letter: str) -> list[str]:
@@ -19,7 +19,7 @@ def names(layout: Layout, letter: str) -> list[str]:
 
 
 def keys(layout: Layout) -> list[str]:
-    """Return what rows are grouped by; what is the same in every row costs nothing that way."""
+    """Return the columns to group by; columns that are the same in every row are left out."""
     ended = ["z"] if layout.columns.terminal is not None else []
     flag = ["flag"] if layout.derived else []
     return [*names(layout, "s"), *names(layout, "a"), *names(layout, "t"), *ended, *flag]
@@ -30,8 +30,8 @@ def transitions(
 ) -> str:
     """Return the SQL of the log with its next states: s, a, t, z (terminal), flag, r, n, e, k.
 
-    ``following`` adds the step of the episode's next row (``after``) and whether a row is its first
-    (``opens``), rows that are not counted included.
+    ``following`` adds the step of the episode's next row (``after``) and whether a row is the first
+    (``opens``); rows that are not counted are included in both.
     """
     listed = flagged(layout, placed_only=drop_missing, rows=rows, following=following)
     if not drop_missing:
@@ -46,7 +46,7 @@ def flagged(
     """Return the SQL of all rows with their next state and flag.
 
     ``placed_only`` leaves out rows without episode or step before rows are put in order; ``rows``
-    adds their place in the log, ``following`` what `transitions` says.
+    adds their position in the log, ``following`` the same columns as in `transitions`.
     """
     ended = "" if layout.columns.terminal is not None else ", false AS z"
     listed = f"SELECT *{ended} FROM ({layout.select(rows=rows)})"
@@ -75,7 +75,7 @@ def _followed(layout: Layout, rows: str, placed_only: bool) -> str:
 
 
 def missing(layout: Layout) -> dict[str, str]:
-    """Return, by the name of the column, the SQL condition that a transition lacks it."""
+    """Return, by column name, the SQL condition that a transition lacks that column."""
     columns = layout.columns
     lacks = {
         column: f"{name} IS NULL"
@@ -102,11 +102,11 @@ def group_query(
 ) -> str:  # fmt: skip
     """Return the SQL that creates ``groups``: a line per (state, action, next state, end, flag).
 
-    ``digits`` is the scale to which rewards are rounded before they are summed; None: only their
-    range is wanted. With ``split`` the table also says how many lines are among the first ``split``
-    rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and for very long
-    logs. ``decimals`` is a guess: if no reward has more, the sums are exact as floating-point
-    numbers, in units of the last decimal (`are_exact_query` tells).
+    ``digits`` is the scale to which rewards are rounded before they are summed; None means that
+    only their range is wanted. With ``split`` the table also counts how many lines are among the
+    first ``split`` rows (``early``). ``wide`` keeps sums of squares in three parts, for weights and
+    for very long logs. ``decimals`` is a guess: if no reward has more, the sums are exact as
+    floating-point numbers, in units of the last decimal (`are_exact_query` checks that).
     """
     constant = {"z": "false AS z", "flag": f"{MOVE} AS flag"}
     grouped = keys(layout)
@@ -140,7 +140,7 @@ def group_query(
 
 
 def equal_query(digits: int) -> str:
-    """Return the SQL that adds the multiple of each group's reward: all its rewards are equal."""
+    """Return the SQL that adds each group's reward as a multiple; its rewards must be equal."""
     return (
         "CREATE OR REPLACE TEMP TABLE groups AS "
         f"SELECT *, {_multiple('lowest', digits)} AS multiple FROM groups"
@@ -150,16 +150,16 @@ def equal_query(digits: int) -> str:
 def _multiple(reward: str, digits: int) -> str:
     """Return the SQL of a reward as a multiple of the scale; NULL where it is too large for it."""
     scaled = f"{reward} * 1e{digits}" if digits >= 0 else f"{reward} / 1e{-digits}"
-    # The statistics of files know no NaN, so the condition alone would let it through.
+    # File statistics ignore NaN, so the condition alone would let it through.
     return f"CASE WHEN abs({reward}) <= 1e{KEPT - digits} THEN TRY_CAST({scaled} AS BIGINT) END"
 
 
 HALFWAY = "6755399441055744.0::DOUBLE"
-"""1.5 * 2**52: adding it and taking it off again rounds to a whole number, halves to even."""
+"""1.5 * 2**52: adding and subtracting it rounds to a whole number, halves to even."""
 LARGEST_EXACT = 2**53
 """Whole numbers up to this are exact as floating-point numbers."""
 MOST_DECIMALS, MOST_DIGITS = 6, 22
-"""Decimals that are guessed at; and the powers of ten that are floating-point numbers."""
+"""The most decimals that are guessed, and the largest power of ten exact in floating point."""
 
 
 def _rounded(digits: int) -> str:
@@ -167,15 +167,15 @@ def _rounded(digits: int) -> str:
 
 
 def _distance(decimals: int) -> str:
-    """Return the SQL of how far a reward is from one with some decimals, in units of the last."""
+    """Return the SQL of a reward's distance from its rounding, in units of the last decimal."""
     return f"abs(r * 1e{decimals} - {_rounded(decimals)})"
 
 
 def near(digits: int, decimals: int) -> str:
-    """Return the largest `_distance` of rewards that have no more than some decimals, as SQL.
+    """Return, as SQL, the largest `_distance` of a reward that has no more than ``decimals``.
 
-    Products are off by at most 0.111 units of the scale ``digits``, and so is the reward nearest to
-    a decimal number: that one passes, and whatever passes is rounded to the same multiple.
+    Products are off by at most 0.111 units of the scale ``digits``, and so is the floating-point
+    number nearest to a decimal one: it passes, and whatever passes is rounded to the same multiple.
     """
     return f"0.25e{decimals - digits}"
 
@@ -193,11 +193,11 @@ def _floating_sums(digits: int, decimals: int) -> list[str]:
 
 
 def first_rewards_query(layout: Layout, rows: int) -> str:
-    """Return the SQL of what the rewards of the first rows show.
+    """Return the SQL of statistics of the rewards in the first rows.
 
-    Whether a transition has two rewards, the largest reward in size, and how far all are at most
-    from rewards with 0, 1, ... `MOST_DECIMALS` decimals. Following rows and weights are not looked
-    at: rows of such logs count as one transition.
+    These are: whether a transition has two rewards, the largest absolute reward, and the largest
+    distance from rewards with 0, 1, ... `MOST_DECIMALS` decimals. Where next states come from
+    following rows, or rows have weights, all rows are treated as one transition.
     """
     keyed = not layout.derived and layout.columns.count is None
     listed = ", ".join(keys(layout)) if keyed else "1"
@@ -219,7 +219,7 @@ def are_exact_query() -> str:
 
 
 def _reward_sums(weighted: bool, wide: bool) -> list[str]:
-    """Return sums of multiples and their squares as wide integers, which no order can change."""
+    """Return sums of multiples and of their squares as wide integers, exact in any order."""
     weight = "(CASE WHEN abs(n) < 9e15 THEN n ELSE 0 END)::BIGINT::HUGEINT * " if weighted else ""
     total = f"sum({weight}q) AS total"
     if not (weighted or wide):

@@ -1,4 +1,4 @@
-"""Counts of transitions: what a log says, row by row.
+"""Counts of transitions, row by row.
 
 The layout is that of a model: a *row* is one state-action pair, its *entries* are the successors.
 """
@@ -44,7 +44,7 @@ class Counts(CountArrays, Shown):
         True when the entries are all the reachable ones (with zero counts), as in a model; False
         when they are only what was observed.
     state_labels, action_labels
-        What people call them, in order of the ids; optional.
+        Optional names, in order of the ids.
     reward_mean, reward_var
         ``(E,)``; mean and sample variance of the rewards seen; NaN where never seen (the variance
         also where seen once), variance 0 where rewards are given. In declared counts every mean is
@@ -52,11 +52,11 @@ class Counts(CountArrays, Shown):
     reward_low, reward_high
         ``(A,)``; the range of rewards seen under each action.
     reward_model
-        How sure the means are: ``"fixed"`` (exact), ``"normal"`` or ``"bounded"``.
+        How uncertain the means are: ``"fixed"`` (exact), ``"normal"`` or ``"bounded"``.
     reward_range
-        The range that ``"bounded"`` relies on, as given; None means the range seen.
+        The given range that ``"bounded"`` assumes; None means the range seen.
     reward_sums
-        What the means and variances of a log were computed from; None where they were given.
+        The exact sums behind means and variances that come straight from a log; else None.
     given
         Rewards known beforehand, which replace those seen.
     starts
@@ -66,9 +66,9 @@ class Counts(CountArrays, Shown):
     unseen
         The id of the state that stands for all successors never observed, or None.
     report
-        What the choice of support did; None before there is one.
+        What the choice of support did; None before a support is chosen.
     log
-        Where the counts came from; None for arrays.
+        The log that the counts came from; None for arrays.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Counts(CountArrays, Shown):
         rewards
             ``(S, A)`` or ``(S, A, S)``, a mapping by labels or a function of labels; exact.
         support
-            ``(S, A, S)`` booleans: the reachable successors. Given, the counts are declared.
+            ``(S, A, S)`` booleans: the reachable successors. If given, the counts are declared.
         starts
             ``(S,)``: how many episodes started in each state.
         state_labels, action_labels
@@ -134,7 +134,7 @@ class Counts(CountArrays, Shown):
         self, support: Any = None, unvisited: str | None = None, min_visits: int = 0, *,
         steady: bool = False,
     ) -> Counts:  # fmt: skip
-        """Return declared counts: the skeleton of a model, every reachable successor listed.
+        """Return declared counts: like a model, they list every reachable successor.
 
         Parameters
         ----------
@@ -146,18 +146,20 @@ class Counts(CountArrays, Shown):
             ``"all"``: every state.
             ``"unseen"``: those seen in the row, and one state for all others, absorbing at the
             lowest reward; the choice for large state spaces.
+            ``"learned"``: as ``"unseen"``, plus the successors that patterns of the log suggest.
             A path or a table: the columns state, action, next_state list them.
-            None: the default, or what these counts already declare.
+            None: the default, ``"unseen"``, or what these counts already declare.
         unvisited
             ``"drop"``: a state-action pair never tried is not offered to the policy (default).
             ``"prior"``: it is offered, and its row is left to the prior.
         min_visits
-            Rows tried fewer times are not offered either.
+            Rows tried fewer times than this are not offered either.
         steady
-            Whether rows that always paid the same are believed to pay it for listed successors too
-            that were never seen, less what exceptions cost. For promises with a prior only; else,
-            and where rows paid differently, those pay the lowest reward of the action, unless a
-            pattern of all rewards says more.
+            For successors from a path or a table: whether rows that always paid the same are
+            assumed to pay it for successors never seen too, less a charge for exceptions. Valid for
+            promises with a prior only. Otherwise, and where a row paid different rewards,
+            successors never seen pay the lowest reward of the action, unless a pattern of all
+            rewards predicts more.
 
         Examples
         --------
@@ -190,22 +192,22 @@ class Counts(CountArrays, Shown):
         discount
             In [0, 1].
         initial
-            ``"episodes"``: where episodes started; ``"uniform"``; an array. None: episodes where
-            starts are known, else uniform.
+            ``"episodes"`` (the observed episode starts), ``"uniform"`` or an array. None means
+            episodes if starts are known, else uniform.
         support, unvisited, min_visits
             As in :meth:`on_support`.
         prior
             Dirichlet parameters: a number, one per row or one per entry; probabilities are then
-            the posterior means (a number or one per row leaves the unseen successor its own
+            the posterior means (with a number or one per row, the unseen successor has its own
             ``UNSEEN_PRIOR``). None: the observed frequencies, and a row never tried is uniform.
         rewards
             Given rewards, as in :meth:`with_rewards`.
         unseen
             Where the unseen state leads after one step at the lowest reward: ``"worst"``, to the
-            state of the log with the smallest value, or ``"absorbing"``, nowhere. None: worst
-            with a prior, absorbing without one.
+            state of the log with the smallest value, or ``"absorbing"``, to itself. None means
+            worst with a prior, absorbing without one.
         horizon, final_reward
-            The most steps that count, and ``(S,)`` what states are worth after the last one.
+            The number of steps that count at most, and the ``(S,)`` values of states after them.
 
         Examples
         --------
@@ -218,7 +220,7 @@ class Counts(CountArrays, Shown):
         return conversions.to_mdp(placed, discount, initial, prior, unseen, horizon, final_reward)
 
     def with_rewards(self, rewards: Any) -> Counts:
-        """Return the same counts with rewards known beforehand in place of those seen.
+        """Return the same counts with rewards known beforehand instead of those seen.
 
         ``rewards`` is a mapping from ``(state, action)`` or ``(state, action, next_state)`` labels,
         an array ``(S, A)`` or ``(S, A, S)`` in order of the ids, a function of three labels, or a
@@ -243,16 +245,16 @@ class Counts(CountArrays, Shown):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader of any promise made from these counts should know, in sentences."""
+        """Warnings that apply to every promise made from these counts, in sentences."""
         return texts_of(self.findings, "warning", "failed")
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The same as data."""
+        """Everything found about these counts, as data; `warnings` are the serious ones."""
         return summary.findings_of(self)
 
     def summary(self, *, costs: bool = False) -> str:
-        """Return what a person wants to know about the data before trusting a result.
+        """Return a description of the data, to read before trusting a result.
 
         With ``costs``, the rewards of these counts are negative costs.
 

@@ -1,4 +1,4 @@
-"""What the bytes of a CSV file show that DuckDB passes over in silence."""
+"""Faults in the bytes of a CSV file that DuckDB does not report."""
 
 import codecs
 import csv
@@ -16,7 +16,7 @@ LONGEST = 2_000_000
 """DuckDB drops a last line that is longer than about 2 MB."""
 CHUNK = 1 << 20
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""How files begin that say how they are encoded."""
+"""Byte-order marks, and the encodings they stand for."""
 
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -34,7 +34,7 @@ def best_delimiter(header: str) -> str:
 
 
 class Bytes(NamedTuple):
-    """Whether an underscore joins two digits somewhere, and whether all of it is UTF-8."""
+    """Whether an underscore joins two digits somewhere, and whether the whole file is UTF-8."""
 
     joined_digits: bool
     is_utf8: bool
@@ -46,10 +46,10 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def inspect(path: Path) -> Bytes:
-    """Refuse damaged gzip files and endless lines; tell what else DuckDB would not say.
+    """Refuse damaged gzip files and overlong lines; return what else DuckDB would not report.
 
     DuckDB checks no checksums, drops a last line that is too long, and reads 1_000 as 1000. One
-    pass over the bytes costs little beside parsing them.
+    pass over the bytes costs little compared with parsing them.
     """
     joined, line, last = False, 0, b""
     decoder, valid = codecs.getincrementaldecoder("utf-8")(), True
@@ -62,8 +62,8 @@ def inspect(path: Path) -> Bytes:
                 line += len(chunk) if first < 0 else first
                 if line > LONGEST:
                     raise ValueError(
-                        f"{printable(path)}: a line is longer than {LONGEST:,} bytes, more than is "
-                        "read. Check that lines are ended and quotes closed."
+                        f"{printable(path)}: a line is longer than {LONGEST:,} bytes, more than "
+                        "can be read. Check the line endings, and that quotes are closed."
                     )
                 if first >= 0:
                     line = len(chunk) - 1 - _line_end(chunk.rfind)
@@ -76,9 +76,9 @@ def inspect(path: Path) -> Bytes:
 
 
 def encoding_of(path: Path) -> str | None:
-    """Return how a file is encoded that is not UTF-8: by its mark, its zeros, or a guess.
+    """Return the encoding of a file that is not UTF-8: by byte-order mark, zero bytes, or a guess.
 
-    None: it is UTF-8 with a fault in it, or nothing that is known.
+    None if it is UTF-8 with a fault in it, or no known encoding.
     """
     with open_bytes(path) as file:
         start = file.read(CHUNK)
@@ -101,7 +101,7 @@ def encoding_of(path: Path) -> str | None:
 
 
 def is_marked(path: Path) -> bool:
-    """Tell whether a file begins with the mark of UTF-16, or has its zeros."""
+    """Tell whether a file begins with a UTF-16 byte-order mark, or has UTF-16's zero bytes."""
     try:
         with open_bytes(path) as file:
             start = file.read(4096)

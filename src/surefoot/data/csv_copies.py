@@ -1,8 +1,8 @@
-"""Files that DuckDB cannot read, written once more as CSV in UTF-8, for as long as they are read.
+"""Temporary UTF-8 CSV copies of files that DuckDB cannot read.
 
-Text in other encodings, spreadsheets and SQLite databases end up here: DuckDB's own extensions for
-them are no part of its package. A value is quoted and a missing one is not, so that an empty text
-stays one.
+They are made of text in other encodings, spreadsheets and SQLite databases: DuckDB's extensions for
+these are not part of its package. Values are quoted and missing values are not, so that an empty
+text differs from a missing value.
 """
 
 import codecs
@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 10_000
 
 
 def recoded(path: Path, encoding: str, copy: Path) -> None:
-    """Write a text file again in UTF-8."""
+    """Write a copy of a text file in UTF-8."""
     decoder = codecs.getincrementaldecoder(encoding)()
     done = 0
     try:
@@ -44,7 +44,7 @@ def recoded(path: Path, encoding: str, copy: Path) -> None:
 
 
 def count_records(copy: Path, delimiter: str) -> int | None:
-    """Return how many rows a copy has below its header; None where Python cannot tell."""
+    """Return how many rows a copy has below its header; None where Python cannot parse it."""
     try:
         with copy.open(encoding="utf-8-sig", newline="") as file:
             return sum(1 for fields in csv.reader(file, delimiter=delimiter) if fields) - 1
@@ -53,7 +53,7 @@ def count_records(copy: Path, delimiter: str) -> int | None:
 
 
 def from_sheet(path: Path, sheet: str | None, copy: Path) -> None:
-    """Write one sheet of a spreadsheet as CSV; row for row, so that places stay what they were."""
+    """Write one sheet of a spreadsheet as CSV, row for row, so that row numbers stay the same."""
     try:
         import python_calamine
     except ImportError:
@@ -83,7 +83,7 @@ def from_sheet(path: Path, sheet: str | None, copy: Path) -> None:
             f"{printable(path)}, row {beyond}: there are values beyond the last named column. Name "
             "every column in row 1."
         )
-    # A row of nothing is a blank line: it counts as a row of the sheet, not of the log.
+    # An empty row becomes a blank line: it counts as a row of the sheet, not of the log.
     lines = ([None if c == "" else c for c in row[:width]] if _filled(row) else [] for row in rows)
     _write(copy, lines)
 
@@ -93,7 +93,7 @@ def _filled(row: Sequence[Any]) -> bool:
 
 
 def from_sqlite(path: Path, table: str | None, query: str | None, copy: Path) -> str:
-    """Write a table or the rows of a query as CSV, and return what it was called.
+    """Write a table or the rows of a query as CSV, and return its name for messages.
 
     The file is opened for reading only; nothing can be attached or loaded.
     """
@@ -132,14 +132,14 @@ def _sqlite_rows(path: Path, header: list[str], found: sqlite3.Cursor) -> Iterab
         blob = next((i for i, value in enumerate(row) if isinstance(value, bytes)), None)
         if blob is not None:
             raise ValueError(
-                f"{printable(path)}: column {header[blob]!r} holds bytes, which mean nothing here. "
+                f"{printable(path)}: column {header[blob]!r} holds bytes, which cannot be used. "
                 "Leave it out with query=."
             )
         yield row
 
 
 def choose_name(path: Path, what: str, listed: list[str], wanted: str | None) -> str:
-    """Return the sheet or table that is wanted, or the only one there is."""
+    """Return the wanted sheet or table, or the only one there is."""
     names = ", ".join(map(repr, listed)) or "none"
     if wanted is not None and wanted in listed:
         return wanted
@@ -169,7 +169,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))  # spreadsheets know decimals only
+        return str(int(value))  # spreadsheets store all numbers as decimals
     if isinstance(value, datetime.datetime):
         midnight = value.time() == datetime.time()
         return value.date().isoformat() if midnight else value.isoformat(sep=" ")

@@ -10,7 +10,7 @@ from surefoot.data.csv_copies import choose_name
 
 SQLITE, DUCKDB = b"SQLite format 3\x00", b"DUCK"
 OWN, VIEW = "stored", "surefoot_log"
-"""What the attached database and the view of its log are called."""
+"""The names of the attached database and of the view of its log."""
 
 
 def engine_of(path: Path) -> str:
@@ -27,9 +27,9 @@ def engine_of(path: Path) -> str:
 def attach(
     connection: duckdb.DuckDBPyConnection, path: Path, table: str | None, query: str | None
 ) -> str:
-    """Make the view of a table or a query of a DuckDB file; return what it was called.
+    """Create the view of a table or a query of a DuckDB file; return its name for messages.
 
-    From here on the session can reach this file and its own temporary folder, and nothing else.
+    From here on the session can access this file and its own temporary folder, and nothing else.
     """
     literal = str(path.absolute()).replace("'", "''")
     try:

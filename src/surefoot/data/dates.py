@@ -10,9 +10,9 @@ from surefoot._findings import Finding
 from surefoot.data.sources import Connection, Source, quote_name, quote_text, scan
 
 EXACT = 2.0**53
-"""Whole numbers up to this are exact as decimals."""
+"""Whole numbers up to this are exact as floating-point numbers."""
 SAMPLE = 100
-"""How many steps are looked at first."""
+"""How many steps are examined first."""
 DATES = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d",
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%y-%m-%d", "%d-%b-%Y", "%d %b %Y", "%d %B %Y",
@@ -21,22 +21,22 @@ TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 MONTHS = ("%Y-%m", "%m.%Y", "%m/%Y", "%Y/%m")
 FORMATS = (*MONTHS, *(date + time for date, time in product(DATES, TIMES)))
 LEAST, SHARE, FACTOR = 3, 0.5, 1.5
-"""A usual distance is one of at least 3, shared by half of them; a gap is 1.5 times as long."""
+"""A distance is usual if there are at least 3 and half share it; a gap is over 1.5 times longer."""
 UNITS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000),
          ("second", 1_000_000), ("microsecond", 1))  # fmt: skip
-"""Distances are rounded to the largest of these that fits into them, in microseconds."""
+"""Units in microseconds: distances are rounded to the largest that fits their median."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepKind:
-    """What the steps of a text file are: a DuckDB type and, for dates, how they are written."""
+    """How steps are read: as a DuckDB type and, for dates in text, by a format."""
 
     type: str
     format: str | None = None
 
 
 def step_kind(connection: Connection, source: Source, step: str, asked: str | None) -> StepKind:
-    """Tell what the steps of a CSV are; the first of them, or a format that was named, decide.
+    """Return how to read the steps of a CSV, judged by the first of them or by a given format.
 
     DOUBLE for numbers, HUGEINT for whole numbers beyond 2**53, TIMESTAMP for times.
     """
@@ -57,7 +57,7 @@ def step_kind(connection: Connection, source: Source, step: str, asked: str | No
             "AND try_strptime(v, '%Y%m%d') IS NOT NULL) "
             f"FROM ({first})"
         ).fetchall()[0]
-        if months:  # 01.2026 is a month; as a number it would come before 01.2027 and 02.2026
+        if months:  # 01.2026 is a month; as numbers, 01.2027 would come before 02.2026
             return StepKind(type="TIMESTAMP", format="%m.%Y")
         if days:  # 20260131 is followed by 20260201
             return StepKind(type="TIMESTAMP", format="%Y%m%d")
@@ -100,7 +100,7 @@ def _misfits(connection: Connection, rows: str, formats: list[str]) -> list[int]
 
 
 def _is_short(connection: Connection, rows: str) -> bool:
-    """Tell whether years have two digits, which %Y would take for the first century."""
+    """Tell whether years have two digits, which %Y would read as years of the first century."""
     query = f"SELECT coalesce(bool_and(NOT regexp_matches(v, '[0-9]{{4}}')), false) FROM ({rows})"
     return bool(connection.execute(query).fetchall()[0][0])
 
@@ -120,12 +120,12 @@ class Rhythm:
     Attributes
     ----------
     gap
-        The SQL condition on ``k`` and the step ``after`` it that something is missing between
+        The SQL condition on step ``k`` and the step ``after`` it that a step is missing between
         them; "" where steps have no usual distance.
     words
         The usual distance in words.
     reach
-        The longest distance that is no gap: in microseconds, or 1 working day.
+        The longest distance that is not a gap: in microseconds, or 1 working day.
     """
 
     gap: str = ""
@@ -133,7 +133,7 @@ class Rhythm:
     reach: float = math.inf
 
     def finding(self, rows: int) -> Finding | None:
-        """Return what to say about the steps, and the rows that are followed by a gap."""
+        """Return the finding about the steps, if any; ``rows`` rows are followed by a gap."""
         if not self.gap:
             return Finding.of("steps_irregular")
         return Finding.of("gaps_left_out", rows=rows, usual=self.words) if rows else None
@@ -161,7 +161,7 @@ def learn_rhythm(connection: Connection, rows: str) -> Rhythm | None:
             f"SELECT round(d / {size})::BIGINT AS m, count(*) AS n FROM distances WHERE d > 0 "
             "GROUP BY m ORDER BY n DESC, m LIMIT 1"
         ).fetchall()[0]
-    except duckdb.Error:  # a time of day, say; or the count itself will say what is wrong
+    except duckdb.Error:  # for example a time of day; the count itself will say what is wrong
         return None
     finally:
         connection.execute("DROP TABLE IF EXISTS distances")

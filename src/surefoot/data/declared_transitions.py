@@ -1,4 +1,4 @@
-"""Lists of transitions beside the log: the successors that exist, and rewards known beforehand."""
+"""Lists of transitions given with the log: the possible successors, and known rewards."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def read_support(source: Any, counts: SomeCounts) -> tuple[SomeCounts, Entries]:
 
 
 def read_rewards(source: Any, counts: CountArrays) -> GivenRewards:
-    """Return rewards listed in a file or a table: state, action, reward, perhaps next_state."""
+    """Return rewards listed in a file or a table: state, action, reward, optionally next_state."""
     _, seen, named = _read(source, counts, reward="reward")
     states = _matched(seen.state_labels, counts.state_labels, counts.num_states)
     actions = _matched(seen.action_labels, counts.action_labels, counts.num_actions)
@@ -66,7 +66,7 @@ def is_listing(rewards: Any) -> bool:
 
 
 def _read(source: Any, counts: CountArrays, reward: str | None) -> tuple[Source, Tally, bool]:
-    """Read a list under the column names of the log; tell whether it names next states."""
+    """Read a list with the column names of the log; also tell whether it names next states."""
     state, action, after = (
         (("state",), ("action",), ("next_state",)) if counts.log is None else counts.log.columns
     )
@@ -99,7 +99,7 @@ def _spell(label: Label) -> Label:
 def _widened(
     counts: SomeCounts, states: tuple[Label, ...], actions: tuple[Label, ...]
 ) -> SomeCounts:
-    """Return the counts with new states and actions after the known ones."""
+    """Return the counts with new states and actions appended to the known ones."""
     known = [label_of(i, counts.state_labels) for i in range(counts.num_states)]
     known_actions = [label_of(i, counts.action_labels) for i in range(counts.num_actions)]
     own, own_actions = set(known), set(known_actions)
@@ -133,7 +133,7 @@ def _ids(labels: Sequence[Label], target: Sequence[Label] | None) -> Ints:
 
 
 def _check_observed(counts: CountArrays, listed: Entries, name: str) -> None:
-    """Refuse a list that leaves out what happened."""
+    """Refuse a list that lacks an observed transition."""
 
     def keys(entries: Entries) -> Ints:
         row = entries.state * counts.num_actions + entries.action

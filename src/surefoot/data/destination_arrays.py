@@ -1,12 +1,12 @@
-"""The kernels of `surefoot.data.destination_kernels` on whole arrays, where there is no numba.
+"""The kernels of `surefoot.data.destination_kernels` on whole arrays, for use without numba.
 
-Weights of pools are whole numbers, so their sums are exact in any order; all else is done in the
-order of the kernels. A test holds the two to the same bits.
+Weights of pools are whole numbers, so their sums are exact in any order; everything else is done in
+the order of the kernels. A test checks that both give the same bits.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+PARTS = 4
+"""Patterns that name candidates."""
 MOST_EXPANDED = 2**22
-"""Pools are written out a few rows at a time, with about this many members together."""
+"""Pools are expanded a few rows at a time, with about this many members in total."""
 
 
 class Pools(NamedTuple):
-    """Members of sorted pools: ``what[begin[r]:end[r]]`` is that of row ``r``.
+    """Sorted pools: the members of row ``r``'s pool are ``what[begin[r]:end[r]]``.
 
-    ``running`` are running totals of the rows that show each. ``key`` increases, and member ``m``
-    of the pool of row ``r`` has ``key == base[r] + m``.
+    ``running`` are running totals of how many rows show each member. ``key`` increases, and member
+    ``m`` of the pool of row ``r`` has ``key == base[r] + m``.
     """
 
     what: Ints
@@ -36,7 +38,7 @@ class Pools(NamedTuple):
     base: Ints
 
     def find(self, row: Ints, wanted: Ints, known: Bools) -> Ints:
-        """Return where members lie in the pools of their rows; -1 for those outside."""
+        """Return the positions of members in the pools of their rows; -1 for those not in them."""
         key = np.where(known, self.base[row] + wanted, -1)
         at = np.searchsorted(self.key, key)
         there = known & (at < len(self.key))
@@ -48,14 +50,15 @@ class Pools(NamedTuple):
         return np.asarray(self.running[at + 1] - self.running[at])
 
     def written_out(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the places of all members of some rows, and which of the rows each belongs to."""
+        """Return the positions of all members of some rows' pools, and the row of each."""
         return _ranges(self.begin[rows], self.end[rows])
 
 
 class Ranks(NamedTuple):
     """Pools of groups by falling priority, and which of their members count for each row.
 
-    ``rank`` are places in the pool of a group; of these, ``first`` to ``last`` - 1 count.
+    ``rank`` lists positions in a group's pool; for a row, positions ``first`` to ``last`` - 1
+    count.
     """
 
     start: Ints
@@ -88,16 +91,18 @@ def row_candidates(
     state_priority: Floats,
     action_start: Ints, by_action: Ints, action_running: Floats, action_rank: Ints,
     action_priority: Floats,
+    other_start: Ints, by_other: Ints, other_running: Floats, other_rank: Ints,
+    other_priority: Floats, anywhere: Ints,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
-    """Do what the kernel of this name does, block by block."""
+    """Compute the same as the kernel of this name, block by block."""
     span, size, left_out = len(number) + 1, 0, 0
     first_step, last_step = _reach(step_start, step, row_action, number[row_state], len(state_of))
     for first, last in _blocks(last_step - first_step, whole=whole):
         begin, end = row_start[first], row_start[last]
         s, a = row_state[first:last], row_action[first:last]
         rows = _Chunk(
-            state=s, action=a, origin=number[s], most=most[first:last],
+            state=s, action=a, origin=number[s], most=most[:, first:last],
             row=np.repeat(np.arange(last - first), np.diff(row_start[first : last + 1])),
             successor=successor[begin:end], once=once[begin:end],
         )  # fmt: skip
@@ -107,6 +112,7 @@ def row_candidates(
             _group(state_start, by_state, state_running, s, span),
             moved if whole else _leading(moved, rows.origin, state_of),
             _group(action_start, by_action, action_running, a, span),
+            _group(other_start, by_other, other_running, a, span),
         )
         steps_from = step_start[a]
         none, every = np.zeros(len(a), dtype=np.int64), np.full(len(a), len(number))
@@ -116,28 +122,30 @@ def row_candidates(
                   first_step[first:last] - steps_from, last_step[first:last] - steps_from),
             Ranks(action_start, by_action, action_running, action_rank, action_priority, a, none,
                   every),
+            Ranks(other_start, by_other, other_running, other_rank, other_priority, a, none, every),
         )  # fmt: skip
-        slots = start[3 * first : 3 * last + 1]
+        slots = start[PARTS * first : PARTS * last + 1]
         slots[0] = size
         single = np.count_nonzero(rows.once)
         told = named[left_out : left_out + single]
-        size = _block(rows, pools, ranks, (step_start, step), number, state_of, fewest, others,
-                      slots, state, weight, told)  # fmt: skip
+        size = _block(rows, pools, ranks, (step_start, step), anywhere, number, state_of, fewest,
+                      others, slots, state, weight, told)  # fmt: skip
         left_out += int(single)
-    start[3 * len(row_state)] = size
+    start[PARTS * len(row_state)] = size
     return left_out
 
 
 def _block(
     rows: _Chunk, pools: tuple[Pools, ...], ranks: tuple[Ranks, ...], steps: tuple[Ints, Ints],
-    number: Ints, state_of: Ints, fewest: Ints, others: int, start: Ints, state: Ints,
-    weight: Floats, named: Floats,
+    anywhere: Ints, number: Ints, state_of: Ints, fewest: Ints, others: int, start: Ints,
+    state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
     """Write the candidates of some rows from ``start[0]`` on; return where they end."""
     step = number[rows.successor] - rows.origin[rows.row]
     numbered = (rows.origin[rows.row] >= 0) & (number[rows.successor] >= 0)
     every = np.ones(len(rows.row), dtype=np.bool_)
-    wanted = ((rows.successor, every), (step, numbered), (rows.successor, every))
+    itself = (rows.successor, every)
+    wanted = (itself, (step, numbered), itself, itself)
 
     def of_part(part: int) -> tuple[Ints, tuple[Ints, Ints, Floats]]:
         pool = pools[part]
@@ -152,21 +160,23 @@ def _block(
         named[:, part] = np.divide(
             shown, free[of_row] + shown, out=np.zeros(len(shown)), where=shown >= fewest[part]
         )
-        known = np.bincount(rows.row[own], minlength=len(rows.most))
-        short = pool.end - pool.begin - known <= rows.most
+        known = np.bincount(rows.row[own], minlength=len(rows.state))
+        short = pool.end - pool.begin - known <= rows.most[part]
         origin = rows.origin if part == 1 else np.full(len(short), -1)
         row, member, share = _listed(pool, rows.row[own], at[own], free, np.flatnonzero(short))
         listed = row, _targets(member, origin[row], state_of), share
-        chosen = _sampled(ranks[part], np.flatnonzero(~short), rows, free, origin, state_of)
+        chosen = _sampled(
+            ranks[part], np.flatnonzero(~short), rows, rows.most[part], free, origin, state_of
+        )
         order = np.argsort(np.concatenate((listed[0], chosen[0])), kind="stable")
         both = (np.concatenate(pair)[order] for pair in zip(listed, chosen, strict=True))
         return at, tuple(both)  # type: ignore[return-value]
 
-    with ThreadPoolExecutor(3) as threads:
-        places, lists = zip(*threads.map(of_part, range(3)), strict=True)
+    with ThreadPoolExecutor(PARTS) as threads:
+        places, lists = zip(*threads.map(of_part, range(PARTS)), strict=True)
     _write_lists(lists, len(rows.state), start, state, weight)
-    named[:, 3] = _of_the_rest(
-        rows, pools, steps, np.stack(places), number, state_of, others, named
+    named[:, PARTS] = _of_the_rest(
+        rows, pools[:2], steps, anywhere, np.stack(places), number, state_of, others, named
     )
     return int(start[-1])
 
@@ -187,12 +197,12 @@ def _listed(
 
 
 def _sampled(
-    ranks: Ranks, left: Ints, rows: _Chunk, total: Floats, origin: Ints, state_of: Ints
+    ranks: Ranks, left: Ints, rows: _Chunk, most: Ints, total: Floats, origin: Ints, state_of: Ints
 ) -> tuple[Ints, Ints, Floats]:
-    """Return (row, state, share) of priority samples: the best of all rows, then the next best."""
+    """Return (row, state, share) of priority samples; each turn looks at every row's next best."""
     span = max(int(ids.max(initial=0)) for ids in (rows.successor, state_of, ranks.what))
     shown = np.sort(rows.row * (span + 1) + rows.successor)
-    taken, threshold = np.zeros(len(rows.most), dtype=np.int64), np.zeros(len(rows.most))
+    taken, threshold = np.zeros(len(most), dtype=np.int64), np.zeros(len(most))
     found: list[tuple[Ints, Ints, Floats]] = []
     turn = 0
     while len(left):
@@ -206,7 +216,7 @@ def _sampled(
         key = left * (span + 1) + target
         place = np.minimum(np.searchsorted(shown, key), len(shown) - 1)
         good &= shown[place] != key
-        full = taken[left] == rows.most[left]
+        full = taken[left] == most[left]
         last, more = good & full, good & ~full
         threshold[left[last]] = ranks.priority[at[last]]
         weight = ranks.running[at[more] + 1] - ranks.running[at[more]]
@@ -227,7 +237,7 @@ def _sampled(
 
 
 def _targets(member: Ints, origin: Ints, state_of: Ints) -> Ints:
-    """Return the states that members of pools mean: a step leads there from an origin."""
+    """Return the states that pool members stand for: with an origin, where the step leads."""
     stepping = origin >= 0
     at = np.where(stepping, origin + member, 0)
     return np.where(stepping, state_of[at], member)
@@ -242,34 +252,33 @@ def _write_lists(
     start[1:] = start[0] + np.cumsum(sizes.ravel())
     for part, (row, target, share) in enumerate(lists):
         rank = np.arange(len(row)) - (np.cumsum(sizes[:, part]) - sizes[:, part])[row]
-        at = start[3 * row + part] + rank
+        at = start[PARTS * row + part] + rank
         state[at] = target
         weight[at] = share
 
 
 def _of_the_rest(
-    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], places: Ints, number: Ints,
-    state_of: Ints, others: int, named: Floats,
+    rows: _Chunk, pools: tuple[Pools, ...], steps: tuple[Ints, Ints], anywhere: Ints, places: Ints,
+    number: Ints, state_of: Ints, others: int, named: Floats,
 ) -> Floats:  # fmt: skip
-    """Return the chance of each singleton that no pattern names: one of all other states."""
-    near, moved, entered = pools
-    lost = named[:, 0] + named[:, 1] + named[:, 2] == 0.0
+    """Return the probability of singletons that no part names: uniform over the other states."""
+    near, moved = pools
+    lost = named[:, :PARTS].sum(axis=1) == 0.0
     of_row = rows.row[rows.once]
     asked = np.unique(of_row[lost])
+    new = np.ones(len(number), dtype=np.bool_)
+    new[anywhere] = False
     pointed = np.zeros(len(rows.state), dtype=np.int64)
-    pointed[asked] = entered.end[asked] - entered.begin[asked] - 1
-    alone = (places < 0).all(axis=0)
+    pointed[asked] = len(anywhere) - 1
+    alone = (places[:2] < 0).all(axis=0) & new[rows.successor]
     pointed += np.bincount(rows.row[alone], minlength=len(pointed))
     at, which = near.written_out(asked)
     target, row = near.what[at], asked[which]
     step, numbered = number[target] - rows.origin[row], number[target] >= 0
     fresh = moved.find(row, step, numbered & (rows.origin[row] >= 0)) < 0
-    fresh &= entered.find(row, target, np.ones(len(row), dtype=np.bool_)) < 0
-    pointed += np.bincount(row[fresh], minlength=len(pointed))
+    pointed += np.bincount(row[fresh & new[target]], minlength=len(pointed))
     for action in np.unique(rows.action[asked]):
         mine = asked[rows.action[asked] == action]
-        new = np.ones(len(number), dtype=np.bool_)
-        new[entered.what[entered.begin[mine[0]] : entered.end[mine[0]]]] = False
         step = steps[1][steps[0][action] : steps[0][action + 1]]
         pointed[mine] += _led_to(new, step, rows.origin[mine], state_of)
     return np.where(lost, 1.0 / np.maximum(1, others - pointed[of_row]), 0.0)
@@ -278,8 +287,8 @@ def _of_the_rest(
 def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
     """Return how many new states the steps of an action lead to, from every origin.
 
-    A sum over steps for each of them, by Fourier transforms: the sums are whole numbers, far larger
-    than what these get wrong.
+    The sums over steps are computed by Fourier transforms and rounded to whole numbers, far coarser
+    than the error of the transforms.
     """
     numbers = len(state_of)
     wanted, taken = np.zeros((2, 2 * numbers))
@@ -290,7 +299,7 @@ def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
 
 
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
-    """Do what the kernel of this name does; sums over singletons are taken one after another."""
+    """Compute the same as the kernel of this name; singletons are summed in the same order."""
     learned, share = prior.copy(), np.zeros(len(prior))
     given = np.ascontiguousarray(named.T)
     terms = np.empty((len(prior), len(named) + 1))
@@ -321,7 +330,7 @@ def _group(start: Ints, what: Ints, running: Floats, group: Ints, span: int) -> 
 
 
 def _reach(start: Ints, step: Ints, action: Ints, origin: Ints, numbers: int) -> tuple[Ints, Ints]:
-    """Return where the steps that stay among the numbers begin and end; none without an origin."""
+    """Return the range of steps that lead to a valid number; empty without an origin."""
     pool = _steps(start, step, np.zeros(0), action, start[action], start[action + 1], numbers)
     first = np.searchsorted(pool.key, pool.base - origin)
     last = np.searchsorted(pool.key, pool.base + numbers - origin)
@@ -337,12 +346,12 @@ def _steps(
 
 
 def _leading(pool: Pools, origin: Ints, state_of: Ints) -> Pools:
-    """Return pools of those steps alone that lead to a state, running totals from 0 in each."""
+    """Return pools of only the steps that lead to a state, with running totals from 0 in each."""
     at, row = pool.written_out(np.arange(len(origin)))
     kept = state_of[origin[row] + pool.what[at]] >= 0
     at, row = at[kept], row[kept]
     size = np.bincount(row, minlength=len(origin))
-    # A pool has one more running total than members: each takes one place more than it has.
+    # A pool has one more running total than members, so that each takes one extra place.
     begin = np.cumsum(size + 1) - size - 1
     place = begin[row] + np.arange(len(row)) - (np.cumsum(size) - size)[row]
     span = 2 * len(state_of) + 2
@@ -358,7 +367,7 @@ def _leading(pool: Pools, origin: Ints, state_of: Ints) -> Pools:
 
 
 def _blocks(sizes: Ints, *, whole: bool) -> list[tuple[int, int]]:
-    """Cut rows so that the pools of a block have not too many members together."""
+    """Cut rows into blocks whose pools do not have too many members in total."""
     if whole or len(sizes) == 0:
         return [(0, len(sizes))]
     block = np.cumsum(sizes) // MOST_EXPANDED
@@ -368,19 +377,7 @@ def _blocks(sizes: Ints, *, whole: bool) -> list[tuple[int, int]]:
 
 
 def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return all numbers of ranges one after another, and the range of each."""
+    """Return the numbers of all ranges one after another, and the range of each."""
     size = end - begin
     which = np.repeat(np.arange(len(size)), size)
     return np.arange(len(which)) + (begin - (np.cumsum(size) - size))[which], which
-
-
-def _first_at_least(values: NDArray[Any], begin: Ints, end: Ints, goal: Ints | Floats) -> Ints:
-    """Return the first places in increasing runs of an array whose values reach goals."""
-    low, high = begin.copy(), end.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        inside = low < high
-        below = inside & (values[np.where(inside, middle, 0)] < goal)
-        low = np.where(below, middle + 1, low)
-        high = np.where(inside & ~below, middle, high)
-    return low

@@ -1,8 +1,9 @@
-"""Kernels that list candidate successors and ask which pattern would have named those left out.
+"""Kernels that list candidate successors, and find which part would have named those left out.
 
-A *pool* is a sorted run of states with the number of rows that point to each. A row may use the
-pool less what it has shown itself: sums over the pool come from running totals, with the row's own
-successors taken off, so that a row costs its own length, not that of the pool.
+A *pool* is a sorted run of states (or steps) with the number of rows that show each. The candidates
+of a row are the pool without the successors that the row has shown: sums over them come from
+running totals minus the row's own successors, so that a row costs its own length, not that of the
+pool.
 """
 
 import numpy as np
@@ -15,12 +16,12 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
 CROWDED = 8
-"""Pools with at least one in this many of all states are kept as flags, counted in one pass."""
+"""Pools with at least one in this many of all states are stored as flags, counted in one pass."""
 
 
 @kernel()
 def first_at_least(values: Floats | Ints, goal: float) -> int:
-    """Return the first place in an increasing array whose value reaches a goal."""
+    """Return the first index in an increasing array whose value reaches a goal. O(log n)."""
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
@@ -51,10 +52,10 @@ def steps_to_states(
 
 @kernel()
 def find_shown(pool: Ints, shown: Ints, number: Ints, origin: int, at: Ints) -> None:
-    """Write where a row's own successors lie in a sorted pool, -1 for those outside it.
+    """Write the positions of a row's own successors in a sorted pool, -1 for those not in it.
 
-    A pool of steps is searched for their ``number`` less the origin's; without an origin (-1) for
-    the successors themselves.
+    A pool of steps is searched for the successor's ``number`` minus ``origin``; without an origin
+    (-1), the pool is searched for the successor itself.
     """
     for j in range(len(shown)):
         at[j] = -1
@@ -73,8 +74,8 @@ def list_candidates(
 ) -> int:  # fmt: skip
     """Write all candidates of a pool and their shares of the total; return how many.
 
-    ``own``: places in the pool of what the row has shown, increasing. A pool of steps leads from
-    the ``origin`` to states; without one (-1) it holds the states themselves.
+    ``own``: positions in the pool of what the row has shown, increasing. A pool of steps leads from
+    the ``origin`` to states; without an origin (-1) it holds the states themselves.
     """
     size, skip = 0, 0
     for j in range(len(pool)):
@@ -95,13 +96,13 @@ def sample_candidates(
     """Write the ``most`` candidates of the highest priority and their shares; return how many.
 
     A priority sample (Duffield, Lund and Thorup 2007): the priority of a candidate is the number of
-    rows that show it, over a random number of its own that is the same wherever it is asked for.
-    Those that more rows show than the next priority says have their share of the ``total``; the
-    others stand for all that are left out, in equal shares. Rows with alike pools list the same
-    candidates, so that no row looks better than another by the draw.
+    rows that show it, divided by a pseudo-random number that depends on the candidate only. The
+    threshold is the highest priority left out. Candidates that more rows show than the threshold
+    get their share of the ``total``; the others get equal shares and represent all that are left
+    out. Rows with similar pools list the same candidates, so that no row looks better by chance.
 
-    ``rank`` are places in the pool by falling priority; of these, ``first`` to ``last`` - 1 count.
-    States with ``mark[state] == row`` have been shown and are left out.
+    ``rank`` lists positions in the pool by falling priority; positions ``first`` to ``last`` - 1
+    count. States with ``mark[state] == row`` have been shown and are left out.
     """
     size, threshold = 0, 0.0
     for j in rank:
@@ -121,7 +122,7 @@ def sample_candidates(
             often += 1
             known += weight[k]
     rest = (total - known) / max(1, size - often)
-    if often == size:  # nothing stands for the others
+    if often == size:  # no candidate represents those left out
         total = known
     for k in range(size):
         weight[k] = (weight[k] if weight[k] > threshold else rest) / total
@@ -129,18 +130,18 @@ def sample_candidates(
 
 
 @kernel()
-def flag_pools(steps: Ints, entered: Ints, number: Ints, by_step: Flags, by_number: Flags) -> int:
-    """Flag the steps of an action, and the numbers of the states that it entered.
+def flag_pools(steps: Ints, anywhere: Ints, number: Ints, by_step: Flags, by_number: Flags) -> int:
+    """Flag the steps of an action, and the numbers of states that a pool names anywhere.
 
     A step's flag is ``by_step[numbers + step]``, so that steps from a state are a run of flags.
-    Returns how many states without a number it entered.
+    Returns how many of these states have no number.
     """
     by_step[:] = 0
     by_number[:] = 0
     for away in steps:
         by_step[len(by_number) + away] = 1
     unnumbered = 0
-    for target in entered:
+    for target in anywhere:
         if number[target] >= 0:
             by_number[number[target]] = 1
         else:
@@ -150,7 +151,7 @@ def flag_pools(steps: Ints, entered: Ints, number: Ints, by_step: Flags, by_numb
 
 @kernel()
 def count_flags(by_step: Flags, by_number: Flags, has_state: Flags) -> int:
-    """Return how many numbers of states are flagged by either. O(states), on vector units."""
+    """Return how many numbers of states either array flags. O(states), vectorised."""
     total = 0
     for k in range(len(by_number)):
         total += (by_number[k] | by_step[k]) & has_state[k]
@@ -159,13 +160,13 @@ def count_flags(by_step: Flags, by_number: Flags, has_state: Flags) -> int:
 
 @kernel()
 def pointed_by_flags(
-    shown: Ints, near: Ints, entered: Ints, number: Ints, by_step: Flags, by_number: Flags,
+    shown: Ints, near: Ints, anywhere: Ints, number: Ints, by_step: Flags, by_number: Flags,
     has_state: Flags, mark: Ints, row: int,
 ) -> int:  # fmt: skip
     """Return how many states a row shows or the pools name, where two pools are flags.
 
-    Those that were entered and have no number are for the caller to add. ``by_step`` are flags of
-    the numbers that a step from the row's state leads to.
+    The states of ``anywhere`` without a number are not counted: the caller adds them. ``by_step``
+    flags the numbers that a step from the row's state leads to.
     """
     total: int = count_flags(by_step, by_number, has_state)
     for targets in (shown, near):
@@ -177,19 +178,19 @@ def pointed_by_flags(
             if k >= 0:
                 total += 1 if (by_number[k] | by_step[k]) == 0 else 0
             else:
-                found = first_at_least(entered, target)
-                total += 1 if found == len(entered) or entered[found] != target else 0
+                found = first_at_least(anywhere, target)
+                total += 1 if found == len(anywhere) or anywhere[found] != target else 0
     return total
 
 
 @kernel()
 def pointed_one_by_one(
-    shown: Ints, near: Ints, moved: Ints, entered: Ints, state_of: Ints, origin: int, mark: Ints,
+    shown: Ints, near: Ints, moved: Ints, anywhere: Ints, state_of: Ints, origin: int, mark: Ints,
     row: int,
 ) -> int:  # fmt: skip
-    """Return the same from pools that are lists."""
+    """Return how many states a row shows or the pools name, where all pools are lists."""
     total = 0
-    for targets in (shown, near, entered):
+    for targets in (shown, near, anywhere):
         for target in targets:
             if mark[target] != row:
                 mark[target] = row
@@ -211,18 +212,21 @@ def row_candidates(
     state_priority: Floats,
     action_start: Ints, by_action: Ints, action_running: Floats, action_rank: Ints,
     action_priority: Floats,
+    other_start: Ints, by_other: Ints, other_running: Floats, other_rank: Ints,
+    other_priority: Floats, anywhere: Ints,
     most: Ints, fewest: Ints, others: int, start: Ints, state: Ints, weight: Floats, named: Floats,
 ) -> int:  # fmt: skip
-    """Write the candidates of every row and part, and what would have named each singleton.
+    """Write the candidates of every row and part, and how well each part predicts singletons.
 
-    Entries are those shown; ``once`` marks the singletons to leave out. ``step`` (displacements)
-    runs by action, ``by_state`` by state, ``by_action`` by action, each with running totals of the
-    rows that show it, places by falling priority, and priorities (`sample_candidates`).
-    ``whole``: every number has a state.
-    ``others`` is the number of states in all. ``named[i, part]``: how likely each part, and the
-    rest, would have named singleton ``i``. Returns how many there are.
-    O(row log pools) a row; O(pools) where numbers have gaps or no pattern names a singleton, and
-    bytes instead of numbers where these pools are large.
+    Entries are those shown; ``once`` marks the singletons to leave out. The pools are ``step``
+    (displacements) by action, ``by_state`` by state, ``by_action`` and ``by_other`` by action, each
+    with running totals of the rows that show a member, positions by falling priority, and
+    priorities (`sample_candidates`). ``anywhere``: all states of the last two pools, of any action.
+    ``whole``: every number has a state. At most ``most[part, row]`` candidates are listed.
+    ``others`` is the total number of states. ``named[i, part]`` is the probability with which each
+    part, and the rest, would have named singleton ``i``. Returns the number of singletons.
+    O(row log pools) per row; O(pools) where numbers have gaps or no part names a singleton, on
+    bytes instead of integers where these pools are large.
     """
     parts = len(fewest)
     states = len(number)
@@ -240,7 +244,7 @@ def row_candidates(
     room = 0
     flags_at = np.full(len(action_start) - 1, -1)
     for a in range(len(flags_at)):
-        pooled = action_start[a + 1] - action_start[a] + step_start[a + 1] - step_start[a]
+        pooled = len(anywhere) + step_start[a + 1] - step_start[a]
         if CROWDED * pooled >= numbers:
             flags_at[a] = room
             room += 1
@@ -258,6 +262,8 @@ def row_candidates(
         near, near_running = by_state[b:e], state_running[b : e + 1]
         b, e = action_start[a], action_start[a + 1]
         entered, entered_running = by_action[b:e], action_running[b : e + 1]
+        b, e = other_start[a], other_start[a + 1]
+        elsewhere, elsewhere_running = by_other[b:e], other_running[b : e + 1]
         origin = number[s]
         b, e = step_start[a], step_start[a + 1]
         if origin >= 0:
@@ -273,13 +279,16 @@ def row_candidates(
         find_shown(near, shown, number, -1, at[0])
         find_shown(moved, shown, number, origin, at[1])
         find_shown(entered, shown, number, -1, at[2])
+        find_shown(elsewhere, shown, number, -1, at[3])
         for part in range(parts):
             if part == 0:
                 pool, running = near, near_running
             elif part == 1:
                 pool, running = moved, moved_running
-            else:
+            elif part == 2:
                 pool, running = entered, entered_running
+            else:
+                pool, running = elsewhere, elsewhere_running
             known = 0
             for j in range(len(shown)):
                 if at[part, j] >= 0:
@@ -294,7 +303,7 @@ def row_candidates(
                 free -= running[p + 1] - running[p]
             start[parts * r + part] = size
             here = origin if part == 1 else -1
-            if len(pool) - known <= most[r]:
+            if len(pool) - known <= most[part, r]:
                 size += list_candidates(
                     pool, running, own[:known], free, here, state_of, state[size:], weight[size:]
                 )
@@ -308,14 +317,19 @@ def row_candidates(
                 elif part == 1:
                     b, e, first, last = step_start[a], step_start[a + 1], first_step, last_step
                     every, totals, rank, priority = step, step_running, step_rank, step_priority
-                else:
+                elif part == 2:
                     b, e = action_start[a], action_start[a + 1]
                     every, totals, rank, priority = (
                         by_action, action_running, action_rank, action_priority,
                     )  # fmt: skip
+                else:
+                    b, e = other_start[a], other_start[a + 1]
+                    every, totals, rank, priority = (
+                        by_other, other_running, other_rank, other_priority,
+                    )  # fmt: skip
                 size += sample_candidates(
                     every[b:e], totals[b : e + 1], rank[b:e], priority[b:e], first, last, here,
-                    state_of, own_mark, r, most[r], free, state[size:], weight[size:],
+                    state_of, own_mark, r, most[part, r], free, state[size:], weight[size:],
                 )  # fmt: skip
             i = left_out
             for j in range(len(shown)):
@@ -328,21 +342,23 @@ def row_candidates(
         for j in range(len(shown)):
             if not once[row_start[r] + j]:
                 continue
-            if named[left_out, 0] + named[left_out, 1] + named[left_out, 2] == 0.0:
+            if named[left_out, :parts].sum() == 0.0:
                 if pointed < 0 and flags_at[a] >= 0:
                     f = flags_at[a]
                     if unnumbered[f] < 0:
                         steps = step[step_start[a] : step_start[a + 1]]
-                        unnumbered[f] = flag_pools(steps, entered, number, by_step[f], by_number[f])
+                        unnumbered[f] = flag_pools(
+                            steps, anywhere, number, by_step[f], by_number[f]
+                        )
                     ahead = nowhere
                     if origin >= 0:
                         ahead = by_step[f, numbers - origin : 2 * numbers - origin]
                     pointed = unnumbered[f] + pointed_by_flags(
-                        shown, near, entered, number, ahead, by_number[f], has_state, mark, r
+                        shown, near, anywhere, number, ahead, by_number[f], has_state, mark, r
                     )
                 elif pointed < 0:
                     pointed = pointed_one_by_one(
-                        shown, near, moved, entered, state_of, origin, mark, r
+                        shown, near, moved, anywhere, state_of, origin, mark, r
                     )
                 # The singleton itself is left out of what the row shows.
                 named[left_out, parts] = 1.0 / max(1, others - (pointed - 1))
@@ -355,9 +371,9 @@ def row_candidates(
 
 @kernel()
 def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
-    """Return Dirichlet parameters: the prior's, plus how many singletons each part explains.
+    """Return Dirichlet parameters: the prior's plus the expected singletons each part explains.
 
-    Expectation and maximisation for the mixture ``sum_p share_p named[i, p]``.
+    Expectation maximisation for the mixture ``sum_p share_p named[i, p]``.
     """
     parts = len(prior)
     learned, share = np.empty(parts), np.zeros(parts)

@@ -1,20 +1,21 @@
-"""Where successors that a row has not shown may lead: patterns of the rest of the log.
+"""Which states the unseen successors of a row may be, by patterns in the rest of the log.
 
-An unseen successor of the row (s, a) is taken to come from one of four parts:
+An unseen successor of the row (s, a) is assumed to come from one of five parts:
 
 * *same state*: states that other actions reached from s;
 * *displacement*: for numbered states, s plus a step that three or more other rows of a have shown;
 * *entered*: states that three or more other rows of a have shown;
-* the *rest*: somewhere no pattern points to. Nothing is known about it, so it is charged as the
+* *entered by others*: states that three or more other rows have shown, few or none of them of a;
+* the *rest*: a state that no pattern points to. Nothing is known about it, so it is charged as the
   worst state of the log.
 
-How much each part deserves is learned by leaving out the successors that a row showed just once,
-one at a time, and asking which part would have named them.
+The shares of the parts are learned by leaving out the successors that a row showed just once, one
+at a time, and computing which part would have named them.
 
-Within a part, a candidate counts by what rows like those that have shown it would still hide after
-as many tries as this row has had: the sum of ``p (1 - p) ** tries`` over them, ``p`` their share of
-it. After seventy tries what is left to see is the ditch that some rows met once, not the next place
-that others reach every other time.
+Within a part, a candidate is weighted by how much of it rows like those that have shown it would
+still hide after as many tries as this row has had: the sum of ``p (1 - p) ** tries`` over these
+rows, with ``p`` their observed share of the candidate. After seventy tries, a row may still hide
+the accident that some rows met once, but hardly the next state that others reach every other time.
 """
 
 import re
@@ -35,26 +36,29 @@ kernels: Any = destination_kernels if COMPILES else destination_arrays
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PARTS = ("same state", "displacement", "entered")
+PARTS = ("same state", "displacement", "entered", "entered by others")
 FEWEST_ROWS = 3
-"""Other rows of the action that must show a pattern. With fewer, a chain with rare accidents took
-the rows that had none yet for safe."""
-PRIOR_SHARES = (0.5, 0.5, 0.5, 0.25)
-"""Dirichlet parameters of the parts and the rest before any successor was left out."""
+"""A pattern counts if at least this many other rows show it. With a smaller number, a chain with
+rare accidents took the rows that had shown none yet for safe."""
+PRIOR_SHARES = (0.5, 0.5, 0.25, 0.25, 0.25)
+"""Prior Dirichlet parameters of the four parts and the rest."""
 ROUNDS = 200
 CANDIDATES, MOST_EACH = 20_000, 64
-"""About how many candidates a part lists over all rows, and at most in one row. Large models list
-a third of the number of successors a row has shown, so that no model doubles."""
+"""About how many candidates a part lists over all rows, and the most in one row. A row with many
+successors may list a third as many as it has shown, so that no model more than doubles."""
 HIDDEN_EACH = 16
-"""Candidates of a part for a row all of whose tries went to new places. Such a row has shown little
-of itself, and what it is worth is mostly what its candidates are: one or two of them would make it
-look good or bad by chance, and a search would find the good ones."""
+"""Candidates per part for a row whose tries all reached different successors. Such a row has shown
+little, and its value is mostly that of its candidates: with only one or two of them it would look
+good or bad by chance, and a search would find the good ones."""
 BY_ROWS = 0.05
-"""The share of a candidate's weight that goes by how many rows have shown it, and nothing else."""
+"""The share of a candidate's weight that depends only on how many rows have shown it."""
 LEAST_HIDDEN = 1e-100
-"""Smaller chances are not compared with each other."""
+"""Sums of hidden probabilities below this are too small to compare candidates."""
+MOST_PAIRS = 2**22
+"""About how many pairs of an action and a state entered by others are listed. If there are more,
+only the states that most rows entered are kept."""
 MOST_NUMBERS_EACH = 1000
-"""Numbers in labels that lie further apart on average name things; they do not order them."""
+"""Numbers in labels that lie further apart than this on average are names, not an order."""
 
 _NUMBERED = re.compile(r"(.*?)(-?\d{1,9})").fullmatch
 
@@ -66,13 +70,14 @@ class Destinations:
     Attributes
     ----------
     start
-        ``(3 R + 1,)``: the candidates of part ``p`` of row ``r`` begin at ``start[3 r + p]``.
+        ``(4 R + 1,)``: the candidates of part ``p`` of row ``r`` begin at ``start[4 r + p]``.
     state
         The candidates: never one that the row has shown.
     weight
-        How likely each is within its part. What a part lacks to 1 goes to the rest.
+        The probability of each within its part. If a part sums to less than 1, the remainder goes
+        to the rest.
     shares
-        ``(4,)``: Dirichlet parameters of the parts and the rest, learned.
+        ``(5,)``: learned Dirichlet parameters of the parts and the rest.
     """
 
     start: Ints
@@ -107,11 +112,11 @@ _known: WeakKeyDictionary[Any, Destinations] = WeakKeyDictionary()
 
 
 def learn_destinations(counts: Any) -> Destinations:
-    """List the candidates of every row of the counts, and learn what each part deserves.
+    """List the candidates of every row of the counts, and learn the shares of the parts.
 
-    What a row gets depends on the log only, not on which rows there are besides: the same
-    candidates come out before and after a support is declared. Found once as long as the counts
-    live: declaring their support asks first.
+    A row's candidates depend on the log only, not on rows that were added: they are the same before
+    and after a support is declared. They are cached as long as the counts live, because declaring
+    the support needs them first.
     """
     if counts not in _known:
         _known[counts] = _learn(counts)
@@ -119,10 +124,10 @@ def learn_destinations(counts: Any) -> Destinations:
 
 
 def carried_over(counts: Any, placed: Any) -> Destinations | None:
-    """Return the candidates of counts on the rows that they have once their support is declared.
+    """Return the candidates of ``counts`` for the rows of ``placed``, their declared counts.
 
-    States without rows have loops there, which need none. None where other rows were added or some
-    are missing: then all is learned anew.
+    States without rows have loops there, which need no candidates. None if other rows were added or
+    some are missing: then the candidates must be learned again.
     """
     found, parts = learn_destinations(counts), len(PARTS)
     key = counts.row_state.astype(np.int64) * counts.num_actions + counts.row_action
@@ -150,33 +155,35 @@ def _learn(counts: Any) -> Destinations:
     number, state_of = _numbering(counts)
     known = (number[state] >= 0) & (number[successor] >= 0)
     steps = (number[successor] - number[state])[known]
+    actions, states = counts.num_actions, counts.num_states
     kinds = [
-        (action[known], steps, counts.num_actions, FEWEST_ROWS),
-        (state, successor, counts.num_states, 1),
-        (action, successor, counts.num_actions, FEWEST_ROWS),
+        lambda: _pool(action[known], steps, actions, FEWEST_ROWS),
+        lambda: _pool(state, successor, states, 1),
+        lambda: _pool(action, successor, actions, FEWEST_ROWS),
+        lambda: _others_pool(action, successor, actions, states),
     ]
     found: list[Any] = [None] * len(kinds)
 
     def gather(part: int) -> None:
-        found[part] = _ranked(_pool(*kinds[part]))
+        found[part] = _ranked(kinds[part]())
 
     on_threads(gather, range(len(kinds)), available_cores())
     pools = [array for pool in found for array in pool]
-    usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(visits))))
-    most = np.maximum(np.maximum(max(1, usual), seen // 3), _hidden_candidates(counts, row, shown))
+    anywhere = np.flatnonzero(np.bincount(successor, minlength=states) >= FEWEST_ROWS)
+    most = _most_candidates(counts, row, shown, seen)
     start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)
-    room = len(PARTS) * int(most.sum())
-    states, weight = np.empty(room, dtype=np.int64), np.empty(room)
+    room = int(most.sum())
+    listed_states, weight = np.empty(room, dtype=np.int64), np.empty(room)
     named = np.empty((np.count_nonzero(once), len(PARTS) + 1))
     kernels.row_candidates(
         row_start, counts.row_state.astype(np.int64), counts.row_action.astype(np.int64),
-        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, most,
-        np.array([1, FEWEST_ROWS, FEWEST_ROWS]),
-        counts.num_states - (counts.unseen is not None), start, states, weight, named,
+        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, anywhere, most,
+        np.array([1, FEWEST_ROWS, FEWEST_ROWS, FEWEST_ROWS]),
+        states - (counts.unseen is not None), start, listed_states, weight, named,
     )  # fmt: skip
     listed = Destinations(
         start=start,
-        state=states[: start[-1]].copy(),
+        state=listed_states[: start[-1]].copy(),
         weight=weight[: start[-1]].copy(),
         shares=kernels.mixture_weights(named, np.array(PRIOR_SHARES), ROUNDS, 1e-9),
     )
@@ -184,7 +191,7 @@ def _learn(counts: Any) -> Destinations:
 
 
 def _weighed(listed: Destinations, counts: Any, shown: NDArray[np.bool_], number: Ints) -> Floats:
-    """Return the weights of candidates by what rows like those that showed them still hide."""
+    """Return candidate weights, by how much of a candidate rows that showed it would still hide."""
     row, successor = counts.entry_row[shown], counts.successor[shown].astype(np.int64)
     state, action = (ids[row].astype(np.int64) for ids in (counts.row_state, counts.row_action))
     share = counts.count[shown] / (counts.visits[row] + 1.0)
@@ -195,10 +202,11 @@ def _weighed(listed: Destinations, counts: Any, shown: NDArray[np.bool_], number
         ids[asking].astype(np.int64) for ids in (counts.row_state, counts.row_action)
     )
     steps, wanted = number[successor] - number[state], number[listed.state] - number[of_state]
-    looked_up = (  # what entries show, by whom it may be expected, and what is asked
+    looked_up = (  # group of rows, what they show, their shares; group and candidate asked for
         (state, successor, share, of_state, listed.state),
         (action[known], steps[known], share[known], of_action, wanted),
         (action, successor, share, of_action, listed.state),
+        (np.zeros_like(action), successor, share, np.zeros_like(of_action), listed.state),
     )
     hidden = np.ones(len(lists))
     for k, (group, what, shares, asked, candidate) in enumerate(looked_up):
@@ -218,7 +226,7 @@ def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -
     owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
     keys = counts.entry_row.astype(np.int64) * states + counts.successor
     wanted = owner // parts * states + found.state
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)  # entries lie in this order
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)  # entries are in key order
     listed = keys[at] == wanted
     new = np.flatnonzero(counts.count == 0)
     is_rest = np.ones(len(new), dtype=np.bool_)
@@ -267,7 +275,7 @@ def _numbering(counts: Any) -> tuple[Ints, Ints]:
 
 
 def shown_patterns(counts: Any) -> tuple[Ints, Ints]:
-    """Return ``(E,)`` names of what entries show: the successor, and the step; below 0 for none."""
+    """Return two ``(E,)`` arrays that number what entries show: successor, and step (-1: none)."""
     number, _ = _numbering(counts)
     state, successor = counts.entry_state, counts.successor.astype(np.int64)
     known = (number[state] >= 0) & (number[successor] >= 0)
@@ -278,12 +286,13 @@ def shown_patterns(counts: Any) -> tuple[Ints, Ints]:
 def _hidden(
     group: Ints, what: Ints, share: Floats, asked: Ints, candidate: Ints, tries: Floats
 ) -> Floats:
-    """Return what a row that has shown a candidate hides of it after some tries, on average.
+    """Return the mean of ``p (1 - p) ** tries`` over the rows that have shown a candidate.
 
-    ``group, what, share``: what rows have shown, and their shares of it. ``asked, candidate,
-    tries``: whose average is wanted. Tries count in powers of two, rounded down.
+    ``group, what, share``: what rows of a group have shown, and their share ``p`` of it. ``asked,
+    candidate, tries``: group, candidate and tries of each mean. Tries are rounded down to powers of
+    two.
     """
-    if len(candidate) == 0:  # all of them come from what was shown
+    if len(candidate) == 0:  # otherwise something was shown: candidates come from it
         return np.zeros(0)
     low = min(int(what.min()), int(candidate.min()))
     span = max(int(what.max()), int(candidate.max())) - low + 1
@@ -299,22 +308,23 @@ def _hidden(
 
 
 def _reweighed(found: Destinations, factor: Floats) -> Floats:
-    """Return the weights of candidates times a factor, each list with the sum that it had.
+    """Return the weights of candidates times a factor; each list keeps its sum.
 
-    A small share stays as it was: shares of few tries are no proof that a candidate is impossible.
+    A small share ``BY_ROWS`` of each weight stays as it was: shares of few tries do not prove that
+    a candidate is impossible.
     """
     lists = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
     made = found.weight * factor
     before = np.bincount(lists, found.weight, len(found.start) - 1)
     after = np.bincount(lists, made, len(found.start) - 1)
-    told = after > LEAST_HIDDEN  # rows of very many tries hide nothing that numbers can tell
+    told = after > LEAST_HIDDEN  # with very many tries, the factors underflow
     ratio = np.divide(before, after, out=np.zeros(len(before)), where=told)
     made = np.where(told[lists], made * ratio[lists], found.weight)
     return (1.0 - BY_ROWS) * made + BY_ROWS * found.weight
 
 
 def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, Floats]:
-    """Return what enough rows of a group have shown: starts, what, how many rows showed it."""
+    """Return what at least ``fewest`` rows of a group have shown: starts, what, number of rows."""
     low = int(what.min(initial=0))
     span = int(what.max(initial=0)) - low + 1
     key, rows = np.unique(group.astype(np.int64) * span + (what - low), return_counts=True)
@@ -323,8 +333,28 @@ def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, 
     return start, key % span + low, rows.astype(np.float64)
 
 
+def _others_pool(
+    action: Ints, successor: Ints, actions: int, states: int
+) -> tuple[Ints, Ints, Floats]:
+    """Return states that enough rows have shown and few of an action: starts, states, rows.
+
+    A state that just enough rows of an action have shown is among them too: without one of these
+    rows it would be.
+    """
+    rows = np.bincount(successor, minlength=states)
+    often = np.flatnonzero(rows >= FEWEST_ROWS)
+    if actions * len(often) > MOST_PAIRS:
+        first = np.argsort(-rows[often], kind="stable")[: max(1, MOST_PAIRS // actions)]
+        often = np.sort(often[first])
+    pair = (np.arange(actions)[:, None] * states + often).ravel()
+    keys, own = np.unique(action.astype(np.int64) * states + successor, return_counts=True)
+    pair = np.setdiff1d(pair, keys[own > FEWEST_ROWS], assume_unique=True)
+    start = np.searchsorted(pair, np.arange(actions + 1) * states)
+    return start, pair % states, rows[pair % states].astype(np.float64)
+
+
 def _ranked(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats, Ints, Floats]:
-    """Return starts, what, running totals of rows, places by falling priority, and priorities."""
+    """Return starts, what, running totals of rows, positions by falling priority, priorities."""
     start, what, rows = pool
     priority = rows / _number_of(what)
     group = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -333,7 +363,7 @@ def _ranked(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats, Ints, 
 
 
 def _number_of(what: Ints) -> Floats:
-    """Return numbers in (0, 1] that look random and depend on nothing but what is asked for.
+    """Return pseudo-random numbers in (0, 1] that depend on ``what`` only.
 
     Examples
     --------
@@ -341,15 +371,28 @@ def _number_of(what: Ints) -> Floats:
     True
     """
     x = what.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
-    for _ in range(2):  # the finish of SplitMix64
+    for _ in range(2):  # the finalizer of SplitMix64
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         x ^= x >> np.uint64(31)
     return np.asarray(((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53)
 
 
+def _most_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_], seen: Ints) -> Ints:
+    """Return ``(parts, R)``: how many candidates of each part a row lists at most.
+
+    Of states that only other actions entered, the rows of large models list some only where they
+    hide much: elsewhere these would make the model larger and change little.
+    """
+    usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(counts.visits))))
+    hidden = _hidden_candidates(counts, row, shown)
+    most = np.maximum(np.maximum(max(1, usual), seen // 3), hidden)
+    others = most if usual > 1 else hidden
+    return np.stack([most] * (len(PARTS) - 1) + [others])
+
+
 def _hidden_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_]) -> Ints:
-    """Return how many candidates rows need by what they hide: the share of tries seen once."""
+    """Return how many candidates rows need: in proportion to their share of tries seen once."""
     once = np.bincount(row, counts.count[shown] == 1, counts.num_rows)
     hidden = np.divide(once, counts.visits, out=np.ones(len(once)), where=counts.visits > 0)
     most: Ints = np.floor(min(HIDDEN_EACH, MOST_EACH) * hidden).astype(np.int64)

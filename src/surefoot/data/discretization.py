@@ -1,7 +1,7 @@
 """Continuous observations as states: quantile bins or k-means prototypes.
 
-A guarantee computed from such states is about the aggregated model, not about the world behind it:
-inside one cell the world may behave differently from place to place.
+A guarantee computed from such states is about the aggregated model, not about the real system:
+inside one cell the system may behave differently from point to point.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Discretization(Shown):
     centre, scale
         ``(d,)``; features are shifted and divided by these before prototypes are compared.
     edges
-        ``(d, b-1)``; the bin edges of each feature, NaN beyond its own number (quantile).
+        ``(d, b-1)``; the bin edges of each feature, padded with NaN (quantile).
     prototypes
         ``(K, d)``; one per state: a point (kmeans), or the bin numbers of a cell (quantile).
 
@@ -76,7 +76,7 @@ class Discretization(Shown):
     def states_of(self, observations: ArrayLike) -> NDArray[np.int64]:
         """Return the states of ``(n, d)`` observations, as whole numbers.
 
-        Any observation has one: outside the cells that held data, the nearest of them.
+        Every observation has a state: outside the cells that held data, that of the nearest cell.
         """
         points = _observations(observations)
         if points.shape[1] != self.num_features:
@@ -96,7 +96,7 @@ class Discretization(Shown):
         return int(self.states_of(np.reshape(np.asarray(observation), (1, -1)))[0])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to one ``.npz`` file, without pickles; keep it beside the policy."""
+        """Write the map to one ``.npz`` file, without pickles; keep it with the policy."""
         with Path(path).open("wb") as file:
             np.savez_compressed(
                 file, format=np.array(FORMAT), method=np.array(self.method), centre=self.centre,
@@ -150,7 +150,7 @@ def discretize(
     Parameters
     ----------
     observations
-        ``(n, d)`` observations; use those before and after each step.
+        ``(n, d)`` observations; include those before and after each step.
     method
         ``"quantile"``: each feature is cut at its quantiles, and every cell that holds data is a
         state. ``"kmeans"``: ``bins`` prototypes on standardised features (scikit-learn).
@@ -220,11 +220,11 @@ def _quantile_cells(points: Floats, bins: list[int]) -> Discretization:
 
 
 def _cuts(values: Floats, number: int) -> Floats:
-    """Return up to ``number - 1`` edges: between few values, else at quantiles."""
+    """Return up to ``number - 1`` edges: between the values if they are few, else at quantiles."""
     distinct = np.unique(values)
     if len(distinct) <= number:
         return (distinct[1:] + distinct[:-1]) / 2
-    # Equal quantiles (many equal values) make one edge.
+    # Equal quantiles (from many equal values) give one edge.
     return np.unique(np.quantile(values, np.arange(1, number) / number))
 
 

@@ -1,8 +1,9 @@
-"""Where the episodes of a log begin and stop, so that the next log can go on from there.
+"""Where the episodes of a log begin and stop, so that the next log can continue them.
 
-What is kept of an episode is its hashed label, its last step and, where the following row would be
-its next state, what was done last. A new month then continues the episodes of the old one: the
-transition across the boundary is counted, and the first rows of the month are not starts.
+Of an episode are kept its hashed label, its first and last step and, where the following row
+supplies the next state, its last state, action and reward. The log of a new month then continues
+the episodes of the old one: the transition across the boundary is counted, and the first rows of
+the month are not starts.
 """
 
 from collections.abc import Hashable, Mapping
@@ -26,7 +27,7 @@ class EpisodeEnds:
     Attributes
     ----------
     seed
-        What labels were hashed with.
+        The seed that labels were hashed with.
     identity
         ``(N,)`` hashed labels, increasing.
     first_step, last_step
@@ -36,11 +37,12 @@ class EpisodeEnds:
     first
         ``(N,)`` labels of the first states; empty once the log is added.
     state, action, reward
-        ``(N,)``: ids of what was done last, -1 (NaN) where it is not needed or not known.
+        ``(N,)``: last state and action as ids, and last reward; -1 (NaN) where not needed or not
+        known.
     state_labels, action_labels
-        What the ids stand for.
+        The labels of the ids.
     reach
-        How far the next step may be away: 1 for numbers, a time, or infinity where there is no
+        How far away the next step may be: 1 for numbers, a time, or infinity where there is no
         usual distance.
     working_days
         Whether distances are counted in working days.
@@ -64,7 +66,7 @@ class EpisodeEnds:
         freeze_fields(self)
 
     def follows(self, last: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which first steps come next after last ones."""
+        """Tell which ``first`` steps directly follow the ``last`` ones."""
         apart = first - last
         if self.working_days:
             weeks = np.floor((first / DAY + 3) / 7) - np.floor((last / DAY + 3) / 7)
@@ -73,7 +75,7 @@ class EpisodeEnds:
 
 
 def joined(old: EpisodeEnds, new: EpisodeEnds) -> EpisodeEnds:
-    """Return the ends of both logs together: of an episode in both, those of the new one."""
+    """Return the ends of both logs; for an episode in both, those of the new one."""
     ids = {label: i for i, label in enumerate(dict.fromkeys(old.state_labels + new.state_labels))}
     acts = {
         label: i for i, label in enumerate(dict.fromkeys(old.action_labels + new.action_labels))
@@ -100,7 +102,7 @@ def joined(old: EpisodeEnds, new: EpisodeEnds) -> EpisodeEnds:
 
 
 def ends_to_plain(ends: EpisodeEnds) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what JSON keeps of them, and the arrays."""
+    """Return the part to store as JSON, and the arrays."""
     about = {
         "seed": ends.seed, "reach": None if np.isinf(ends.reach) else ends.reach,
         "working_days": ends.working_days,
@@ -111,10 +113,10 @@ def ends_to_plain(ends: EpisodeEnds) -> tuple[dict[str, Any], dict[str, NDArray[
 
 
 def ends_from_plain(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> EpisodeEnds:
-    """Return what `ends_to_plain` took apart."""
+    """Undo `ends_to_plain`."""
     parts: dict[str, Any] = {name: arrays[f"ends_{name}"] for name in ARRAYS}
     if len({len(part) for part in parts.values()}) > 1:
-        raise ValueError("the ends of episodes differ in number")
+        raise ValueError("the arrays of episode ends differ in length")
     return EpisodeEnds(
         **parts, seed=int(about["seed"]), working_days=bool(about["working_days"]),
         reach=np.inf if about["reach"] is None else float(about["reach"]),

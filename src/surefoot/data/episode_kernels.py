@@ -1,4 +1,4 @@
-"""Episodes in order, one after the other: what each of them earned and how it ended."""
+"""The kernel that follows episodes: what each of them earned and how it ended."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,10 @@ def follow(
     """Add up ``sum_t discount^t r_t`` of each episode, as far as it can be followed.
 
     Episode ``i`` owns the steps ``start[i]:start[i+1]``. It is followed until a terminal step, or
-    until the following row is not the next one of the episode (``goes_on``) or does not have the
-    next state: what came after that gap is unknown, as it is for an episode that was cut off. At
-    most ``horizon`` steps count, and an episode of that length has ended; 0 counts all. What was
-    ``earned`` in the ``steps`` before is added to; ``closed`` episodes stay as they are.
+    until the following row is not the next one of the episode (``goes_on``) or its state is not the
+    next state: what came after that gap is unknown, as for an episode that was cut off. At most
+    ``horizon`` steps count, and an episode of that length has ended; 0 means no limit. ``earned``
+    and ``steps`` hold what came before and are added to; ``closed`` episodes stay as they are.
     ``last`` is the last step followed, -1 for none. O(steps).
     """
     for episode in range(len(start) - 1):

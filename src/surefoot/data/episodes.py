@@ -1,12 +1,12 @@
 """The episodes of a log: what each earned, how it ended, and which part of the log it is in.
 
-A log is read once more, episode by episode in the order of the steps. Nothing is kept of an
-episode but its hashed label, sums and the first state; a sample of whole episodes is kept, as
-numbers, for the check that looks for memory.
+A log is read again, episode by episode in the order of the steps. Of an episode only its hashed
+label, sums, and first and last states are kept; a sample of whole episodes is kept, as numbers, for
+the memory check.
 
-An episode's *bucket* is ``h % 16`` where ``h`` is the number that the first 16 hexadecimal digits
-of ``md5("SEED:LABEL")`` spell. It depends on the seed and the label alone, never on the order of
-rows, so that an episode that goes on in a later log keeps its bucket on every machine.
+An episode's *bucket* is ``h % 16`` where ``h`` is the number given by the first 16 hexadecimal
+digits of ``md5("SEED:LABEL")``. It depends on the seed and the label only, never on the order of
+rows, so that an episode that continues in a later log keeps its bucket on every machine.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from surefoot.data.sources import Connection, session
 from surefoot.data.tables import StepColumns, family
 
 ROWS_AT_ONCE = 4_000_000
-"""Longer logs are followed in parts of about this many rows, of whole episodes each."""
+"""Longer logs are followed in parts of about this many rows, each of whole episodes."""
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def read_episodes(
     begun: Begun | None = None,
     **how: Any,
 ) -> Episodes:
-    """Follow the episodes of a log that was counted before.
+    """Follow the episodes of a log that has been counted.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def read_episodes(
     state, action, next_state, reward, episode, step, terminal, missing
         As in :func:`read_transitions`. Where rewards were given, they are taken from the counts.
     whole
-        Whether the log is all that was counted; False where more was added to the counts.
+        Whether the log is all that was counted; False where other logs were added to the counts.
     horizon
-        Count at most this many steps of each episode. None: all.
+        Count at most this many steps of each episode; None means all.
     begun
-        Episodes of an earlier log that this one goes on with; what they earned is added to.
+        Episodes of an earlier log that this one continues; their returns are added to.
     how
         How the log is written, as in :func:`read_transitions`: ``decimal``, ``encoding``, ...
 
@@ -171,7 +171,7 @@ def follow_episodes(
         if sample is None:
             sample = Paths(start=start, entry=moves["entry"], reward=moves["reward"], bucket=bucket)
     total = sum(int(part["counts"].count.sum()) for part in parts)
-    if sample is None and not whole:  # a row or none for each episode
+    if sample is None and not whole:  # no episode has a transition
         return _no_episodes(counts, discount, seed)
     if sample is None or (whole and total != counts.count.sum()):
         _refuse_foreign()
@@ -182,10 +182,10 @@ def _before(
     identity: NDArray[np.uint64], opens: NDArray[np.bool_], first: NDArray[np.int64],
     begun: Begun | None,
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:  # fmt: skip
-    """Return which episodes had begun before the log, and what is known before its first row.
+    """Return which episodes had begun before the log, and what was known before its first row.
 
-    An episode whose first row was not counted is closed: its return from the first state is not
-    known.
+    An episode whose first row was not counted is closed: its return from the first state is
+    unknown.
     """
     size = len(identity)
     fields: dict[str, Any] = {
@@ -239,7 +239,7 @@ def _together(
 def _ordered_steps(
     connection: Connection, layout: Layout, counts: Counts, seed: int, drop_missing: bool
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield the steps by episode and in order, some whole episodes at a time."""
+    """Yield the steps in order of episode and step, some whole episodes at a time."""
     _register_labels(connection, layout, counts)
     query = _numbered_steps(layout, seed, drop_missing)
     total = float(counts.count.sum())
@@ -262,7 +262,7 @@ def hashed_label(layout: Layout, seed: int) -> str:
     episode = layout.columns.episode
     spelled = "e"
     if episode is not None and family(layout.types[episode]) == "float":
-        # Whole numbers beside a missing value arrive as decimals; 7.0 and 7 are one label.
+        # Whole numbers in a column with missing values arrive as decimals: 7.0 and 7 are one label.
         spelled = "CASE WHEN e = floor(e) THEN e::BIGINT::VARCHAR ELSE e::VARCHAR END"
     digits = f"substr(md5('{int(seed)}:' || ({spelled})::VARCHAR), 1, 16)"
     return f"('0x' || {digits})::UBIGINT"
@@ -271,7 +271,8 @@ def hashed_label(layout: Layout, seed: int) -> str:
 def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
     """Return the SQL of the counted steps: id (of the episode), k, s, a, t, z and r.
 
-    And where the row stands (here), the next row of the episode (after), whether it is the first.
+    It also has the row's own step (here) and that of the episode's next row (after) as numbers, and
+    whether the row is the first (opens).
     """
     following = _looks_ahead(layout, drop_missing)
     here, after = (
@@ -299,7 +300,7 @@ def _numbered_steps(layout: Layout, seed: int, drop_missing: bool) -> str:
 
 
 def _looks_ahead(layout: Layout, drop_missing: bool) -> bool:
-    """Tell whether the next row that is counted may not be the next row of the episode."""
+    """Tell whether the next counted row may be another than the next row of the episode."""
     return layout.derived or drop_missing
 
 
@@ -316,7 +317,7 @@ def _register_labels(connection: Connection, layout: Layout, counts: Counts) -> 
         ("state", counts.state_labels, len(layout.state_kinds)),
         ("action", counts.action_labels, len(layout.action_kinds)),
     ):
-        # The terminal state that is ours has one part only, whatever the states have.
+        # The extra terminal state has a single part, however many parts the states have.
         named: list[tuple[Any, int]] = [
             (label if size > 1 else (label,), i)
             for i, label in enumerate(labels or ())
@@ -331,7 +332,7 @@ def _register_labels(connection: Connection, layout: Layout, counts: Counts) -> 
 
 
 def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any]:
-    """Find the entry of each step, and its reward; ends without a state go to the extra one."""
+    """Return the entry and reward of each step; unnamed ends go to the extra terminal state."""
     ended = steps["z"].astype(np.bool_)
     steps["z"] = ended
     nameless = ended & ~(counts.is_terminal[steps["t"]] & (steps["t"] >= 0))
@@ -349,7 +350,7 @@ def _as_entries(steps: dict[str, NDArray[Any]], counts: Counts) -> dict[str, Any
 
 
 def nameless_end(counts: Counts) -> int:
-    """Return the state where episodes end that name none: the last, unless logs were added up."""
+    """Return the extra terminal state, where unnamed ends go: the last, unless logs were added."""
     labels = counts.state_labels or ()
     ours = [
         i

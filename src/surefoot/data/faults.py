@@ -1,4 +1,4 @@
-"""What can be wrong with a log: seen among the groups, then traced to file and line."""
+"""Faults of a log: detected in the groups, then traced to file and line."""
 
 import csv
 import re
@@ -29,17 +29,17 @@ DROP = "Fill it in, or leave such rows out with missing='drop'."
 LARGEST = 9e15
 """Counts up to this are exact as floating-point numbers."""
 EXACT_RECORDS = 2_000_000
-"""Up to this record the line of a CSV is found exactly, with line breaks inside quotes."""
+"""Up to this record the line of a CSV is found exactly, despite line breaks inside quotes."""
 
 
 class NoTransitionError(ValueError):
-    """Rows that follow no other: a log of one step per episode, which only another can go on."""
+    """No row follows another: a log of one step per episode can only continue another log."""
 
 
 def check_groups(connection: Connection, layout: Layout, *, drop_missing: bool) -> None:
-    """Raise on anything that must not be counted; mark gaps between steps where dropping is asked.
+    """Raise on anything that must not be counted; with ``drop_missing``, mark gaps between steps.
 
-    Groups are few, so looking at them costs nothing; only a fault makes a second scan.
+    Groups are few, so checking them costs little; only a fault needs a second scan.
     """
     if not one_value(connection, "SELECT count(*) FROM groups"):
         what = "no complete row" if drop_missing else "no rows"
@@ -62,7 +62,7 @@ def _check_missing(connection: Connection, layout: Layout) -> None:
     measured = {columns.episode: "placed", columns.step: "ordered"}
     for column, condition in missing(layout).items():
         if column in (columns.reward, columns.count):
-            continue  # looked at with their values
+            continue  # checked together with their values
         if column in measured:
             query = f"SELECT sum(lines - {measured[column]}) FROM groups"
         else:
@@ -142,7 +142,7 @@ def _check_rewards(connection: Connection, layout: Layout) -> None:
 
 
 def _check_episodes(connection: Connection, layout: Layout, drop_missing: bool) -> None:
-    """Following rows make sense only if steps are distinct, unbroken, and stop at the end."""
+    """Check that steps are distinct, have no gaps, and stop at the end of the episode."""
     flags = dict(connection.execute("SELECT flag, sum(lines) FROM groups GROUP BY flag").fetchall())
     if AFTER_END in flags:
         place, _ = _first_followed(connection, layout, f"flag = {AFTER_END}")
@@ -178,7 +178,7 @@ def _beyond_exact(layout: Layout, step: Any) -> str:
 
 
 def count_dropped(connection: Connection, layout: Layout) -> dict[str, int]:
-    """Return how many rows were left out on request, by what they lacked first."""
+    """Return how many rows were left out on request, by the first column they lacked."""
     dropped: dict[str, int] = {}
     lacks = missing(layout)
     if layout.derived:
@@ -204,7 +204,7 @@ def one_value(connection: Connection, query: str) -> Any:
 
 
 def execute(connection: Connection, layout: Layout, query: str) -> None:
-    """Run a query that reads the log; what DuckDB cannot read becomes one clear line."""
+    """Run a query that reads the log; errors of DuckDB become one clear message."""
     try:
         connection.execute(query)
     except duckdb.OutOfRangeException:  # a sum that overflows; the caller has another way
@@ -219,7 +219,7 @@ def execute(connection: Connection, layout: Layout, query: str) -> None:
 
 
 def raise_not_finite(connection: Connection, layout: Layout) -> NoReturn:
-    """Find the reward that is not a finite number."""
+    """Raise an error that names the reward that is not finite."""
     column = layout.columns.reward
     place, value = first_row(connection, layout, "isnan(r)", "r")
     if value is not None:
@@ -277,7 +277,7 @@ def _raise_unreadable(layout: Layout, message: str) -> NoReturn:
 
 
 def check_texts(connection: Connection, layout: Layout) -> None:
-    """Refuse texts that are no numbers, or no dates, in the style of their column."""
+    """Refuse texts that are not numbers, or dates, in the style of their column."""
     style = layout.numerals
     checked = [
         (name, f"NOT regexp_full_match(trim({quote_name(name)}), {quote_text(style.pattern)})",
@@ -351,7 +351,7 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
     delimiter = next(part.delimiter for part in layout.source.parts if file in part.files)
     seen = -1
     try:
-        # Bytes that are not UTF-8 are for DuckDB to report.
+        # DuckDB reports bytes that are not UTF-8.
         with open_csv(layout.source.read_path(file), errors="replace") as text:
             reader = csv.reader(text, delimiter=delimiter)
             for start, fields in numbered_records(reader):
@@ -366,11 +366,11 @@ def line_of(layout: Layout, file: Path, record: int, *, blanks: bool) -> int:
 def first_row(
     connection: Connection, layout: Layout, condition: str, shown: str
 ) -> tuple[str, Any]:
-    """Return where the first row that meets an SQL condition lies, and what ``shown`` is there."""
+    """Return the place of the first row that meets an SQL condition, and ``shown`` in that row."""
     files = layout.source.files
     for source in [layout.source.only(path) for path in files] or [layout.source]:
         here = replace(layout, source=source)
-        # An aggregate's own FILTER is not handed down to the files, whose statistics know no NaN.
+        # An aggregate's FILTER is not pushed down to the files, whose statistics ignore NaN.
         row, value = connection.execute(
             f'SELECT min("row number") FILTER (WHERE {condition}), '
             f'arg_min({shown}, "row number") FILTER (WHERE {condition}) '

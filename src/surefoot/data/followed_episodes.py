@@ -1,4 +1,4 @@
-"""What following the episodes of a log shows: paths, and what each episode earned."""
+"""The result of following the episodes of a log: paths, and what each episode earned."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ class Paths:
     entry
         ``(M,)``; the entry of the counts that each step is an instance of.
     reward
-        ``(M,)``; what it paid.
+        ``(M,)``; the reward of each step.
     bucket
         ``(N,)``; the part of the log each path belongs to.
     """
@@ -38,33 +38,33 @@ class Paths:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Episodes:
-    """What the episodes of a log show.
+    """The episodes of a log: what each earned and how it ended.
 
     Attributes
     ----------
     discount, seed
-        What the returns were discounted with, and what the labels were hashed with.
+        The discount of the returns, and the seed that labels were hashed with.
     identity
         ``(N,)`` hashed labels, increasing.
     earned
         ``(N,)``: the discounted return, as far as the episode can be followed.
     steps
-        ``(N,)``: how many steps that is.
+        ``(N,)``: the number of steps followed.
     ended
-        ``(N,)``: whether it reached a terminal state, or the horizon; otherwise the return goes on,
-        unseen.
+        ``(N,)``: whether it reached a terminal state, or the horizon; otherwise the rest of its
+        return is unknown.
     first, reached
         ``(N,)``: the ids of the first state and of the state after the last step.
     until
-        ``(N,)``: where the log stands after the last step, as a number or a time in microseconds:
-        the step of the row it leads to, or its own where rows name their next states. NaN where no
-        step could be followed.
+        ``(N,)``: the position after the last step followed, as a number or a time in microseconds:
+        the step of the next row, or of the last row itself where rows name their next states. NaN
+        where no step could be followed.
     parts
         How often each transition happened in each bucket.
     paths
         A sample of whole episodes; all of them in a log of up to four million rows.
     horizon
-        The most steps that count; None for all.
+        The number of steps that count at most; None for all.
     """
 
     discount: float
@@ -92,7 +92,7 @@ class Episodes:
         return (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
 
     def without(self, known: NDArray[np.uint64]) -> "Episodes":
-        """Return the same without the returns and starts of episodes that began before the log."""
+        """Return the episodes without the returns and starts of those that began before the log."""
         fresh = ~np.isin(self.identity, known)
         if fresh.all() or self.parts.starts is None:
             return self

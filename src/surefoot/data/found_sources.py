@@ -1,4 +1,4 @@
-"""From a path, a list of paths or a table to the source that DuckDB scans."""
+"""Find the source that DuckDB scans, from a path, a list of paths or a table."""
 
 import codecs
 import csv
@@ -26,7 +26,7 @@ from surefoot.model.csv_lines import open_csv
 def find(
     connection: Connection, source: Any, wanted: Collection[str], how: LogFormat | None = None
 ) -> Source:
-    """Return what to read: one path, folder or glob, or the wanted columns of a table in memory."""
+    """Return the source to read: the files of paths, folders or globs, or a table in memory."""
     how = how or LogFormat()
     if isinstance(source, (str, os.PathLike)):
         return _from_files(connection, log_files(source), printable(source), wanted, how)
@@ -105,7 +105,7 @@ def scratch(connection: Connection) -> Path:
 def _from_csv(
     connection: Connection, found: LogFiles, name: str, wanted: Collection[str], how: LogFormat
 ) -> Source:
-    """Return text files or spreadsheets as a source; what DuckDB cannot read is written again."""
+    """Return text files or spreadsheets as a source; files DuckDB cannot read are copied first."""
     copies: dict[Path, Path] = {}
     said, joined = list(found.findings), False
     for i, path in enumerate(found.files):
@@ -127,7 +127,7 @@ def _from_csv(
 
 
 def _encoding(path: Path, asked: str | None, *, is_utf8: bool) -> str | None:
-    """Return how a file is encoded that must be written again; None for UTF-8."""
+    """Return the encoding of a file that must be recoded; None for UTF-8."""
     if asked is not None:
         same = codecs.lookup(asked).name in ("utf-8", "utf-8-sig", "ascii")
         return None if same else asked
@@ -162,9 +162,9 @@ def _rows(parts: tuple[CsvPart, ...]) -> int | None:
 
 
 def _parquet_types(connection: Connection, files: tuple[Path, ...]) -> tuple[dict[str, str], bool]:
-    """Return the type of every column that all files have, and whether folders add some.
+    """Return the type of every column that all files have, and whether folder names add columns.
 
-    A type that changes is an error.
+    A column whose type changes between files is an error.
     """
     types: dict[str, str] = {}
     for i, path in enumerate(files):

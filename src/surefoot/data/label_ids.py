@@ -1,4 +1,4 @@
-"""Labels to ids: what states and actions are called, in order, and the groups by id."""
+"""Number the labels of states and actions, and fetch the groups by id."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from surefoot.data.count_queries import CUT, GAP, MOVE, names
 from surefoot.data.sources import Connection
 
 CANONICAL_INTEGER = "0|-?[1-9][0-9]{0,17}"
-"""How a whole number is written; '007', '+7' and '7.0' are not, and stay text."""
+"""Pattern of a plain whole number; '007', '+7' and '7.0' do not match, and stay text."""
 WITH_POINT = f"({CANONICAL_INTEGER})(\\.0)?"
-"""The same, perhaps written as a decimal: pandas writes 1.0 where a column has gaps."""
+"""The same, optionally with '.0': pandas writes 1.0 where a column has missing values."""
 HALF_BITS = 62
-"""Where integers of 128 bits are cut in two."""
+"""The bit at which integers of 128 bits are split in two."""
 
 
 def number_labels(
@@ -43,7 +43,7 @@ def number_labels(
         f"CREATE TEMP TABLE {what}_ids AS SELECT {listed}, "
         f"dense_rank() OVER (ORDER BY {shown}) - 1 AS id FROM {what}_labels"
     )
-    # Only text has two spellings of one label.
+    # Only labels that are not integers can have two spellings.
     distinct = "" if set(kinds) == {"integer"} else "DISTINCT "
     found = connection.execute(
         f"SELECT {distinct}{shown} FROM {what}_labels ORDER BY {shown}"
@@ -82,7 +82,7 @@ def _label_sql(
 
 
 def written_twice(connection: Connection, what: str, key: str) -> str | None:
-    """Return a label that is written both with and without ``.0``; None where there is none."""
+    """Return a label that is written both with and without ``.0``; None if there is none."""
     found = connection.execute(
         f"SELECT min(a.{key}) FROM {what}_labels AS a JOIN {what}_labels AS b "
         f"ON b.{key} = a.{key} || '.0' WHERE regexp_full_match(a.{key}, '{CANONICAL_INTEGER}')"
@@ -135,7 +135,7 @@ def fetch_entries(connection: Connection, layout: Layout) -> dict[str, NDArray[A
             if types[name] == "DOUBLE":  # exact, and small
                 measures.append(f"g.{name}::BIGINT AS {name}")
                 continue
-            # NumPy knows no integers of 128 bits, so they come in two halves.
+            # NumPy has no integers of 128 bits, so they are fetched in two halves.
             measures.append(f"(g.{name} >> {HALF_BITS})::BIGINT AS {name}_high")
             measures.append(f"(g.{name} & {2**HALF_BITS - 1})::BIGINT AS {name}_low")
 

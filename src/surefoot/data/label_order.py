@@ -1,4 +1,4 @@
-"""In which order labels are shown: as a file says, as bins follow each other, else naturally."""
+"""The order in which labels are shown: from a file, in the order of bins, else natural order."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -34,7 +34,7 @@ class LabelOrder:
     columns
         The columns of states and actions.
     ranks
-        For each column that has a given order, the place of each label.
+        For each column that has a given order, the position of each label.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class LabelOrder:
     ranks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def state_key(self, label: Hashable) -> list[Any]:
-        """Return what states are sorted by."""
+        """Return the sort key of a state's label."""
         return self._key(label, self.columns.state)
 
     def action_key(self, label: Hashable) -> list[Any]:
-        """Return what actions are sorted by."""
+        """Return the sort key of an action's label."""
         return self._key(label, self.columns.action)
 
     def _key(self, label: Hashable, columns: tuple[str, ...]) -> list[Any]:
@@ -66,7 +66,7 @@ def read_order(
     path: str | None, columns: LabelColumns, bins: Sequence[Binning],
     labels: Mapping[str, Sequence[Hashable]], how: LogFormat,
 ) -> LabelOrder:  # fmt: skip
-    """Return the order of labels: of a file where there is one, and of the bins.
+    """Return the order of labels, from a file (if given) and from the bins.
 
     Each column of the file lists the labels of that column of the log, first to last. Labels that
     it does not list come after, in natural order. ``labels`` are those of "state" and "action".

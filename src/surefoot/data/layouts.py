@@ -1,4 +1,4 @@
-"""From the columns of a log to their types, and how their numbers and dates are read."""
+"""The types of a log's columns, and how their numbers and dates are read."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from surefoot.data.tables import family
 from surefoot.model.csv_lines import open_csv
 
 FIRST_ROWS = 1000
-"""Rows of a comma-separated file that tell how its numbers are written."""
+"""First rows of a comma-separated file, from which it is judged how numbers are written."""
 
 
 def lay_out(
@@ -31,7 +31,7 @@ def lay_out(
     steps = StepKind(type="" if columns.step is None else types[columns.step])
     numerals = PLAIN
     if source.kind == "csv":
-        # A column that is part of a label too stays text, and is converted where it is a number.
+        # A column that is also part of a label stays text, and is converted where it is a number.
         labels = (*columns.state, *columns.action, *(columns.next_state or ()))
         numbers = {n: "DOUBLE" for n in (columns.reward, columns.count) if n is not None}
         if columns.step is not None:
@@ -65,7 +65,7 @@ def lay_out(
 
 
 def _typed_dates(source: Source, step: str, asked: str) -> StepKind:
-    """Return what steps of a typed table are: dates spelled as text or as whole numbers."""
+    """Return how to read the steps of a typed table: dates may be text or whole numbers."""
     kind = source.types[step]
     if family(kind) in ("text", "integer"):
         return StepKind(type="TIMESTAMP", format=asked)
@@ -98,7 +98,7 @@ def _check_bins(columns: Columns, bins: tuple[Binning, ...]) -> None:
 def _numerals(
     connection: Connection, source: Source, names: Sequence[str], how: LogFormat
 ) -> Numerals:
-    """Find out how the numbers of a text file are written."""
+    """Detect how the numbers of a text file are written."""
     if not names:
         return PLAIN
     commas = all(part.delimiter == "," for part in source.parts)
@@ -108,7 +108,7 @@ def _numerals(
     shown = _shown(connection, source, listed, FIRST_ROWS if commas else None)
     if commas and (shown.comma or shown.unclear_comma or shown.grouped):
         shown = _shown(connection, source, listed, None)
-    # A semicolon between fields leaves the comma to the numbers: so Excel writes there.
+    # Semicolons between fields suggest decimal commas: Excel writes such files.
     likely = any(part.delimiter == ";" for part in source.parts)
     found = decide(shown, asked=how.decimal, comma_likely=likely)
     if isinstance(found, str):
@@ -119,8 +119,9 @@ def _numerals(
 def _begins_bare(source: Source, number: int) -> bool:
     """Tell whether the first lines of a comma-separated log have no quotes and no spaces.
 
-    Numbers among them can then have no comma and no thousands: a quick look at the text spares a
-    query with long patterns. False where a line is short, or cannot be read: the query will tell.
+    Numbers in them then have neither decimal commas nor separated thousands, and a query with long
+    patterns is not needed. False if a line has another number of fields than the header, or cannot
+    be read: then the query decides.
     """
     left = number
     for part in source.parts:
@@ -172,7 +173,7 @@ def _resolved(connection: Connection, layout: Layout, asked: Binning) -> Binning
     except duckdb.ConversionException as problem:
         reason = str(problem).splitlines()[0]
         raise ValueError(
-            f"{layout.source.name}: {asked.column!r} is to be cut into bins and is no column of "
+            f"{layout.source.name}: {asked.column!r} is to be cut into bins but is not a column of "
             f"numbers ({reason})."
         ) from None
     values, often = np.asarray(found["v"], dtype=np.float64), np.asarray(found["n"])
@@ -191,7 +192,7 @@ def _state_kinds(source: Source, columns: Columns, how: LogFormat) -> tuple[str,
                 f"column {name!r} holds {_plural(kind)}; the same label must have one type. "
                 "Convert one of them."
             )
-        if kind == "float":  # whole numbers with a missing value among them arrive as decimals
+        if kind == "float":  # whole numbers in a column with missing values arrive as decimals
             kinds = (*kinds[:i], kind, *kinds[i + 1 :])
     return kinds
 

@@ -1,4 +1,4 @@
-"""Where counts came from: files, rows, episodes, what was left out, and the checks."""
+"""The log that counts came from: files, rows, episodes, rows left out, and the checks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from surefoot.data.columns import Layout
 
 CHECK_AT_ONCE = 64_000_000
-"""Files up to this many bytes are checked while they are read; larger ones when first asked."""
+"""Logs up to this many bytes are checked when read; larger ones when the checks are first used."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pending:
-    """A log that is still to be checked, and how it looked when it was counted."""
+    """A log that is still to be checked, with the size and time of its files when counted."""
 
     layout: Layout
     drop_missing: bool
@@ -30,12 +30,12 @@ class Pending:
 
     @classmethod
     def of(cls, layout: Layout, *, drop_missing: bool, rows: int) -> Pending:
-        """Note size and time of the files, to notice when they change."""
+        """Record size and time of the files, to detect changes."""
         return cls(layout=layout, drop_missing=drop_missing, rows=rows, stamp=_stamp(layout))
 
     def run(self) -> tuple[Check, ...]:
         """Check the assumptions, if the log is still what was counted."""
-        from surefoot.data import checks  # DuckDB: saved counts are read without it
+        from surefoot.data import checks  # imports DuckDB, which saved counts do not need
         from surefoot.data.sources import session
 
         try:
@@ -73,15 +73,15 @@ class Log:
     zero_rows
         Rows of an aggregated log with count 0.
     dropped
-        Rows left out on request, by what they lacked.
+        Rows left out on request, by the column they lacked.
     findings
-        What reading it showed.
+        What was found while reading it.
     columns
         The names of the state, action and next-state columns.
     bins
         Columns that were cut into bins.
     ends
-        Where episodes stopped, for a log that goes on from there; None if not asked for.
+        Where episodes stopped, so that another log can continue them; None if not asked for.
     """
 
     names: tuple[str, ...]
@@ -99,13 +99,13 @@ class Log:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """What the log says about the assumptions; a large log is looked at now."""
+        """The checks of the assumptions; a large log is checked on first use."""
         if self.checked is not None:
             return self.checked
         return () if self.pending is None else self.pending.run()
 
     def settled(self) -> Log:
-        """Return the same log with its checks done and no tie to the files."""
+        """Return the same log with its checks done, independent of the files."""
         return replace(self, checked=self.checks, pending=None)
 
     def __add__(self, other: Log) -> Log:
@@ -130,7 +130,7 @@ class Log:
 
     @property
     def title(self) -> str:
-        """What to call the log in a sentence."""
+        """A short name of the log for sentences."""
         names = [name if "\n" in name else Path(name).name for name in self.names]
         return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
@@ -140,7 +140,7 @@ def _joined(old: EpisodeEnds | None, new: EpisodeEnds | None) -> EpisodeEnds | N
 
 
 def _told(log: Log) -> tuple[Check, ...]:
-    """Return the checks of a log, each with the data it speaks of, before others join them."""
+    """Return the checks of a log, each naming its log, so that they can join those of others."""
     return tuple(
         check if "data" in check.finding.values or check.finding.code == "stated"
         else replace(check, finding=check.finding.about(log.title))

@@ -1,4 +1,4 @@
-"""The files of a log: which ones a path, a folder or a glob stands for, each counted once."""
+"""The files of a log that a path, a folder or a glob stands for, each listed once."""
 
 import os
 from collections.abc import Iterable
@@ -26,18 +26,18 @@ SUFFIXES = {
     ".sqlite3": "database",
     ".db": "database",
 }
-"""What kind of file a name stands for."""
+"""The kind of file for each ending of a name."""
 
 
 class LogFiles(NamedTuple):
-    """The files to read, in order, and what to say of those that were passed over."""
+    """The files to read, in order, and findings about those that were skipped."""
 
     files: tuple[Path, ...]
     findings: tuple[Finding, ...] = ()
 
 
 def log_files(*places: str | os.PathLike[str]) -> LogFiles:
-    """Return the files that some places stand for.
+    """Return the files that paths, folders or globs stand for.
 
     A folder stands for the logs in it and below, except hidden ones (such as
     ``.ipynb_checkpoints``, where editors keep copies). A file that is reached by two names, through
@@ -93,8 +93,8 @@ def _hidden(place: Path) -> list[Path]:
 
 
 def _logs_below(folder: Path) -> Iterable[Path]:
-    # A database is named itself: which of its tables is meant is a question of its own. Excel
-    # leaves ~$name.xlsx beside a sheet that is open.
+    # A database must be named explicitly, since one of its tables must be chosen. Excel leaves
+    # ~$name.xlsx next to a sheet that is open.
     kinds = (None, "database")
     return [
         path
@@ -104,7 +104,7 @@ def _logs_below(folder: Path) -> Iterable[Path]:
 
 
 def folder_keys(path: Path) -> tuple[tuple[str, str], ...]:
-    """Return the keys and values in the names of a file's folders.
+    """Return the keys and values in the names of a file's folders (``key=value``).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a log is written, where its bytes do not tell or the user says otherwise."""
+"""How a log is written, as far as the user says so."""
 
 import codecs
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class LogFormat:
 
     @classmethod
     def of(cls, *, bins: Any = (), **options: Any) -> "LogFormat":
-        """Return how to read, from the options of a reader."""
+        """Return the format that the options of a reader describe."""
         listed: Sequence[Any] = (bins,) if isinstance(bins, (str, Binning)) else tuple(bins)
         return cls(bins=tuple(map(as_binning, listed)), **options)
 

@@ -1,4 +1,4 @@
-"""Two parts of a log, early and late: the SQL that counts transitions in both."""
+"""The SQL that counts transitions in an early and a late part of a log."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,12 @@ from surefoot.data.count_queries import CUT, GAP, LEFT_OUT, names, transitions
 
 
 def hashed(columns: list[str]) -> str:
-    """Return the SQL of one number for several columns."""
+    """Return the SQL of one hash for several columns."""
     return f"hash({', '.join(columns)})"
 
 
 def row_hash(layout: Layout) -> str:
-    """Return the SQL of one number for state and action."""
+    """Return the SQL of one hash for state and action."""
     return hashed(names(layout, "s") + names(layout, "a"))
 
 
@@ -21,22 +21,22 @@ def counted_moves(
 ) -> str:
     """Return the SQL of the transitions that are counted.
 
-    ``rows`` adds their place in the log, ``following`` the episode's next row (`transitions`).
+    ``rows`` adds their position in the log, ``following`` the episode's next row (`transitions`).
     """
     moves = transitions(layout, drop_missing=drop_missing, rows=rows, following=following)
     return f"SELECT * FROM ({moves}) WHERE flag NOT IN ({_skipped(drop_missing)})"
 
 
 def _skipped(drop_missing: bool) -> str:
-    # With missing="drop", rows before a gap were left out: what follows them is not their next.
+    # With missing="drop", rows before a gap were left out: the following row is not their next.
     return f"{CUT}, {LEFT_OUT}, {GAP}" if drop_missing else f"{CUT}, {LEFT_OUT}"
 
 
 class Sides(NamedTuple):
-    """Two parts of a log: the SQL of pair, after, n and side, or in place of side of early.
+    """Two parts of a log: the SQL of pair, after, n, and either side or early.
 
-    ``early`` is how many of the ``n`` are in the early part.
-    ``first`` is how many rows the early part has; None where it is half of the log.
+    ``side`` is true for the late part; ``early`` is how many of the ``n`` are in the early part.
+    ``first`` is the number of rows of the early part; None where it is half of the log.
     """
 
     query: str
@@ -49,7 +49,7 @@ def _pair_and_after(layout: Layout) -> str:
 
 
 def halves(layout: Layout, drop_missing: bool, rows: int) -> Sides:
-    """Scan the log once more and tell its halves apart by the numbers of the rows."""
+    """Scan the log again and tell its halves apart by row number."""
     moves = counted_moves(layout, drop_missing, rows=True)
     return Sides(
         f'SELECT {_pair_and_after(layout)}, "row number" > {rows // 2} AS side, count(*) AS n '
@@ -66,7 +66,7 @@ def halves_of_groups(layout: Layout, drop_missing: bool) -> Sides:
 
 
 def first_rows(layout: Layout, drop_missing: bool, first: int) -> Sides:
-    """Read the first rows once more; the rest are the table ``groups`` without them.
+    """Read the first rows again; the late part is the table ``groups`` minus these rows.
 
     Numbering all rows of a text file would read it on one thread, and parse it twice.
     """

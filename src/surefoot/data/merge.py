@@ -1,4 +1,4 @@
-"""Two counts become one: labels aligned, counts and rewards put together."""
+"""Add two counts: align their labels, and add counts and rewards."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ from surefoot.data.rewards import GivenRewards, RewardStatistics, pool
 from surefoot.data.support import free_label
 
 TERMINAL_LABEL = "terminal"
-"""The state that stands for ends without a state of their own."""
+"""The label of the extra terminal state, for ends without a terminal state of their own."""
 
 
 class Alignment(NamedTuple):
-    """Labels of both logs together (None: plain ids), and the new id of each old one."""
+    """The labels of both logs (None for plain ids), and the new id of each id of either log."""
 
     labels: tuple[Label, ...] | None
     size: int
@@ -149,17 +149,17 @@ def _add_rewards(
 
 
 def _add_sums(old: CountArrays, new: CountArrays, entry: Ints, size: int) -> RewardSums | None:
-    """Return the exact sums of both; None where one of them does not come straight from a log."""
+    """Return the exact sums of both; None if one of them does not come straight from a log."""
     first, second = old.reward_sums, new.reward_sums
     if first is None or second is None:
         return None
     if not (np.array_equal(first.count, old.count) and np.array_equal(second.count, new.count)):
-        return None  # the counts were changed since
+        return None  # the counts were changed afterwards
     return join((first, second)).grouped(entry, size)
 
 
 def _add_given(old: CountArrays, new: CountArrays) -> GivenRewards | None:
-    """Return the given rewards of both, which must not contradict each other."""
+    """Return the given rewards of both counts, which must not contradict each other."""
     if old.given is None and new.given is None:
         return None
     if old.given is None or new.given is None:
@@ -181,7 +181,7 @@ def _add_given(old: CountArrays, new: CountArrays) -> GivenRewards | None:
 
 
 def _add_starts(old: CountArrays, new: CountArrays, states: Alignment) -> Ints | None:
-    """Add the starts; where one log has none, the two together have none."""
+    """Add the episode starts; None if one of the logs has none."""
     if old.starts is None or new.starts is None:
         return None
     starts = np.zeros(states.size, dtype=np.int64)
@@ -202,7 +202,7 @@ def _settle_model(merged: SomeCounts, old: CountArrays, new: CountArrays) -> Som
     """Keep the more careful reward model of the two, and a range only where both gave one."""
     model = max(old.reward_model, new.reward_model, key=REWARD_MODELS.index)
     if model == "fixed" and merged.rewards_vary and not (old.rewards_vary or new.rewards_vary):
-        model = "bounded"  # neither log showed what the two together show
+        model = "bounded"  # rewards vary only between the two logs
     bounds = None
     if old.reward_range is not None and new.reward_range is not None:
         ends = np.array([old.reward_range, new.reward_range])
@@ -223,8 +223,8 @@ def align_actions(old: CountArrays, new: CountArrays) -> Alignment:
 def align_states(old: CountArrays, new: CountArrays) -> tuple[Alignment, NDArray[np.bool_]]:
     """Return one numbering of the states of two logs, and which states are terminal.
 
-    A state that is terminal in one log and lives on in the other keeps its name for the living
-    one; ends in it go to the extra terminal state, as they would had the logs been read as one.
+    A state that is terminal in one log but not in the other is not terminal in the sum: ends in it
+    go to the extra terminal state, as if both logs had been read as one.
     """
     names = [_state_names(counts) for counts in (old, new)]
     lives = [
@@ -264,7 +264,7 @@ def _number(what: str, old: list[Label], new: list[Label], *, plain: bool) -> Al
 
 
 def _check_types(what: str, labels: list[Label]) -> None:
-    """Refuse a number in one log and the same text in the other: one thing read in two ways."""
+    """Refuse a label that is a number in one log and the same text in the other."""
     spelled = {str(label) for label in labels if isinstance(label, int)}
     spelled |= {f"{number}.0" for number in spelled}
     clash = next((x for x in labels if isinstance(x, str) and x in spelled), None)

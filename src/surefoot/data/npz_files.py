@@ -1,7 +1,7 @@
-"""Counts in one npz file: arrays as they are, everything else as JSON text, no pickles.
+"""Counts in one npz file: arrays unchanged, everything else as JSON text, no pickles.
 
-The file holds a digest of all it says, so that damage is noticed. Format 1, which version 0.1
-wrote, had neither the digest nor the exact sums of rewards; it is still read.
+The file holds a digest of its contents, so that damage is noticed. Format 1, which version 0.1
+wrote, had neither the digest nor the exact sums of rewards; it can still be read.
 """
 
 import hashlib
@@ -122,7 +122,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., SomeCounts]) -> SomeC
             raise ValueError(f"the format is {written!r}; this version reads {FORMATS[-1]!r}")
         digest = arrays.pop("digest", None)
         if written != FORMATS[0] and (digest is None or text_of(digest) != _digest(text, arrays)):
-            raise ValueError("what it says does not match its digest: the file was changed")
+            raise ValueError("its content does not match its digest: the file was changed")
         return make(**_fields(about, arrays))
     except Exception as problem:  # a damaged file can fail anywhere, in any way
         reason = reason_of(problem)
@@ -161,7 +161,7 @@ def _sums(about: dict[str, Any], arrays: NamedArrays) -> RewardSums | None:
     digits = about.get("reward_digits")
     if digits is None:
         return None
-    decimals = about.get("reward_decimals", digits)  # once sums kept all their zeros
+    decimals = about.get("reward_decimals", digits)  # older files kept trailing zeros
     parts = {name: arrays[f"sums_{name}"] for name in SUMS}
     for name, number in (("digits", digits), ("decimals", decimals)):
         if type(number) is not int or abs(number) > 400:
@@ -182,7 +182,7 @@ def _log(about: dict[str, Any] | None, arrays: NamedArrays) -> Log | None:
     if about is None:
         return None
     checked = tuple(_check(check) for check in about.pop("checked"))
-    # Version 0.1 kept sentences.
+    # Version 0.1 stored sentences.
     notes = [stated(text, "warning") for text in about.pop("notes", ())]
     findings = [*notes, *map(Finding.from_mapping, about.pop("findings", ()))]
     bins = tuple(map(binning_from, about.pop("bins", ())))

@@ -1,9 +1,9 @@
 r"""How numbers are written in text: 1234.5, 1,234.5, 1.234,5 or 1 234,5.
 
-``1.234`` may be one thousand two hundred and thirty-four, or a little more than one. What else a
-column holds decides: ``0.5`` or ``12.25`` show a decimal point, ``1.234.567`` or ``7,5`` a decimal
-comma. Where nothing decides and the file looks like one from a country of decimal commas, a person
-is asked.
+``1.234`` may be one thousand two hundred and thirty-four, or a little more than one. The other
+numbers of a column decide: ``0.5`` or ``12.25`` show a decimal point, ``1.234.567`` or ``7,5`` a
+decimal comma. Where nothing decides and the file may come from a country with decimal commas, the
+user is asked.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SPACES = " \u00a0\u2009\u202f'\u2019"
-"""What groups thousands, other than point and comma."""
+"""Characters that separate thousands, besides point and comma."""
 _POWER = r"(?:[eE][+-]?[0-9]+)?"
 _SPACED = rf"[0-9]{{1,3}}(?:[{SPACES}][0-9]{{3}})+"
 _WORDS = r"[+-]?(?:[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)"
@@ -41,7 +41,7 @@ UNCLEAR_POINT, UNCLEAR_COMMA = _unclear(r"\."), _unclear(",")
 
 
 class Spellings(NamedTuple):
-    """Examples of how some numbers are written; None where there is none."""
+    """An example of each way in which some numbers are written; None where there is none."""
 
     point: str | None = None
     comma: str | None = None
@@ -85,7 +85,7 @@ class Spellings(NamedTuple):
         )  # fmt: skip
 
     def joined(self, other: "Spellings") -> "Spellings":
-        """Return the examples of both."""
+        """Return the examples of both, the first ones where both have some."""
         return Spellings(*(a if a is not None else b for a, b in zip(self, other, strict=True)))
 
 
@@ -109,7 +109,7 @@ class Numerals:
 
     @property
     def pattern(self) -> str:
-        """What numbers in this style look like."""
+        """The regular expression of numbers in this style."""
         mark, other = (r"\.", ",") if self.decimal == "." else (",", r"\.")
         grouped = rf"[0-9]{{1,3}}(?:{other}[0-9]{{3}})+|{_SPACED}"
         body = rf"(?:{grouped}|[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+"
@@ -134,14 +134,14 @@ PLAIN = Numerals()
 
 
 def decide(shown: Spellings, *, asked: str | None, comma_likely: bool) -> Numerals | str:
-    """Return how numbers are written; a text says why that cannot be told.
+    """Return how numbers are written, or a text that says why that is unclear.
 
     Parameters
     ----------
     asked
-        The decimal mark that a person named, or None.
+        The decimal mark that the user named, or None.
     comma_likely
-        Whether the file looks like one of a country of decimal commas: then 1.234 is unclear.
+        Whether the file may come from a country with decimal commas: then 1.234 is unclear.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def decide(shown: Spellings, *, asked: str | None, comma_likely: bool) -> Numera
 
 
 def parse_number(text: str, decimal: str | None = None) -> float:
-    """Return a number that a person wrote; one that may mean two things is refused.
+    """Parse a number that a person wrote; one that may mean two things is refused.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""A log that has been counted and is still open: its transitions by id, for further questions.
+"""A log that has been counted and is still open: its transitions by id, for further queries.
 
-``read_transitions`` opens a log, counts it and closes it. What needs single transitions or whole
-episodes (splitting by episode, returns per episode) asks its questions in between, of one SQL
-relation that :meth:`OpenLog.moves` returns:
+``read_transitions`` opens a log, counts it and closes it. Code that needs single transitions or
+whole episodes (splitting by episode, returns per episode) queries the log before it is closed,
+through one SQL relation that :meth:`OpenLog.moves` returns:
 
 ==========  ========  ============================================================================
 column      type      meaning
@@ -20,9 +20,9 @@ truncated   BOOLEAN   whether the log stops here before the episode ended; NULL 
 
 It holds exactly the transitions that were counted: rows that were dropped, that only end a cut
 episode or that precede a gap are not in it. The relation is a query; each use reads the log again,
-which is cheap for Parquet and tables in memory. Where several questions follow, or the log is text,
+which is cheap for Parquet and tables in memory. For several queries, or a text file,
 :meth:`OpenLog.keep` stores the relation once as the temporary table ``moves`` (on disk beyond
-DuckDB's memory) and every later question is asked of that. Everything ends with the context.
+DuckDB's memory). Everything is closed at the end of the ``with`` block.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from surefoot.data.counts import Counts
 
 ENDS = "end_states"
-"""The table of terminal states that have names of their own."""
+"""The table of terminal states that the log itself names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +61,7 @@ class OpenLog:
     drop_missing
         Whether incomplete rows were left out.
     tally
-        What was counted.
+        The result of counting.
     """
 
     connection: Connection
@@ -70,7 +70,7 @@ class OpenLog:
     tally: Tally
 
     def moves(self, counts: "Counts") -> str:
-        """Return the SQL of the transitions by the ids of ``counts``, which came from this log."""
+        """Return the SQL of the transitions, with the ids of ``counts`` read from this log."""
         own = np.flatnonzero(counts.is_terminal)
         size = len(self.tally.state_labels)
         self.connection.register(ENDS, {"id": own[own < size].astype(np.int64)})

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 REWARD_MODELS = ("fixed", "normal", "bounded")
-"""How sure mean rewards are, from the boldest to the most cautious."""
+"""How mean rewards are treated, from the boldest to the most cautious."""
 
 
 def label_of(index: int, labels: Sequence[Hashable] | None) -> Hashable:
-    """Return the label of an id; the id itself where there are no labels."""
+    """Return the label of an id, or the id itself if there are no labels."""
     return int(index) if labels is None else labels[index]
 
 
@@ -50,7 +50,7 @@ def check_counts(counts: Any) -> None:
 
 
 def _check_types(counts: Any) -> None:
-    """Check kinds and shapes of what may come from a file."""
+    """Check the types and shapes of fields that may come from a file."""
     for name, kinds in (
         ("state_start", "i"), ("row_action", "i"), ("row_start", "i"), ("successor", "i"),
         ("count", "iuf"), ("reward_mean", "f"), ("reward_var", "f"), ("reward_low", "f"),

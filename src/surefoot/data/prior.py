@@ -1,4 +1,4 @@
-"""A Dirichlet prior as people give it, and as one parameter per entry."""
+"""Convert a Dirichlet prior, as the user gives it, to one parameter per entry."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,8 @@ def spread_prior(
     counts
         Declared counts.
     prior
-        One number, one per row ``(R,)`` or one per entry ``(E,)``. Its sign is the caller's to
-        check: a mean may have zeros, a Dirichlet posterior may not.
+        One number, one per row ``(R,)`` or one per entry ``(E,)``. The caller checks its sign: for
+        a mean it may be zero, for a Dirichlet posterior it may not.
     unseen
         The parameter of the successor that stands for all those never observed. Not used with a
         prior per entry.

@@ -1,4 +1,4 @@
-"""What the episodes of a log earned, kept so that a later log can go on from there."""
+"""What the episodes of a log earned, stored so that a later log can continue them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from surefoot._rows import Ints, freeze_fields
 from surefoot.data.followed_episodes import Episodes
 
 KINDS = {"identity": "u", "earned": "f", "steps": "i", "ended": "b", "reached": "i", "until": "f"}
-"""What an episode is known by, and the kind of its numbers."""
+"""The arrays kept of the episodes, and the NumPy kind of their numbers."""
 ARRAYS = tuple(KINDS)
 
 Floats = NDArray[np.float64]
@@ -22,17 +22,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Returns:
-    """What each episode earned: hashed labels and sums, no records.
+    """What each episode earned: hashed labels and sums, no single steps.
 
     Attributes
     ----------
     discount, seed, horizon
-        What returns were discounted with, what labels were hashed with, and how many steps count
-        (None: all).
+        The discount of the returns, the seed that labels were hashed with, and the number of steps
+        that count (None means all).
     identity, earned, steps, ended, reached, until
         ``(N,)``: as in :class:`~surefoot.data.followed_episodes.Episodes`.
     lacking
-        Why earlier episodes are not among them; "" where they are.
+        Why earlier episodes are not included; "" where they are.
     """
 
     discount: float
@@ -48,7 +48,7 @@ class Returns:
 
     def __post_init__(self) -> None:
         if {getattr(self, name).shape for name in ARRAYS} != {(len(self),)}:
-            raise ValueError("the returns of episodes differ in number")
+            raise ValueError("the arrays of returns differ in length")
         freeze_fields(self)
 
     def __len__(self) -> int:
@@ -62,12 +62,12 @@ class Returns:
         return int(cut[0]) if same else None
 
     def with_final(self, final: Floats) -> "Returns":
-        """Add what the last state of each finished episode is worth."""
+        """Return the same with the discounted ``final`` reward of each ended episode added."""
         last = self.discount ** float(self.horizon or 0) * final[self.reached]
         return replace(self, earned=self.earned + np.where(self.ended, last, 0.0))
 
     def numbered(self, states: Ints) -> "Returns":
-        """Return the same where state ``i`` is called ``states[i]``."""
+        """Return the same with state ids renumbered: id ``i`` becomes ``states[i]``."""
         if self.reached.max(initial=-1) >= len(states):
             raise ValueError("episodes end in states that the earlier run does not have.")
         return replace(self, reached=np.where(self.reached < 0, -1, states[self.reached]))
@@ -77,10 +77,10 @@ class Returns:
         return replace(self, **{name: getattr(self, name)[some] for name in ARRAYS})
 
     def check(self) -> None:
-        """Refuse what no log could have shown."""
+        """Refuse numbers that no log could have given."""
         for name, kind in KINDS.items():
             if getattr(self, name).dtype.kind != kind:
-                raise ValueError(f"{name} holds numbers of another kind")
+                raise ValueError(f"{name} holds the wrong type of numbers")
         known = self.identity
         holds = (
             0 <= self.discount <= 1 and bool((known[1:] > known[:-1]).all())
@@ -88,10 +88,10 @@ class Returns:
             and bool((self.steps >= 0).all()) and bool((self.reached >= -1).all())
         )  # fmt: skip
         if not holds:
-            raise ValueError("some numbers are out of place")
+            raise ValueError("some numbers are out of range or out of order")
 
     def save(self, path: Path) -> None:
-        """Write them to a file."""
+        """Write the returns to one ``.npz`` file, without pickles."""
         about = np.array([self.seed, -1 if self.horizon is None else self.horizon], dtype=np.int64)
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         with replacing(path, "wb") as file:
@@ -102,7 +102,7 @@ class Returns:
 
     @classmethod
     def load(cls, path: Path) -> "Returns":
-        """Read them back."""
+        """Read what :meth:`save` wrote."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 seed, horizon = (int(number) for number in file["about"])
@@ -119,13 +119,13 @@ class Returns:
 
 
 class Begun(NamedTuple):
-    """Episodes that an earlier log began: what they earned, and of which no more can be known."""
+    """Episodes that began in an earlier log: their returns so far, and which cannot continue."""
 
     returns: Returns
     closed: NDArray[np.bool_]
 
     def among(self, identity: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], Ints]:
-        """Tell which episodes of a log had begun, and their places here."""
+        """Tell which episodes of a log are among these, and their positions here."""
         known = self.returns.identity
         place = np.minimum(np.searchsorted(known, identity), max(len(known) - 1, 0))
         if not len(known):
@@ -136,9 +136,10 @@ class Begun(NamedTuple):
 def together(
     found: Sequence[Episodes], begun: Begun | None = None, lacking: str = ""
 ) -> Returns | None:
-    """Put the episodes of several files together, and those that began before them.
+    """Return the returns of the episodes of several files, and of those that began before them.
 
-    Of an episode that stands in several files nothing new is known: which part came first is not.
+    For an episode that occurs in several files, only what was known before is kept: which of its
+    parts came first is unknown.
     """
     parts = [Returns(**_fields(one)) for one in found if len(one)]
     if begun is not None:
@@ -160,7 +161,7 @@ def _fields(episodes: Episodes) -> dict[str, Any]:
 
 
 def _forgotten(joined: Returns, twice: NDArray[np.uint64], begun: Begun | None) -> Returns:
-    """Take back what is known of some episodes, to what was known before the log."""
+    """Reset some episodes to what was known about them before the log."""
     here = np.isin(joined.identity, twice)
     changed: dict[str, Any] = {
         "earned": np.where(here, 0.0, joined.earned), "steps": np.where(here, 0, joined.steps),

@@ -6,8 +6,8 @@ and variances are then the correctly rounded quotients of exact sums, whatever t
 threads, the order of the rows or their distribution over files; adding counts adds the sums. Where
 all rewards of an entry are equal, the mean is that reward to the last bit.
 
-Most logs have rewards of a few decimals. Zeros that all sums end in are left off, and the rest fits
-into 64 bits.
+Most logs have rewards of a few decimals. Trailing zeros that all sums share are dropped, and what
+is left then fits into 64 bits.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ STEP = 3
 UNIT_TOP = 2
 """One scale serves largest rewards above 0.1 and up to ``10**UNIT_TOP``; most logs use it."""
 LEAST_TOP = -280
-"""Rewards that are all smaller than ``10**LEAST_TOP`` are as good as 0."""
+"""The scale stops here: rewards that are all smaller than ``10**LEAST_TOP`` are as good as 0."""
 KEPT = 15
 """Multiples have at most this many digits."""
 LIMB = 32
@@ -37,15 +37,15 @@ LIMB = 32
 EXACT = 2.0**53
 """Whole numbers up to this are exact as floating-point numbers."""
 MOST_SMALL = 7
-"""Decimals whose unit, squared, is such a number too."""
+"""Up to this many decimals, the square of one unit is exact too."""
 MOST_ZEROS = 18
-"""Zeros of the largest power of ten that 64 bits hold."""
+"""The number of zeros of the largest power of ten that fits into 64 bits."""
 SOME = 64
-"""Sums that are looked at before all are."""
+"""How many sums are examined first, before all of them."""
 
 
 def digits_for(largest: float) -> int:
-    """Return the decimal places to which rewards are rounded, given the largest in size.
+    """Return the decimal places to which rewards are rounded, given the largest absolute reward.
 
     Examples
     --------
@@ -72,10 +72,10 @@ class RewardSums:
     decimals
         Sums are in units of ``10**-decimals``; at most ``digits``.
     count
-        ``(E,)``: how many rewards.
+        ``(E,)``: the number of rewards.
     total, square
-        ``(E,)`` integers, of 64 bits or Python's own: the sums of rewards, and of their squares in
-        units of ``100**-decimals``.
+        ``(E,)`` integers, int64 or Python's: the sums of rewards, and of their squares in units of
+        ``100**-decimals``.
     lowest, highest
         ``(E,)``: the range of the rewards, not rounded.
 
@@ -120,7 +120,7 @@ class RewardSums:
 
     @property
     def _small(self) -> NDArray[np.bool_]:
-        """Where all that means and variances are quotients of is exact in floating point."""
+        """``(E,)``: where numerators and denominators of mean and variance are exact as floats."""
         wide = self.total.dtype == object or self.square.dtype == object
         if wide or not 0 <= self.decimals <= MOST_SMALL:
             return np.zeros(len(self.count), dtype=np.bool_)
@@ -171,7 +171,7 @@ class RewardSums:
 
 
 def zeros(integers: Objects) -> int:
-    """Return how many zeros all integers end in, written as decimals; many if all are 0.
+    """Return how many decimal zeros all integers end in; ``MOST_ZEROS`` if all are 0.
 
     Examples
     --------
@@ -185,14 +185,14 @@ def zeros(integers: Objects) -> int:
 
 
 def _in_64_bits(integers: Objects) -> Objects:
-    """Return integers as NumPy's own where they leave room for adding."""
+    """Return integers as int64 if they are small enough to be added up."""
     if integers.dtype == object and all(abs(x) < EXACT for x in integers):
         return integers.astype(np.int64)
     return integers
 
 
 def join(parts: Sequence[RewardSums]) -> RewardSums:
-    """Return the entries of all parts, one list after the other, in the smallest of their units."""
+    """Return the entries of all parts, one after the other, in the smallest of their units."""
     decimals = max(part.decimals for part in parts)
     alike = [part.in_units(decimals) for part in parts]
     return RewardSums(
@@ -224,7 +224,7 @@ def _scaled(numerator: Objects, denominator: Objects, digits: int) -> Floats:
 
 
 def _quotient(numerator: Ints, denominator: Ints, digits: int) -> Floats:
-    """Return the same of numbers below 2**53, which floating point divides with one rounding."""
+    """Return the same for numbers below 2**53, whose floating-point quotient is rounded once."""
     return np.asarray(numerator / (denominator * 10.0**digits))
 
 
@@ -246,6 +246,6 @@ def from_limbs(parts: Ints) -> Objects:
 
 
 def limbs_needed(integers: Objects) -> int:
-    """Return how many limbs the largest of some integers takes."""
+    """Return how many limbs the largest of some integers needs."""
     longest = max((int(value).bit_length() for value in integers), default=0)
     return longest // LIMB + 1

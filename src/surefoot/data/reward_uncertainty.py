@@ -1,9 +1,9 @@
-"""How sure a mean reward is: laws for a Bayesian, intervals for a frequentist.
+"""How uncertain mean rewards are: laws for Bayesian promises, intervals for frequentist ones.
 
 Only entries that were seen and whose reward was not given are uncertain. Where a range of rewards
-is declared, all of them are, because one reward seen n times is no proof that there is no other.
-Without one, they are where their action showed different rewards for one and the same transition;
-all others are taken as they are.
+is declared, all of these are, because one reward seen n times does not prove that there is no
+other. Without a range, an entry is uncertain if its action showed different rewards for one and the
+same transition; all other rewards are taken as exact.
 
 ``"normal"``: rewards of one action scatter normally around the mean of their transition, all with
 the same variance. Draws pool the means of an action (`surefoot.posterior.pooled_rewards`);
@@ -50,7 +50,7 @@ def uncertain_rewards(counts: Counts) -> NDArray[np.bool_]:
 
 
 def _read_from_log(counts: Counts) -> NDArray[np.bool_]:
-    """Return ``(E,)``: entries that were seen, and whose reward nobody gave."""
+    """Return ``(E,)``: entries that were seen and whose reward was not given."""
     seen: NDArray[np.bool_] = counts.count > 0
     if counts.given is None:
         return seen
@@ -64,7 +64,7 @@ def _read_from_log(counts: Counts) -> NDArray[np.bool_]:
 def rewards_taken_as_seen(counts: Counts) -> bool:
     """Return whether some rewards of a log are taken as exact because they never varied.
 
-    A transition that paid the same each time may still pay something else now and then: without a
+    A transition that paid the same each time may still pay something else occasionally: without a
     declared range no log can rule that out.
 
     Examples
@@ -93,7 +93,7 @@ def model_uncertain_rewards(counts: Counts, mdp: MDP) -> NDArray[np.bool_]:
 
 
 def reward_facts(counts: Counts) -> tuple[NDArray[Any], ...]:
-    """Return all that the laws of mean rewards depend on, for fingerprints."""
+    """Return everything that the laws of mean rewards depend on, for fingerprints."""
     nothing = np.zeros(0)
     arrays = (counts.reward_mean, counts.reward_var, counts.reward_low, counts.reward_high)
     bounds = nothing if counts.reward_range is None else np.array(counts.reward_range)
@@ -102,10 +102,10 @@ def reward_facts(counts: Counts) -> tuple[NDArray[Any], ...]:
 
 
 def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
-    """Return ``(E,)`` ends that hold all mean rewards together with probability ``1 - delta``.
+    """Return ``(E,)`` limits that hold all mean rewards together with probability ``1 - delta``.
 
-    A union over the uncertain entries; how often an entry was seen is random, so an entry seen
-    ``n`` times has the level ``delta / (m n (n + 1))``.
+    This is a union bound over the ``m`` uncertain entries. How often an entry was seen is random,
+    so an entry seen ``n`` times has the level ``delta / (m n (n + 1))``.
 
     Examples
     --------
@@ -140,9 +140,9 @@ def mean_reward_interval(counts: Counts, delta: float) -> tuple[Floats, Floats]:
 
 
 def negated(counts: Counts) -> Counts:
-    """Return counts whose rewards are the negative of those given: costs become rewards.
+    """Return counts with negated rewards: costs become rewards.
 
-    What was never seen is taken to bring the lowest reward; of costs that must be the highest.
+    What was never seen is assumed to bring the lowest reward, which is then the highest cost.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def negated(counts: Counts) -> Counts:
     """
     given = counts.given
     if given is not None and given.function is not None:
-        raise ValueError("rewards that are a function cannot be turned round; give a table.")
+        raise ValueError("rewards that are a function cannot be negated; give a table.")
     if given is not None:
         given = GivenRewards(
             table=None if given.table is None else {k: -v for k, v in given.table.items()},
@@ -175,14 +175,14 @@ def negated(counts: Counts) -> Counts:
 
 
 def mean_rewards(counts: Counts) -> Floats:
-    """Return ``(E,)``: the mean rewards as seen or given."""
+    """Return ``(E,)``: the mean rewards, seen or given."""
     if counts.reward_mean is None:
         raise ValueError("these counts have no rewards.")
     return np.array(counts.reward_mean)
 
 
 def reward_bounds(counts: Counts) -> tuple[float, float]:
-    """Return the range that rewards lie in: as given, else as seen."""
+    """Return the range that rewards lie in: the given one, else the one seen."""
     if counts.reward_range is not None:
         return counts.reward_range
     if counts.reward_low is None or counts.reward_high is None:
@@ -191,7 +191,7 @@ def reward_bounds(counts: Counts) -> tuple[float, float]:
 
 
 class BoundedLaw(NamedTuple):
-    """``lowest + width Beta(successes, failures)`` for every entry; no success means the lowest."""
+    """``lowest + width Beta(successes, failures)`` for every entry; 0 successes give the lowest."""
 
     lowest: float
     width: Floats
@@ -204,9 +204,10 @@ def bounded_law(counts: Counts) -> BoundedLaw:
 
     Gaffke (2005) gives the n rewards seen, and one more at the low end, random weights from
     Dirichlet(1, ..., 1): a lower quantile of the weighted mean is a lower confidence bound. Counts
-    keep mean and variance only. Of all rewards with these two, those that are either the lowest or
-    ``width`` above it reach furthest down (the third moment is least), and their law is a Beta,
-    with the very mean and variance of Gaffke's. No upper end of the range is needed.
+    keep only mean and variance. Among all rewards with this mean and variance, those that are
+    either the lowest or ``width`` above it reach furthest down (their third moment is smallest).
+    Their law is a Beta with the same mean and variance as Gaffke's. No upper end of the range is
+    needed.
 
     Examples
     --------
@@ -220,7 +221,7 @@ def bounded_law(counts: Counts) -> BoundedLaw:
     low, high = reward_bounds(counts)
     which = uncertain_rewards(counts)
     size = np.where(which, counts.count, 0).astype(np.float64)
-    # A mean may leave the range by a rounding.
+    # Rounding may move a mean out of the range.
     above = np.clip(np.where(which, mean_rewards(counts), low) - low, 0.0, high - low)
     widest = above * (high - low - above)
     spread = np.where(np.isnan(_variance(counts)), widest, _variance(counts))

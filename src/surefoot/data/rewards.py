@@ -1,4 +1,4 @@
-"""Rewards of entries: what was seen, what was given, and what an unseen entry gets."""
+"""Rewards of entries: seen, given, or assumed for unseen entries."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ RewardFunction = Callable[[Any, Any, Any], float]
 
 
 class RewardStatistics(NamedTuple):
-    """Mean and sample variance of each entry's rewards; NaN where they cannot be known.
+    """Mean and sample variance of each entry's rewards; NaN where unknown.
 
     The variance of rewards known beforehand is 0, that of an entry seen once is NaN.
     """
@@ -26,7 +26,7 @@ class RewardStatistics(NamedTuple):
 
     @classmethod
     def exactly(cls, reward: Floats) -> "RewardStatistics":
-        """Return the statistics of rewards known without error (NaN: not known)."""
+        """Return the statistics of rewards known exactly (NaN means not known)."""
         known = np.array(reward, dtype=np.float64)
         return cls(known, np.where(np.isnan(known), np.nan, 0.0))
 
@@ -105,7 +105,7 @@ class GivenRewards:
 
 
 def _from_array(array: Floats, state: Ints, action: Ints, successor: Ints) -> Floats:
-    # A support may bring states that the array was not made for (the unseen state, say).
+    # A support may add states that the array does not cover (such as the unseen state).
     known = (state < array.shape[0]) & (action < array.shape[1]) & (successor < array.shape[0])
     index = (state[known], action[known], successor[known])[: array.ndim]
     values = np.full(len(state), np.nan)
@@ -163,7 +163,7 @@ def _finite(key: Any, value: Any) -> float:
 
 
 def range_per_action(action: Ints, reward: Floats, num_actions: int) -> tuple[Floats, Floats]:
-    """Return the lowest and highest reward of each action; NaN for one without any.
+    """Return the lowest and highest reward of each action; NaN for an action without rewards.
 
     Examples
     --------
@@ -181,9 +181,9 @@ def range_per_action(action: Ints, reward: Floats, num_actions: int) -> tuple[Fl
 def pool(
     group: Ints, count: NDArray[Any], statistics: RewardStatistics, size: int
 ) -> RewardStatistics:
-    """Return the statistics of groups of entries put together (Chan, Golub and LeVeque 1979).
+    """Return the pooled statistics of groups of entries (Chan, Golub and LeVeque 1979).
 
-    ``group`` numbers the group of each entry; entries without any count take no part.
+    ``group`` numbers the group of each entry; entries with count 0 are ignored.
 
     Examples
     --------
@@ -210,9 +210,9 @@ def pool(
 
 
 def lowest(counts: Any) -> float | None:
-    """Return the lowest reward a step can bring, as far as anything is known.
+    """Return the lowest reward a step can bring, as far as is known.
 
-    Ending an episode brings 0 forever: where rewards are positive that is the worst there is.
+    A terminal state brings 0 forever: where rewards are positive, that is the worst case.
     """
     parts = [part for part in (counts.reward_low, counts.reward_range) if part is not None]
     if counts.given is not None:
@@ -225,5 +225,5 @@ def lowest(counts: Any) -> float | None:
 
 
 def range_declared(counts: Any) -> bool:
-    """Tell whether a declared range makes every mean reward uncertain that was not given."""
+    """Tell whether a range is declared, which makes every mean reward uncertain unless given."""
     return counts.reward_model == "bounded" and counts.reward_range is not None

@@ -37,9 +37,9 @@ def collect(
     episodes
         How many episodes to run.
     rng
-        Seeds every episode and is handed to the policy.
+        Seeds every episode and is passed to the policy.
     max_steps
-        Where an episode is cut off that does not end by itself.
+        Episodes that do not end by themselves are cut off after this many steps.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def _chooser(
         return lambda _: space.start + rng.integers(space.n)
     try:
         parameters = inspect.signature(policy).parameters.values()
-    except (TypeError, ValueError):  # some compiled functions do not tell
+    except (TypeError, ValueError):  # some compiled functions have no signature
         return policy
     needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     return (lambda observation: policy(observation, rng)) if len(needed) > 1 else policy

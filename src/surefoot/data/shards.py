@@ -1,8 +1,9 @@
-"""A log of many Parquet files, counted by the workers of a cluster and put together.
+"""A log of many Parquet files, counted by the workers of a cluster and added up.
 
-Every worker counts some of the files with a DuckDB of its own. Counts and sums of rewards are exact
-integers, so that putting them together gives the bits of one pass. Whatever parts cannot agree on
-(or cannot read: files must lie where all workers see them) is left to one pass in this process.
+Every worker counts some of the files with its own DuckDB. Counts and sums of rewards are exact
+integers, so that their sum has the same bits as one pass. If the parts do not agree, or a worker
+cannot read its files (which must lie where all workers see them), the log is counted in one pass in
+this process.
 """
 
 from dataclasses import replace
@@ -24,7 +25,7 @@ from surefoot.data.sources import session
 from surefoot.data.tally import Tally, tally
 
 SHARED_BYTES = 64_000_000
-"""Logs of this size are worth handing over to the workers of a cluster."""
+"""Logs of at least this size are worth handing to the workers of a cluster."""
 SHARDS_PER_WORKER = 2
 
 
@@ -32,7 +33,7 @@ def count_in_shards(
     source: Any, columns: dict[str, Any], *, drop_missing: bool, text_labels: bool,
     how: LogFormat | None = None,
 ) -> tuple[Layout, Tally] | None:  # fmt: skip
-    """Count a log of several Parquet files on a cluster; None where one pass must do it."""
+    """Count a log of several Parquet files on a cluster; None where one pass here must do it."""
     workers = current()
     if workers is None:
         return None
@@ -42,12 +43,12 @@ def count_in_shards(
             return None
         layout = lay_out(connection, found, choose(list(found.types), found.name, **columns), how)
     if layout.ordered or layout.derived or layout.columns.episode is not None:
-        return None  # episodes go on from file to file
+        return None  # episodes may continue from file to file
     files = shares(found.files, SHARDS_PER_WORKER * workers.count)
     try:
         seen = _tallies(layout, files, (drop_missing, text_labels))
     except (ValueError, OSError, duckdb.Error):
-        return None  # one pass says what is wrong, and where
+        return None  # one pass here reports what is wrong, and where
     together = put_together(seen)
     return None if together is None else (layout, together)
 
@@ -63,7 +64,7 @@ def shares(files: tuple[Path, ...], number: int) -> list[tuple[Path, ...]]:
 def _tallies(
     layout: Layout, files: list[tuple[Path, ...]], rules: tuple[bool, bool]
 ) -> list[Tally]:
-    """Return what each share holds, all sums of rewards on the scale of the whole log."""
+    """Return the tally of each share, with all sums of rewards on the scale of the whole log."""
     seen: list[Tally] = all_parts(_count_files, (layout, rules, None), [(one,) for one in files])
     if seen[0].rewards is None:
         return seen
@@ -78,7 +79,7 @@ def _tallies(
 def _count_files(
     layout: Layout, rules: tuple[bool, bool], digits: int | None, files: tuple[Path, ...]
 ) -> Tally:
-    """Count some of the files: what a worker does."""
+    """Count some of the files; this runs on a worker."""
     own = replace(layout, source=replace(layout.source, files=files))
     drop_missing, text_labels = rules
     with session() as connection:
@@ -88,7 +89,7 @@ def _count_files(
 
 
 def put_together(parts: list[Tally]) -> Tally | None:
-    """Return what all parts hold; None where they read the same labels in different ways."""
+    """Return the tally of all parts; None where they read the same labels in different ways."""
     states, actions = (
         _all_labels([getattr(part, name) for part in parts])
         for name in ("state_labels", "action_labels")
@@ -127,7 +128,7 @@ def put_together(parts: list[Tally]) -> Tally | None:
 
 
 def _all_labels(parts: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
-    """Return all labels in order; None where a column is numbers here and text there."""
+    """Return all labels in order; None if a column is numbers in one part and text in another."""
     labels = dict.fromkeys(label for part in parts for label in part)
     kinds = {
         tuple(map(type, label)) if isinstance(label, tuple) else type(label) for label in labels

@@ -1,7 +1,7 @@
-"""Small files beside a log, in the log's own columns: pairs, policies, orders, first states.
+"""Small files that go with a log and use its columns: pairs, policies, orders, first states.
 
-They may be written as the log is: with semicolons, in another encoding, with decimal commas, as a
-spreadsheet. States in one column may also stand under ``state``, actions under ``action``.
+They may be written like the log: with semicolons, in another encoding, with decimal commas, as a
+spreadsheet. Whole labels may also be in a column ``state`` or ``action``.
 """
 
 import csv
@@ -27,13 +27,13 @@ SideLine = dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class LabelColumns:
-    """The columns that states and actions have in the log."""
+    """The columns of the log that hold states and actions."""
 
     state: tuple[str, ...] = ("state",)
     action: tuple[str, ...] = ("action",)
 
     def own_name(self, name: str) -> str:
-        """Return a name for a column of ours, with an underscore where the log has that name.
+        """Return a name for an added column, with an underscore where the log uses that name.
 
         Examples
         --------
@@ -47,7 +47,7 @@ class LabelColumns:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SideFile:
-    """A small file: the names of its columns, and its lines with their places."""
+    """A small file: the names of its columns, and its lines with their places for messages."""
 
     path: Path
     header: tuple[str, ...]
@@ -65,7 +65,7 @@ class SideFile:
 
 
 def read_side_file(path: Path, how: LogFormat | None = None) -> SideFile:
-    """Read a small file whole."""
+    """Read a small file completely."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file.")
     text = _text(path, how or LogFormat())
@@ -90,7 +90,7 @@ def _lines(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str, Sid
 
 
 def _text(path: Path, how: LogFormat) -> str:
-    """Return a file as text, decoded as the log would be; labels may hold line ends of any kind."""
+    """Return a file as text, decoded like the log; line breaks stay, since labels may hold them."""
     with tempfile.TemporaryDirectory(prefix="surefoot-") as folder:
         copy = Path(folder) / "copy.csv"
         if kind_of(path) == "sheet":
@@ -108,7 +108,7 @@ def _text(path: Path, how: LogFormat) -> str:
 
 
 def parts_of(label: Hashable, size: int) -> tuple[str, ...]:
-    """Return a label column by column; labels that we added have one part only.
+    """Return a label column by column; added labels, such as "terminal", have one part only.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def parts_of(label: Hashable, size: int) -> tuple[str, ...]:
 
 
 def label_text(label: Hashable) -> str:
-    """Return a label for people: the parts of one from several columns side by side.
+    """Return a label as text; the parts of one from several columns are joined by commas.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def label_text(label: Hashable) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelFinder:
-    """Finds the states (or the actions) that a line of a side file names.
+    """Finds the states (or actions) that a line of a side file names.
 
     Attributes
     ----------
@@ -162,17 +162,17 @@ class LabelFinder:
         return {parts: i for i, parts in enumerate(self._parts)}
 
     def given(self, file: SideFile) -> tuple[str, ...]:
-        """Return the columns of the log that a file has, or the one of whole labels."""
+        """Return the columns of the log that a file has, or else its column of whole labels."""
         own = tuple(name for name in self.columns if name in file.header)
         return own or ((self.what,) if self.what in file.header else ())
 
     def check_given(self, file: SideFile) -> None:
-        """Refuse a file that does not have all columns."""
+        """Refuse a file that has neither all columns nor the column of whole labels."""
         if self.given(file) != (self.what,):
             file.check_columns(self.columns)
 
     def find(self, place: str, line: SideLine, given: tuple[str, ...]) -> int:
-        """Return the id of the one that a line names in full."""
+        """Return the id of the label that a line names in full."""
         key = tuple(line[name] for name in given)
         found = self._ids.get(key) if given == self.columns else self._whole.get(key[0])
         if found is not None:
@@ -182,7 +182,7 @@ class LabelFinder:
         raise ValueError(f"{place}: the log has no {self.what} {', '.join(map(repr, key))}.")
 
     def matching(self, place: str, line: SideLine, given: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return which of them a line means; columns that it does not have may be anything."""
+        """Return which labels a line matches; columns that the file lacks match anything."""
         if given == self.columns or given == (self.what,):
             chosen = np.zeros(len(self.labels), dtype=np.bool_)
             chosen[self.find(place, line, given)] = True
@@ -208,5 +208,5 @@ class LabelFinder:
 def finder(
     what: str, columns: tuple[str, ...], labels: tuple[Hashable, ...] | None, count: int
 ) -> LabelFinder:
-    """Return what finds states or actions; their ids are their labels where they have none."""
+    """Return a finder of states or actions; without labels, ids are used as labels."""
     return LabelFinder(what=what, columns=columns, labels=labels or tuple(range(count)))

@@ -1,4 +1,4 @@
-"""Where a log lies: files, folders and globs of them, a database, tables in memory."""
+"""The source of a log: files, folders and globs of them, a database, a table in memory."""
 
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -16,12 +16,12 @@ from surefoot.data.databases import VIEW
 Connection = duckdb.DuckDBPyConnection
 
 MEMORY_LIMIT = "500MB"
-"""What DuckDB may keep in memory; beyond that it writes to a temporary folder."""
+"""How much memory DuckDB may use; beyond that it writes to a temporary folder."""
 FIRST_BYTES = 1 << 22
-"""What DuckDB reads of a CSV at a time where a few rows will do, instead of 32 MB."""
+"""How much DuckDB reads of a CSV at a time where a few rows are enough, instead of 32 MB."""
 
 KINDS = {"csv": "CSV", "parquet": "Parquet", "sheet": "spreadsheets", "database": "databases"}
-"""What messages call kinds of files."""
+"""The names of kinds of files in messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class CsvPart:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the files, and those that folders add."""
+        """The columns of the files, and those that folder names add."""
         return (*self.header, *(name for name, _ in self.keys))
 
 
@@ -52,20 +52,19 @@ class Source:
     kind
         ``"csv"``, ``"parquet"`` or ``"memory"``.
     name
-        What messages call it.
+        Its name in messages.
     files
         The files, in order; empty for a table in memory.
     parts
         The same files grouped by header (CSV).
     types
         The DuckDB type of each column; ``"VARCHAR"`` for all columns of a CSV.
-
     findings
-        What to say about the files: passed over, recoded.
+        Findings about the files: skipped, recoded.
     joined_digits
         Whether an underscore joins two digits somewhere (CSV), as in 1_000.
     rows
-        How many rows there must be, where files were written again before they are read.
+        The number of rows to expect, where all files were copied before reading; else None.
     lasting
         Whether the source can be read in another session: no copies, no database, no view.
     hive
@@ -73,8 +72,8 @@ class Source:
 
     Notes
     -----
-    A table in memory and one of a database are known to DuckDB under one name, in the session
-    that found them.
+    DuckDB knows a table in memory, or of a database, under the same name (``VIEW``), and only in
+    the session that found it.
     """
 
     kind: str
@@ -95,7 +94,7 @@ class Source:
 
     @property
     def numbered(self) -> bool:
-        """Whether the source knows the numbers of its rows; else they are counted on one thread."""
+        """Whether row numbers are stored in the source; else they are counted on one thread."""
         return self.kind == "parquet" and len(self.files) == 1
 
     def only(self, path: Path) -> "Source":
@@ -110,7 +109,7 @@ class Source:
         return replace(self, name=printable(path), files=(path,), parts=parts, findings=())
 
     def read_path(self, path: Path) -> Path:
-        """Return the file that is read in place of one of the files."""
+        """Return the file that is actually read for one of the files: itself or a copy."""
         found = [dict(zip(part.files, part.read, strict=True)) for part in self.parts]
         return next((one[path] for one in found if path in one), path)
 
@@ -156,7 +155,7 @@ def scan(
     rows
         Add the row's position (from 1) as ``"row number"``, in the order of the log.
     first
-        Return this many rows, from the start of the log; None: all.
+        Return only this many rows, from the start of the log; None means all.
     """
     if first is not None:
         return f"SELECT * FROM ({_scan(source, types, rows, FIRST_BYTES)}) LIMIT {first}"
@@ -198,7 +197,7 @@ def _read_csv(part: CsvPart, types: Mapping[str, str], buffer: int | None) -> st
     listed = ", ".join(
         f"{quote_text(name)}: {quote_text(types.get(name, 'VARCHAR'))}" for name in part.header
     )
-    # Nothing is guessed: a sniffed header or type would turn '007' into 7, or a label into NULL.
+    # Nothing is detected: a detected header or type could turn '007' into 7, or a label into NULL.
     return (
         f"read_csv({file_list(part.read)}, header=true, auto_detect=false, "
         f"delim={quote_text(part.delimiter)}, quote='\"', escape='\"', nullstr='', "

@@ -1,4 +1,4 @@
-"""A log whose states carry their step: what was seen at different steps is kept apart."""
+"""A log whose states carry their step, so that different steps are counted separately."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def apart(
     next_state: Any = "next_state", reward: str | None = "reward", episode: str | None = None,
     step: str | None = None, terminal: str | None = None, missing: str = "error", **how: Any,
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:  # fmt: skip
-    """Return the first steps of every episode as a table in memory, and its columns by role.
+    """Return the first ``horizon`` steps of every episode as a table, and its columns by role.
 
     A state gets one more component, the step. The arguments are those of `read_transitions`.
 
@@ -43,7 +43,7 @@ def apart(
             reward=reward, episode=episode, step=step, terminal=terminal, count=None,
         )  # fmt: skip
         layout = lay_out(connection, found, columns, log_format)
-        # Where the next state is that of the next row, one row more says where the last step led.
+        # Where next states come from the next row, one more row shows where the last step led.
         last = horizon if layout.derived else horizon - 1
         numbered = (
             "SELECT *, row_number() OVER (PARTITION BY e ORDER BY k) - 1 AS v "
@@ -75,7 +75,7 @@ def apart(
 
 
 def without_step(label: Any) -> Any:
-    """Return the label of a state that carries its step without that.
+    """Return the label of a state without the step that it carries.
 
     Examples
     --------
@@ -88,12 +88,12 @@ def without_step(label: Any) -> Any:
 
 
 def step_of(label: Any) -> int | None:
-    """Return the step that a label carries; None for ours, such as "unseen"."""
+    """Return the step that a label carries; None for added states, such as "unseen"."""
     return int(str(label[-1])) if isinstance(label, tuple) else None
 
 
 def names_of(labels: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], NDArray[np.int64]]:
-    """Return the states without their steps, and which of them each state is.
+    """Return the distinct labels without their steps, and the index of each state's label.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def names_of(labels: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], NDArray[
 
 
 def _plain(values: Any) -> NDArray[Any]:
-    """Return a column without masks: what is missing is None."""
+    """Return a column without a mask: missing values become None."""
     if not np.ma.isMaskedArray(values) or not np.ma.getmaskarray(values).any():
         return np.asarray(np.ma.getdata(values))
     plain = np.ma.getdata(values).astype(object)

@@ -1,4 +1,4 @@
-"""What a person wants to know about the data before trusting a result."""
+"""The summary of counts: what to know about the data before trusting a result."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ RAREST = 3
 
 
 def summarize(counts: CountArrays, *, costs: bool = False) -> str:
-    """Return the summary as text; with costs, rewards are negative costs."""
+    """Return the summary as text; with ``costs``, rewards are negative costs."""
     found = [finding.mirrored() if costs else finding for finding in findings_of(counts)]
     warnings = [f"warning: {text}" for text in texts_of(found, "warning")]
     return "\n".join([*describe(counts, costs=costs), *warnings])
 
 
 def describe(counts: CountArrays, *, costs: bool = False) -> list[str]:
-    """Return the lines of the summary that are no warnings."""
+    """Return the lines of the summary that are not warnings."""
     lines = [*_origin(counts), *_size(counts), *_visits(counts), *_rewards(counts, costs)]
     lines.append(f"first state: {initial_distribution(counts).origin}")
     lines += _support(counts, costs)
@@ -31,7 +31,7 @@ def describe(counts: CountArrays, *, costs: bool = False) -> list[str]:
 
 
 def findings_of(counts: CountArrays) -> tuple[Finding, ...]:
-    """Return what travels with every promise made from these counts."""
+    """Return the findings that apply to every promise made from these counts."""
     found = [check.finding for check in counts.checks if check.warns]
     if counts.log is not None:
         found += [

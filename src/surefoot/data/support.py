@@ -1,4 +1,4 @@
-"""Which successors a row can reach: from what a log shows to the skeleton of a model.
+"""Which successors a row can reach: from observed counts to declared ones.
 
 This choice decides whether a promise is true. Successors that a row happened not to show still
 have probability; a support that leaves them out makes every bound too high.
@@ -25,9 +25,9 @@ from surefoot.data.destinations import PARTS, learn_destinations
 from surefoot.data.unseen_rewards import fill_by_pattern
 
 DEFAULT_SUPPORT = UNSEEN
-"""The support used when none is chosen; picked by the coverage study on logs."""
+"""The support used when none is chosen; selected in the coverage study on logs."""
 UNSEEN_PRIOR = 0.5
-"""Dirichlet parameter of the unseen successor; picked together with the support."""
+"""Dirichlet parameter of the unseen successor; selected together with the support."""
 
 SUPPORTS = ("observed", "action", "all", UNSEEN, LEARNED)
 UNVISITED = ("drop", "prior")
@@ -130,7 +130,7 @@ def _offered(
 
 
 def _inferred(counts: CountArrays, chosen: str, rows: _OfferedRows) -> Entries:
-    """List the successors of the offered rows; the unseen state has the id after the last."""
+    """Return the successors of the offered rows; the unseen state has the id after the last one."""
     unseen = counts.num_states
     seen = Entries(
         counts.entry_state, counts.entry_action, counts.successor.astype(np.int64)
@@ -147,7 +147,7 @@ def _inferred(counts: CountArrays, chosen: str, rows: _OfferedRows) -> Entries:
         targets = [np.arange(counts.num_states)] * counts.num_actions
     else:
         targets = [np.unique(seen.successor[seen.action == a]) for a in range(counts.num_actions)]
-        # One successor seen under an action is no proof that there is no other.
+        # Seeing one successor under an action does not prove that there is no other.
         targets = [np.append(t, unseen) if len(t) < 2 else t for t in targets]
     sizes = np.array([len(t) for t in targets])[rows.action]
     _check_size(int(sizes.sum()), chosen)
@@ -158,7 +158,7 @@ def _inferred(counts: CountArrays, chosen: str, rows: _OfferedRows) -> Entries:
 
 
 def _with_candidates(counts: CountArrays, own: Entries, rows: _OfferedRows) -> Entries:
-    """Add the states that unseen successors of offered rows may be, by the patterns of the log."""
+    """Add the candidates that patterns of the log suggest as unseen successors of offered rows."""
     found = learn_destinations(counts)
     row = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start)) // len(PARTS)
     also = Entries(counts.row_state[row], counts.row_action[row], found.state)
@@ -205,7 +205,7 @@ def _assemble(
         np.concatenate((entries.action, np.zeros(len(loops), dtype=np.int64))),
         np.concatenate((entries.successor, loops)),
     )
-    # Each of the lists lies in order: merging them takes a fraction of sorting three columns.
+    # Each list is sorted already: a stable sort merges them, faster than sorting three columns.
     row = listed.state * counts.num_actions + listed.action
     order = np.argsort(row * num_states + listed.successor, kind="stable")
     listed = Entries(*(column[order] for column in listed))
@@ -243,9 +243,10 @@ def _assemble(
 def _positions(
     counts: CountArrays, listed: Entries, num_states: int, rowless: NDArray[np.bool_]
 ) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return where the old entries that are still listed now lie, and which ones those are.
+    """Return the new positions of the old entries that are still listed, and which ones those are.
 
-    The loop of a state without rows is ours, even where a dropped row had the same successor.
+    The loop of a state without rows is a new entry, even where a dropped row had the same
+    successor.
     """
 
     def key(entries: Entries) -> Ints:
@@ -264,11 +265,12 @@ def _rewards(
     counts: CountArrays, listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
     at: Ints, found: NDArray[np.bool_], steady: bool,
 ) -> tuple[dict[str, Any], int, float | None]:  # fmt: skip
-    """Fill every mean: seen or given, else the lowest of the action; loops the lowest of all.
+    """Fill every mean: seen or given, else by a pattern, else the lowest reward of the action.
 
-    ``steady``: rows that always paid the same are believed to, less what exceptions cost. That
-    needs a prior, by which some entries are exceptions: in sets that hold without one, nature may
-    lead to the exception alone.
+    Loops get the lowest reward of all, terminal ones 0. ``steady``: rows that always paid the same
+    are assumed to do so for unseen successors, less a charge for exceptions. That needs a prior,
+    under which only some entries are exceptions: in sets without one, nature may choose the
+    exception alone.
     """
     floor = counts.lowest_reward
     if (
@@ -292,7 +294,7 @@ def _rewards(
         mean[asked[known]], variance[asked[known]] = value[known], 0.0
         floor = float(min(floor, value[known].min(initial=floor)))
     lowest = np.where(np.isnan(counts.reward_low), floor, counts.reward_low)
-    if counts.reward_range is not None:  # what was never seen may bring the least there is
+    if counts.reward_range is not None:  # what was never seen may bring the least possible
         lowest = np.full_like(lowest, min(counts.reward_range[0], floor))
     tries = np.zeros(len(mean), dtype=np.int64)
     tries[at] = counts.count[found]
@@ -305,14 +307,14 @@ def _rewards(
 
 
 def free_label(wanted: str, labels: tuple[Any, ...]) -> str:
-    """Return the wanted label, with stars where the log itself uses it."""
+    """Return the wanted label, with stars appended while the log itself uses it."""
     while wanted in labels:
         wanted += "*"
     return wanted
 
 
 def _thinned(counts: SomeCounts, fewest: int) -> SomeCounts:
-    """Drop rows of declared counts on request; the absorbing ones stay."""
+    """Drop rows tried fewer than ``fewest`` times from declared counts; absorbing rows stay."""
     absorbing = counts.is_terminal.copy()
     if counts.unseen is not None:
         absorbing[counts.unseen] = True

@@ -1,4 +1,4 @@
-"""Tables in memory: pandas, polars, Arrow and dicts of NumPy arrays, as DuckDB takes them."""
+"""Tables in memory (pandas, polars, Arrow, dicts of NumPy arrays), prepared for DuckDB."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -13,9 +13,9 @@ INTEGERS = {
 
 
 class StepColumns(dict[str, NDArray[Any]]):
-    """A log whose columns go by their own names: episode, step, state, ..., terminal.
+    """A log whose columns have the standard names: episode, step, state, ..., terminal.
 
-    ``read_transitions`` uses episode, step and terminal without being told.
+    ``read_transitions`` uses its columns episode, step and terminal by default.
     """
 
     ROLES = ("episode", "step", "terminal")
@@ -39,9 +39,9 @@ def family(duckdb_type: str) -> str:
 
 
 def prepare(table: Any, wanted: Collection[str]) -> tuple[Any, list[str], str]:
-    """Return the wanted columns as DuckDB reads them faithfully, all names, and the table's name.
+    """Return the wanted columns so that DuckDB reads them faithfully, all names, and a title.
 
-    Other columns are left alone: a log may carry anything beside what is read.
+    Other columns are ignored: they may hold anything.
     """
     take: Callable[[Any, list[str]], Any]
     if isinstance(table, Mapping):
@@ -103,7 +103,7 @@ def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
 def _one_type(name: str, values: Any) -> Any:
     """Return a column of Python objects as text or numbers; a mix of both is an error.
 
-    DuckDB would turn 1 and "1" into one label without a word.
+    DuckDB would silently turn 1 and "1" into one label.
     """
     objects = np.asarray(values, dtype=object)
     kinds = {kind for kind in set(map(type, objects)) if not _is_missing_type(kind)}
@@ -177,7 +177,7 @@ def _from_pandas(table: Any, names: list[str]) -> Any:
             _one_type(name, categories.to_numpy())
         elif column.dtype == object:
             typed = _one_type(name, column.to_numpy())
-            # pandas' own types with room for missing values; text stays as it is.
+            # pandas' nullable types can hold missing values; text stays as it is.
             own = {"i": "Int64", "f": "Float64", "b": "boolean"}.get(typed.dtype.kind)
             plain[name] = typed if own is None else column.astype(own)
     return plain
@@ -195,7 +195,7 @@ def _from_polars(table: Any, names: list[str]) -> Any:
 
 def _from_arrow(table: Any, names: list[str]) -> Any:
     if type(table).__name__ == "RecordBatchReader":
-        table = table.read_all()  # a reader can be read once only; a log is scanned several times
+        table = table.read_all()  # a reader can be read only once; a log is scanned several times
     return table.select(names) if hasattr(table, "select") else table
 
 
@@ -204,4 +204,4 @@ _LIBRARIES: dict[str, tuple[Callable[[Any, list[str]], Any], str, str]] = {
     "polars": (_from_polars, "collect_schema", "the polars table"),
     "pyarrow": (_from_arrow, "schema", "the Arrow table"),
 }
-"""For each library: how columns are taken, what a table of it must have, and its name."""
+"""For each library: the function that takes columns, an attribute its tables have, and a title."""

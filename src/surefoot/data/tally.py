@@ -1,4 +1,4 @@
-"""One pass over a log, as arrays: the step between SQL and counts."""
+"""Count a log in SQL and fetch the result as arrays, from which counts are made."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from surefoot.data.reward_sums import RewardSums, digits_for, zeros
 from surefoot.data.sources import Connection, quote_name, scan
 
 FIRST_ROWS = 20_000
-"""Rows that tell whether transitions show several rewards, before all are counted."""
+"""First rows, used to guess whether transitions show several rewards before all are counted."""
 
 
 class Scale(NamedTuple):
@@ -25,9 +25,9 @@ class Scale(NamedTuple):
 
 
 class FirstRewards(NamedTuple):
-    """What the first rows show: a guess that the count confirms or not.
+    """Rewards of the first rows: a guess that the full count confirms or not.
 
-    ``far`` is how far they are at most from rewards with 0, 1, ... decimals; None: not known.
+    ``far`` are their largest distances from rewards with 0, 1, ... decimals; None if not known.
     """
 
     vary: bool
@@ -35,7 +35,7 @@ class FirstRewards(NamedTuple):
     far: list[float | None] | None
 
     def decimals(self, digits: int) -> int | None:
-        """Return how many decimals they have; None: many, or unknown."""
+        """Return how many decimals these rewards have; None if many, or unknown."""
         if self.far is None or not 0 <= digits <= count_queries.MOST_DIGITS:
             return None
         for decimals, far in enumerate(self.far[: digits + 1]):
@@ -46,7 +46,7 @@ class FirstRewards(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tally:
-    """What a log holds, by id.
+    """The counted transitions of a log, by id.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class Tally:
     ends
         ``(E,)``: whether these transitions were terminal.
     count
-        ``(E,)``: how many.
+        ``(E,)``: how often each happened.
     rewards
         Exact sums of their rewards; None without a column of rewards.
     state_labels, action_labels
-        In order of the ids.
+        The labels in order of the ids.
     starts
         ``(S,)`` episode starts, or None.
     rows, episodes, cut, zero_rows
@@ -67,9 +67,9 @@ class Tally:
     dropped
         Rows left out on request, by the column they lacked.
     split
-        After how many rows the table of groups has cut the log in two; None where it has not.
+        The number of rows in the first half, where the table of groups counts it; else None.
     findings
-        What the labels showed.
+        What was found about numbers, dates and labels.
     """
 
     state: NDArray[np.int64]
@@ -98,9 +98,9 @@ def tally(
     text_labels: bool,
     digits: int | None = None,
 ) -> Tally:
-    """Count a log: group its rows, look for faults among the groups, number the labels.
+    """Count a log: group its rows, look for faults in the groups, number the labels.
 
-    ``digits`` is the scale of rewards that other parts of the log need.
+    ``digits`` limits the scale of rewards to what other parts of the log need.
     """
     faults.check_joined_digits(connection, layout)
     faults.check_texts(connection, layout)
@@ -145,7 +145,7 @@ def tally(
 
 
 def _about_text(layout: Layout, gaps: int) -> list[Finding]:
-    """Say how numbers and dates were read, where that had to be found out."""
+    """Return findings on how numbers and dates were read, where that had to be detected."""
     found = []
     style = layout.numerals
     if not style.plain and layout.text_numbers:
@@ -161,7 +161,7 @@ def _about_text(layout: Layout, gaps: int) -> list[Finding]:
 def _findings(
     connection: Connection, layout: Layout, states: tuple[Any, ...], actions: tuple[Any, ...]
 ) -> tuple[Finding, ...]:
-    """Say which labels were written in two ways and read as one."""
+    """Return findings about labels that were written in two ways and read as one."""
     found = []
     for what, labels, kinds in (
         ("state", states, layout.state_kinds), ("action", actions, layout.action_kinds),
@@ -177,13 +177,14 @@ def _findings(
 
 
 def _split(connection: Connection, layout: Layout) -> int | None:
-    """Return where to cut a log in two while it is counted: that saves the check a scan.
+    """Return the row after which to split a log while counting, which saves the drift check a scan.
 
-    Logs that are checked for memory too are scanned again anyway.
+    None where row numbers are not stored, and for ordered logs, which the memory check scans again
+    anyway.
     """
     if not layout.source.numbered or layout.columns.count is not None or layout.ordered:
         return None
-    query = f"SELECT count(*) FROM ({layout.select()})"  # the file knows
+    query = f"SELECT count(*) FROM ({layout.select()})"  # from the metadata of the file
     return int(connection.execute(query).fetchall()[0][0]) // 2
 
 
@@ -193,10 +194,10 @@ def _group(
 ) -> Scale:  # fmt: skip
     """Create the table ``groups`` and return the scale of its sums of rewards.
 
-    Sums cost as much as all the rest. Where no transition shows two rewards they follow from the
-    counts, and a range tells. Where rewards have few decimals floating-point sums are exact. The
-    scale follows from the largest reward, which only the groups know for certain. A first guess
-    that was wrong, of any of these, costs a second pass.
+    Sums cost as much as all the rest. Where no transition shows two rewards, as the range of its
+    rewards shows, they follow from the counts. Where rewards have few decimals, floating-point sums
+    are exact. The scale follows from the largest reward, which is certain only once the groups
+    exist. If the first guess at any of these was wrong, a second pass is needed.
     """
     options: dict[str, Any] = {"drop_missing": drop_missing, "split": split}
     if layout.columns.reward is None:
@@ -250,7 +251,7 @@ def _create_groups(
 
 
 def _first_rewards(connection: Connection, layout: Layout) -> FirstRewards:
-    """Look at the rewards of the first rows; where next states are derived they count as varied."""
+    """Return statistics of the first rewards; with derived next states they count as varying."""
     query = count_queries.first_rewards_query(layout, FIRST_ROWS)
     try:
         vary, largest, *far = connection.execute(query).fetchall()[0]
@@ -262,7 +263,7 @@ def _first_rewards(connection: Connection, layout: Layout) -> FirstRewards:
 
 
 def _largest(connection: Connection, layout: Layout, first: float) -> float:
-    """Return a guess at the largest reward in size: Parquet files know it, else the first rows."""
+    """Return a guess at the largest absolute reward: of all Parquet files, or of the first rows."""
     if layout.source.kind != "parquet" or layout.columns.reward is None:
         return first
     name = quote_name(layout.columns.reward)
@@ -315,7 +316,7 @@ def _rewards(layout: Layout, entries: dict[str, NDArray[Any]], scale: Scale) -> 
 
 
 def _whole(entries: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    """Return integers that were fetched in halves as Python's own."""
+    """Return integers that were fetched in halves as Python integers."""
     high, low = entries[f"{name}_high"], entries[f"{name}_low"]
     if np.all((high == 0) | (high == -1)):  # 64 bits are enough
         return np.asarray(low + (high << label_ids.HALF_BITS)).astype(object)

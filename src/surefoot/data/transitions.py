@@ -1,4 +1,4 @@
-"""From a log of transitions to counts."""
+"""Read a log of transitions and count it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ DEFAULT_REWARD_MODEL = "bounded"
 """How mean rewards are treated where one transition shows several: the cautious model."""
 
 EPISODE_NAMES = ("episode", "episode_id", "trajectory", "trajectory_id")
-"""Columns that most likely tell episodes apart."""
+"""Names of columns that most likely identify episodes."""
 END_NAMES = ("terminal", "terminated", "terminals", "done", "is_terminal")
-"""Columns that are mentioned when they are there and not used."""
+"""Names of columns that are mentioned if they are present but not used."""
 
 DECIMAL = r"[+-]?[0-9]+[.,][0-9]+"
 SEVERAL_DECIMALS, MANY_NUMBERS, FEW_ROWS = 10, 50, 10
@@ -73,30 +73,30 @@ def read_transitions(
         DuckDB or SQLite database, a pandas, polars or Arrow table, or a dict of NumPy arrays.
         DuckDB reads and counts it, out of core.
     state, action, next_state
-        Column names; several columns may form a state (and then ``next_`` before each name is
-        where the next state is looked for). Without a next-state column the following row of the
+        Column names; several columns may form a state (the next state is then looked for in columns
+        with ``next_`` before each name). Without a next-state column the following row of the
         episode supplies it: pass ``episode`` and ``step``.
     reward
         A column name; None for no rewards; or given rewards, as in :meth:`Counts.with_rewards`.
     episode, step
-        Which rows belong together, and in which order. They tell where episodes start and allow
-        the check for memory.
+        Columns that say which rows belong together, and in which order. They show where episodes
+        start and allow the check for memory.
     terminal
         A column that is true (1) where the episode ended by itself. Such transitions lead to an
         absorbing state without reward. A cut-off episode is not terminal.
     count
-        How many transitions each row of an aggregated log stands for.
+        A column that says how many transitions each row of an aggregated log stands for.
     missing
-        ``"error"``, or ``"drop"``: rows that lack a value are left out, counted and shown.
+        ``"error"``, or ``"drop"``: rows that lack a value are left out, and their number is shown.
     rewards
-        How sure mean rewards are: ``"fixed"``, ``"normal"`` or ``"bounded"``. None: fixed where no
-        transition shows two different rewards and no range is given, else bounded.
+        How uncertain mean rewards are: ``"fixed"``, ``"normal"`` or ``"bounded"``. None means fixed
+        if no transition shows two different rewards and no range is given, else bounded.
     reward_range
         The lowest and highest reward possible, for ``"bounded"``: every mean reward is uncertain
-        within it. None: the range seen, for transitions of actions whose rewards varied.
+        within it. None means the range seen, for transitions of actions whose rewards varied.
     labels
         ``"auto"``: a CSV column in which every label is a plain whole number (no leading zeros)
-        gives integers, any other exact text. ``"text"``: always text.
+        gives integers, any other column gives exact text. ``"text"``: always text.
     decimal
         Decimal mark of numbers in text, ``"."`` or ``","``. None: detected.
     date_format
@@ -108,13 +108,13 @@ def read_transitions(
     table, query
         What to read from a database: a table, or one SELECT. None: its only table.
     bins
-        Columns of numbers to cut into bins: ``"age=4"`` (as many rows in each), ``"age=40,55"``
-        (edges), or a list of such.
+        Columns of numbers to cut into bins: ``"age=4"`` (four with about equally many rows),
+        ``"age=40,55"`` (edges), or a list of such.
 
     Returns
     -------
     Counts
-        Row-sparse counts with labels, rewards, episode starts and the history of the log.
+        Row-sparse counts with labels, rewards, episode starts and a description of the log.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def _check_switches(
 def _with_model(
     counts: Counts, model: str | None, reward_range: tuple[float, float] | None
 ) -> Counts:
-    """Record how sure the mean rewards are, and check a given range."""
+    """Record how uncertain the mean rewards are, and check a given range."""
     if not counts.has_rewards:
         return counts
     doubtful = counts.rewards_vary or reward_range is not None
@@ -268,7 +268,7 @@ def _used(layout: Layout) -> set[str]:
 
 
 def _continuous(layout: Layout, seen: Tally) -> list[Finding]:
-    """Say which columns look like measurements: decimals, or many numbers seen a few times each."""
+    """Return findings about columns that look like measurements: decimals, or many rare numbers."""
     spared = {layout.columns.step, *(one.column for one in layout.bins)}
     found = []
     for names, labels in (
@@ -291,7 +291,7 @@ def _is_integer(text: str) -> bool:
 
 
 def assemble(seen: Tally) -> Counts:
-    """Give terminal transitions an absorbing state, and pack the entries into rows."""
+    """Return the counts of a tally: terminal transitions lead to an absorbing state."""
     successor, state_labels, terminal = _place_ends(seen)
     num_states, num_actions = len(state_labels), len(seen.action_labels)
     key = (seen.state * num_actions + seen.action) * num_states + successor
@@ -323,7 +323,7 @@ def _place_ends(seen: Tally) -> tuple[Ints, tuple[Any, ...], Any]:
 
     A state that is only ever entered by terminal transitions, and never acted in, is terminal
     itself and keeps its name. An end in any other state (or without a name) goes to one extra
-    terminal state: the state itself lives on in other episodes.
+    terminal state: the state itself is not terminal in other episodes.
     """
     size = len(seen.state_labels)
     ended = np.zeros(size, dtype=np.bool_)

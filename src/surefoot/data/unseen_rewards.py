@@ -1,4 +1,4 @@
-"""What transitions that were never seen pay, by the log's own patterns."""
+"""Rewards of transitions never seen, by patterns of the log."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ def fill_by_pattern(
     counts: CountArrays, listed: Entries, mean: Any, variance: Any, possible: NDArray[np.bool_],
     tries: Ints, lowest: NDArray[np.float64] | None,
 ) -> None:  # fmt: skip
-    """Give unseen entries the rewards that the log's own pattern names, where it has one.
+    """Fill in the rewards of unseen entries that a pattern of the log predicts.
 
-    Only rewards that never varied within a transition can follow a pattern exactly, and only where
-    no range is declared that makes them uncertain.
+    Nothing is filled in where rewards vary within a transition, or where a declared range makes
+    them uncertain. Without ``lowest``, only the exact additive pattern is used.
     """
     seen = ~np.isnan(mean) & possible
     if rewards.range_declared(counts) or not np.all(np.nan_to_num(variance[seen]) == 0.0):
@@ -51,7 +51,7 @@ def fill_by_pattern(
 
 
 def _kinds(counts: CountArrays, listed: Entries) -> Ints:
-    """Return a number for each action and distance that an entry leads; -1 without an order."""
+    """Return a number for each entry's action and displacement; -1 without an order of states."""
     number = state_numbers(counts.state_labels, counts.num_states)
     if number is None:
         return np.full(len(listed.state), -1)

@@ -1,4 +1,4 @@
-"""Cart-pole: balance a pole on a cart, in a model of 200 states fitted to real dynamics."""
+"""Cart-pole: balance a pole on a cart, in a model of 200 states fitted to a simulator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cartpole(
     discount
         In [0, 1).
     seed
-        Everything random comes from it: equal seeds give equal models.
+        Seed of all random numbers: equal seeds give equal models.
     prototypes
         The number of states.
     transitions
@@ -55,7 +55,7 @@ def cartpole(
     for name, value in (("prototypes", prototypes), ("transitions", transitions)):
         if not value >= 1:
             raise ValueError(f"{name}={value!r}; it must be a whole number, 1 or more.")
-    from scipy.spatial import cKDTree  # here, so that the other domains load at once
+    from scipy.spatial import cKDTree  # imported here so that the other domains load fast
 
     rng = np.random.default_rng(seed)
     models = _linear_models(*_mirrored_steps(rng))
@@ -63,7 +63,7 @@ def cartpole(
     tree = cKDTree(points / LIMITS)
     source = rng.uniform(-LIMITS, LIMITS, size=(transitions, 4))
     action = rng.integers(2, size=transitions)
-    # A row that no synthetic step starts in is described by the step of its prototype itself.
+    # A row in which no synthetic step starts gets one step that starts at its prototype.
     state = _nearest(tree, source)
     bare = np.argwhere(_tally((prototypes, 2), state, action) == 0)
     source = np.concatenate([source, points[bare[:, 0]]])
@@ -82,7 +82,7 @@ def _nearest(tree: Any, points: Floats) -> Ints:
 
 
 def _mirrored_steps(rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
-    """Log the real environment; return states, actions and next states with their mirror images."""
+    """Log the environment; return states, actions and next states with their mirror images."""
     from surefoot.data.rollouts import collect
 
     env = _environment()
@@ -136,7 +136,7 @@ def _safe(state: Floats) -> NDArray[np.bool_]:
 
 
 def _tally(shape: tuple[int, ...], *index: Ints, weight: Any = 1.0) -> Floats:
-    """Return an array of how often each index occurs, or the sum of its weights."""
+    """Return how often each index occurs, or the sum of its weights."""
     total = np.zeros(shape)
     np.add.at(total, index, weight)
     return total

@@ -29,7 +29,7 @@ DOMAINS = {
 
 
 def make_domain(name: str) -> Domain:
-    """Return the domain of that name with its usual settings.
+    """Return the domain of that name with its default settings.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def make_domain(name: str) -> Domain:
 
 
 def as_domain(domain: str | Domain) -> Domain:
-    """Return a domain given by its name in the catalogue, or as it is.
+    """Return the domain of that name in the catalogue, or a given domain unchanged.
 
     Examples
     --------

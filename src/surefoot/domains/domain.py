@@ -1,4 +1,4 @@
-"""What every benchmark domain returns: the truth, and ways to take data from it."""
+"""A benchmark domain: its true model, and ways to draw data from it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from surefoot.data.counts import Counts
 from surefoot.model.mdp import MDP
 
 EPISODE_STEPS = 100
-"""How long a logged episode lasts before it is truncated."""
+"""Steps after which a logged episode is truncated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Domain(Shown):
-    """A benchmark problem: its true model, the prior it is studied with, and data taken from it.
+    """A benchmark problem: its true model, the prior it is studied with, and data drawn from it.
 
     Attributes
     ----------
     name
-        What tables and the command line call it.
+        Its name in tables and on the command line.
     mdp
         The true model.
     prior

@@ -1,4 +1,4 @@
-"""Random models and a slow chain: the cases solvers are timed on."""
+"""Random models and a slow chain, for timing solvers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _random_successors(
         raise ValueError(f"num_successors={num_successors}; it must lie in 1..{num_states}.")
     if num_successors == num_states:
         return np.tile(np.arange(num_states, dtype=np.int32), (num_rows, 1))
-    if num_successors**2 > num_states:  # most rows would hold a successor twice: pick exactly
+    if num_successors**2 > num_states:  # most rows would have duplicates: draw without replacement
         picks = [rng.choice(num_states, num_successors, replace=False) for _ in range(num_rows)]
         return np.sort(np.array(picks, dtype=np.int32))
     drawn = np.sort(rng.integers(0, num_states, (num_rows, num_successors), dtype=np.int32))
@@ -64,7 +64,7 @@ def _random_successors(
 
 
 def river_chain(num_states: int, *, discount: float) -> Domain:
-    """Return a long river: a chain that mixes slowly, so that values travel far.
+    """Return a long river: a chain that mixes slowly, so that values depend on distant states.
 
     Every row has three successors. Left goes down/stays/up with .9/.05/.05, right with
     .05/.6/.35; the ends reach the three states nearest to them. Rewards: .005 for left in the

@@ -1,4 +1,4 @@
-"""Population growth: keep a pest in check without spending more than it eats."""
+"""Population growth: control a pest without spending more than the damage it does."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ GROWTH_SD = (0.6, 0.6, 0.5, 0.4, 0.3)
 TREATMENT_COST = (0.0, 1.0, 1.10, 1.15, 1.20)
 ARRIVALS_MEAN, ARRIVALS_SD = 3.0, 1.5
 NEVER_SEEN = 5e-5
-"""Successors rarer than this would not be seen in 10000 samples; they are left out."""
+"""Successors rarer than this would probably not be seen in 10000 samples; they are omitted."""
 
 
 def population_growth(*, discount: float = 0.95, drop_below: float = NEVER_SEEN) -> Domain:
     """Return the pest-control problem with 51 population sizes and 5 treatments.
 
-    The population grows by a random factor around the carrying capacity of 50 and new arrivals
-    join it. Treatments 1 to 4 cost more and more and are more and more reliable. The reward is
-    ``1000 - s^2 - 800 cost``.
+    The population grows by a random factor, limited by the carrying capacity of 50, and new
+    arrivals join it. Treatments 1 to 4 are increasingly expensive and increasingly reliable. The
+    reward is ``1000 - s^2 - 800 cost``.
 
     Parameters
     ----------
     discount
         In [0, 1).
     drop_below
-        Successors with a smaller probability are not reachable; the rest of the row is rescaled.
-        0 keeps the whole law.
+        Successors with a smaller probability are removed, and the rest of the row is rescaled.
+        0 keeps all of them.
 
     Examples
     --------
@@ -55,11 +55,11 @@ def population_growth(*, discount: float = 0.95, drop_below: float = NEVER_SEEN)
 
 
 def transition_law() -> NDArray[np.float64]:
-    """Return the exact law ``(51, 5, 51)`` of the next population size.
+    """Return the exact distribution ``(51, 5, 51)`` of the next population size.
 
     ``x = round(s + (g-1) s (50-s)/50)`` with growth ``g = max(0, Normal)``, clamped to 0..50, plus
-    arrivals ``round(max(0, Normal(3, 1.5)))``, clamped again. Where the Normal is cut off at 0 its
-    mass lies on the ``x`` of ``g = 0``.
+    arrivals ``round(max(0, Normal(3, 1.5)))``, clamped again. The mass of the Normal below 0 lies
+    on the ``x`` of ``g = 0``.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def transition_law() -> NDArray[np.float64]:
 
 
 def growth_mean(size: int, action: int) -> float:
-    """Return the mean growth factor: 2 untreated; treatments work best at middling sizes.
+    """Return the mean growth factor: 2 without treatment; treatments work best at medium sizes.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def growth_mean(size: int, action: int) -> float:
 
 
 def arrivals_law(capacity: int, mean: float, deviation: float) -> NDArray[np.float64]:
-    """Return the law ``(capacity+1,)`` of arrivals, ``round(max(0, Normal))`` clamped."""
+    """Return the distribution ``(capacity+1,)`` of arrivals, ``round(max(0, Normal))`` clamped."""
     upper = np.arange(capacity) + 0.5
     below = numpy_ndtr((upper - mean) / deviation)
     return np.diff(below, prepend=0.0, append=1.0)
@@ -104,11 +104,12 @@ def grown_law(
     xp: Any = np,
     ndtr: Any = numpy_ndtr,
 ) -> Any:
-    """Return ``(..., R, capacity+1)``: the population after growth and before arrivals.
+    """Return ``(..., R, capacity+1)``: distributions after growth and before arrivals.
 
     ``size`` is ``(R,)``; the mean and deviation of growth are ``(..., R)``, arrays of NumPy or of
-    the module ``xp``. Whole numbers keep the comparison with growth 0 exact: there the population
-    is ``size^2/capacity``, and one that lies half way between two integers goes to the even one.
+    the module ``xp``. Integer arithmetic makes the comparison with growth 0 exact: there the
+    population is ``size^2/capacity``, and a value half way between two integers is rounded to the
+    even one.
     """
     steps, sizes = np.arange(capacity), size[:, None]
     spread = sizes * (capacity - sizes)

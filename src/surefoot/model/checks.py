@@ -1,4 +1,4 @@
-"""Validation at the door: each error names the place, the rule, what was found and what to do."""
+"""Checks of a model's arrays: each error names the place, the rule, the value found and a fix."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot._rows import RowSparse
 
 SUM_TOLERANCE = 1e-7
-"""How far from 1 a row may sum, per successor it lists (decimals and float32 survive this)."""
+"""How far a row's sum may be from 1, per successor listed (enough for decimals and float32)."""
 
 
 LARGEST_ID = 2**31 - 1
@@ -17,7 +17,7 @@ LARGEST_ID = 2**31 - 1
 
 
 class ModelArrays(RowSparse):
-    """What is checked of a model; `surefoot.model.mdp.MDP` says what each field is."""
+    """The fields of a model that are checked here; `surefoot.model.mdp.MDP` describes them."""
 
     probability: NDArray[np.float64]
     reward: NDArray[np.float64]
@@ -70,7 +70,7 @@ def check_discount(discount: float) -> float:
 
 
 def discount_text(discount: float) -> str:
-    """Return a discount in few digits, but never one below 1 as "1".
+    """Return a discount in few digits, but never round one below 1 to "1".
 
     Examples
     --------
@@ -82,7 +82,7 @@ def discount_text(discount: float) -> str:
 
 
 def check_horizon(horizon: Any) -> None:
-    """Refuse what is no number of steps."""
+    """Refuse a horizon that is neither None nor a whole number, 1 or more."""
     whole = isinstance(horizon, (int, np.integer)) and not isinstance(horizon, bool)
     if horizon is not None and not (whole and horizon >= 1):
         raise ValueError(f"horizon={horizon!r}; it must be a whole number of steps, 1 or more.")
@@ -94,7 +94,7 @@ def _check_final_reward(mdp: ModelArrays) -> None:
         return
     if mdp.horizon is None:
         raise ValueError(
-            "final_reward is what the state after the last step is worth: give horizon= with it."
+            "final_reward is the value of the state after the last step: give horizon= with it."
         )
     if final.shape != (mdp.num_states,):
         raise ValueError(

@@ -1,7 +1,7 @@
 """Models as CSV: one line per reachable successor.
 
-DuckDB reads the whole file in one go. Only when something is wrong is the file read once more,
-line by line, to say where.
+DuckDB reads the whole file at once. If something is wrong, the file is read again line by line to
+find the line to name.
 """
 
 import glob
@@ -27,7 +27,7 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
 def read_csv(path: Path, *, discount: float, initial: ArrayLike | None) -> MDP:
-    """Read a model; every error names the file and, where there is one, the line."""
+    """Read a model; every error names the file and, where possible, the line."""
     layout = csv_lines.read_header(path)
     with duckdb.connect() as connection:
         values = _read_values(path, layout, connection)
@@ -52,7 +52,7 @@ def read_csv(path: Path, *, discount: float, initial: ArrayLike | None) -> MDP:
 
 
 def _read_values(path: Path, layout: CsvHeader, connection: duckdb.DuckDBPyConnection) -> Values:
-    """Load the file into a table named ``entries`` and return its numbers; NaN where empty."""
+    """Load the file into a table named ``entries``; return its numbers, NaN for empty fields."""
     types = {f"c{i}": "DOUBLE" if i in layout.numbers else "VARCHAR" for i in range(layout.width)}
     wanted = ", ".join(f"c{i} AS {name}" for name, i in layout.place.items())
     try:
@@ -99,8 +99,13 @@ def _read_labels(
 
 
 def write_csv(mdp: MDP, path: Path) -> None:
-    """Write a model, floats in the shortest form that reads back to the same bits."""
+    """Write a model; floats in the shortest form that is read back as the same bits."""
     _check_actions_survive(mdp)
+    if mdp.horizon is not None or mdp.final_reward is not None:
+        raise ValueError(
+            "a CSV file cannot hold a horizon or a final reward: reading it back would give "
+            "another model. Write a .npz file, or a model without them, and pass horizon to solve."
+        )
     states = _labels_as_csv("state_labels", mdp.state_labels)
     actions = _labels_as_csv("action_labels", mdp.action_labels)
     names = list(COLUMNS)
@@ -132,7 +137,7 @@ def _columns(
 
 
 def _check_actions_survive(mdp: MDP) -> None:
-    """Refuse a model with an action that no line would mention: it would not come back."""
+    """Refuse a model with an action that no line would mention: reading would lose it."""
     used = np.zeros(mdp.num_actions, dtype=np.bool_)
     used[mdp.row_action] = True
     lost: NDArray[np.int64] = np.flatnonzero(~used)
@@ -144,7 +149,7 @@ def _check_actions_survive(mdp: MDP) -> None:
 
 
 def _labels_as_csv(name: str, labels: tuple[Label, ...] | None) -> list[str] | None:
-    """Return text labels quoted and integer labels bare; refuse what would not come back."""
+    """Return text labels quoted, integers unquoted; refuse labels that would not be read back."""
     if labels is None:
         return None
     plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
@@ -185,4 +190,4 @@ def _text_writer(path: Path) -> Iterator[IO[str]]:
         try:
             yield text
         finally:
-            text.detach()  # flushes, and leaves closing to those who opened
+            text.detach()  # flushes; the with statement above closes the files

@@ -1,7 +1,7 @@
 """Locate errors in a CSV file.
 
-These functions run when a file was refused (or is about to be): they read it line by line, slowly,
-and raise the one error that names the line. Those called ``find_...`` return if they find nothing.
+These functions run once a file is known to be faulty: they read it line by line, slowly, and raise
+an error that names the line. The ``find_...`` functions return if they find nothing.
 """
 
 import csv
@@ -20,7 +20,7 @@ LABELS = {
     "state": (("idstatefrom", "labelstatefrom"), ("idstateto", "labelstateto")),
     "action": (("idaction", "labelaction"),),
 }
-"""For states and actions: which column of ids goes with which column of labels."""
+"""For states and actions: pairs of (column of ids, column of their labels)."""
 
 Values = dict[str, NDArray[np.float64]]
 
@@ -33,7 +33,7 @@ class CsvHeader(NamedTuple):
 
     @property
     def numbers(self) -> set[int]:
-        """The places of the numeric columns."""
+        """The positions of the numeric columns."""
         return {self.place[name] for name in COLUMNS}
 
     def label_columns(self, noun: str) -> list[tuple[str, str]]:
@@ -76,7 +76,7 @@ def _missing_columns(missing: list[str], names: list[str]) -> str:
 
 
 def check_values(path: Path, layout: CsvHeader, values: Values) -> None:
-    """Check what would make building the model fail without a place, or run out of memory."""
+    """Check what would otherwise run out of memory, or fail later without a line number."""
     if not len(values["reward"]):
         raise ValueError(f"{path} has a header and no lines; a model needs at least one row.")
     for name in COLUMNS:
@@ -93,7 +93,7 @@ def check_values(path: Path, layout: CsvHeader, values: Values) -> None:
 
 
 def _check_states(path: Path, layout: CsvHeader, values: Values) -> None:
-    """Check that some line starts from every state, before anything is sized by the largest id."""
+    """Check that every state has a line, before an array is allocated up to the largest id."""
     sources = values["idstatefrom"]
     count = int(sources.max()) + 1
     if count > len(sources):  # more states than lines: some state certainly has no line
@@ -152,12 +152,12 @@ def refuse_labels(path: Path, layout: CsvHeader, noun: str) -> NoReturn:
                     f"{path}, line {line}: {noun} {number} is called {label!r}, but {earlier!r} "
                     f"in line {where}. Give it one label."
                 )
-    # Labels agree as text, so the difference is between nothing and a quoted empty text.
+    # Labels agree as text, so the difference is between an empty field and a quoted empty text.
     raise ValueError(f'{path}: a label of the {noun}s is empty. Fill it, or quote it as "".')
 
 
 def find_unreadable_line(path: Path, layout: CsvHeader) -> None:
-    """Raise at the first line with a wrong number of fields or with text in place of a number."""
+    """Raise at the first line with a wrong number of fields or with text instead of a number."""
     for line, fields in _lines(path):
         if len(fields) != layout.width:
             raise ValueError(
@@ -182,7 +182,7 @@ def _nth_field(path: Path, layout: CsvHeader, name: str, entry: int) -> tuple[in
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the first line of each record, and its fields."""
+    """Yield the first line number of each record after the header, and its fields."""
     line = 1
     with open_csv(path) as file:
         reader = csv.reader(file, strict=True)
@@ -198,7 +198,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def numbered_records(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each record of a CSV starts, and its fields; the header is first."""
+    """Yield the line number at which each CSV record starts, and its fields; header first."""
     line = 1
     for fields in reader:
         yield line, fields

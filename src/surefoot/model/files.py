@@ -1,16 +1,17 @@
-"""Models in files: the field's CSV, and npz that keeps everything.
+"""Models in files: CSV as is common in the field, and npz, which keeps everything.
 
 =====================  ==========================  =====================
 what                   CSV                         npz
 =====================  ==========================  =====================
 rows, probabilities    yes                         yes
 rewards                one per line                r(s,a) or r(s,a,s')
-labels                 text or whole numbers       anything JSON can say
+labels                 text or whole numbers       anything JSON can hold
 discount               given when reading          yes
 initial distribution   given when reading          yes
+horizon, final reward  no (set by ``MDP.over``)    yes
 =====================  ==========================  =====================
 
-Numbers are written so that they come back with the same bits. Nothing is ever pickled.
+Numbers are written so that they are read back as the same bits. Nothing is ever pickled.
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ def read_mdp(
 def write_mdp(mdp: MDP, path: str | os.PathLike[str]) -> None:
     """Write a model to ``.csv``, ``.csv.gz`` or ``.npz``; the file appears only once complete.
 
-    CSV has no place for the discount and the initial distribution: pass them again when reading.
-    npz keeps everything.
+    CSV has no columns for the discount and the initial distribution: pass them again when reading.
+    It has none for the horizon and the final reward either: set them again with `MDP.over`. npz
+    keeps everything.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from surefoot._rows import freeze_fields
 from surefoot.model import checks, rows
 
 Label = Hashable
-"""What a state or an action may be called: usually a string or an integer."""
+"""The label of a state or an action: usually a string or an integer."""
 
 
 class DenseArrays(NamedTuple):
@@ -34,9 +34,9 @@ class DenseArrays(NamedTuple):
 class MDP(checks.ModelArrays, Shown):
     """A finite Markov decision process, stored row by row.
 
-    The model meant by the stored numbers is each row divided by its exact sum. A terminal state is
-    an absorbing state with zero reward. A row that lists one successor is deterministic. With a
-    horizon at most that many steps count, and policies may depend on the step.
+    The probabilities of a row are the stored numbers divided by their exact sum. A terminal state
+    is an absorbing state with zero reward. A row that lists one successor is deterministic. With a
+    horizon, at most that many steps count, and policies may depend on the step.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class MDP(checks.ModelArrays, Shown):
     reward_per_entry
         Whether rewards depend on the successor.
     state_labels, action_labels
-        What people call them, in order of the ids; optional.
+        Optional names, in order of the ids.
     horizon
-        The most steps that count; None for a future without end.
+        The number of steps that count at most; None for no limit.
     final_reward
-        ``(S,)``; what the state reached after the last step is worth; None is nothing.
+        ``(S,)``; the value of the state reached after the last step; None means 0.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class MDP(checks.ModelArrays, Shown):
     def over(self, horizon: int | None, final_reward: ArrayLike | None = None) -> MDP:
         """Return the same model with at most ``horizon`` steps; nothing large is copied.
 
-        ``final_reward`` is ``(S,)``: what the state reached after the last step is worth.
+        ``final_reward`` is ``(S,)``: the value of the state reached after the last step.
 
         Examples
         --------
@@ -167,12 +167,14 @@ class MDP(checks.ModelArrays, Shown):
         ----------
         env
             An environment such as ``gymnasium.make("FrozenLake-v1")``, wrapped or not, which keeps
-            its table as ``P`` and where it starts as ``initial_state_distrib``; or the table
-            ``P[state][action]`` itself, lists of (probability, next state, reward, terminated).
+            its table as ``P`` and its initial distribution as ``initial_state_distrib``; or the
+            table ``P[state][action]`` itself, lists of (probability, next state, reward,
+            terminated).
         discount
-            In [0, 1).
+            In [0, 1]; 1 needs a horizon, or a model in which every policy ends.
         initial
-            Distribution of the first state. None: that of the environment; uniform for a table.
+            Distribution of the first state. None means that of the environment, or uniform if it
+            has none; for a table, uniform.
 
         Notes
         -----
@@ -208,7 +210,7 @@ class MDP(checks.ModelArrays, Shown):
         state_labels: Sequence[Label] | None = None,
         action_labels: Sequence[Label] | None = None,
     ) -> MDP:
-        """Build a model from one entry per line: five parallel arrays in any order.
+        """Build a model from a list of entries: five parallel arrays, entries in any order.
 
         Examples
         --------
@@ -285,7 +287,7 @@ class MDP(checks.ModelArrays, Shown):
         return int(row)
 
     def to_arrays(self) -> DenseArrays:
-        """Return dense transitions ``(S, A, S)`` and rewards shaped as they were given.
+        """Return dense transitions ``(S, A, S)`` and rewards ``(S, A)`` or ``(S, A, S)``.
 
         Rows that are not available and entries that are not reachable are zero.
 
@@ -316,13 +318,13 @@ class MDP(checks.ModelArrays, Shown):
             start = "uniform"
         return [
             ("rewards", f"{self.reward.min():g} to {self.reward.max():g}, one per {per}"),
-            ("rows with doubt", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
+            ("uncertain rows", f"{np.count_nonzero(self.uncertain_rows):,} (several successors)"),
             ("first state", start),
         ]
 
     @cached_property
     def entry_reward(self) -> NDArray[np.float64]:
-        """``(E,)``: the reward of each entry, whether rewards are kept per entry or per row."""
+        """``(E,)``: the reward of each entry, whether rewards are stored per entry or per row."""
         return self.reward if self.reward_per_entry else self.reward[self.entry_row]
 
     def __repr__(self) -> str:

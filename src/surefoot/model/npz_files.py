@@ -1,4 +1,4 @@
-"""Models as npz: every array of the MDP as it is, labels as JSON, nothing pickled."""
+"""Models as npz: the arrays of the MDP unchanged, labels as JSON, nothing pickled."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ FACTS = ("discount", "num_actions", "reward_per_entry", "state_labels", "action_
 
 
 def write_npz(mdp: MDP, path: Path) -> None:
-    """Write all of a model."""
+    """Write a complete model."""
     arrays: dict[str, Any] = {name: getattr(mdp, name) for name in ID_ARRAYS + FLOAT_ARRAYS}
     facts = {
         "format": "surefoot.mdp",
@@ -39,7 +39,7 @@ def write_npz(mdp: MDP, path: Path) -> None:
 
 
 def read_npz(path: Path, *, discount: float | None, initial: ArrayLike | None) -> MDP:
-    """Read a model that ``write_npz`` wrote; given arguments replace stored ones."""
+    """Read a model that ``write_npz`` wrote; ``discount`` and ``initial`` replace stored ones."""
     arrays, facts = _load(path)
     try:
         ids = {name: _as_integers(name, arrays[name]) for name in ID_ARRAYS}
@@ -67,7 +67,7 @@ def read_npz(path: Path, *, discount: float | None, initial: ArrayLike | None) -
 
 
 def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the arrays and the JSON part, or say what is wrong with the file."""
+    """Return the arrays and the JSON part, or raise an error that says what is wrong."""
     wanted = (*ID_ARRAYS, *FLOAT_ARRAYS, "facts")
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -100,8 +100,8 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 def text_of(array: NDArray[Any]) -> str:
     """Return the text that an array of one string holds, or refuse it.
 
-    NumPy makes strings of any four bytes, also those that stand for no character; such a string
-    breaks whatever touches it.
+    NumPy takes any four bytes for a character, even where they are not Unicode; such a string
+    fails wherever it is used.
 
     Examples
     --------
@@ -123,12 +123,12 @@ def _as_integers(name: str, array: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def plain_labels(name: str, labels: tuple[Label, ...] | None) -> list[Any] | None:
-    """Return labels as JSON can hold them; tuples become lists."""
+    """Return labels in a form that JSON can hold; tuples become lists."""
     return None if labels is None else [_plain(name, label) for label in labels]
 
 
 def _plain(name: str, label: Any) -> Any:
-    """Return what JSON can say of a label; a tuple becomes a list."""
+    """Return one label in a form that JSON can hold; a tuple becomes a list."""
     if isinstance(label, np.generic):  # a NumPy scalar equals and hashes as its plain value
         label = label.item()
     if isinstance(label, tuple):

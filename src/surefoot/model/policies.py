@@ -1,4 +1,4 @@
-"""Policies as people write them, and as the kernels read them."""
+"""Policies as users write them, and as the kernels read them."""
 
 from typing import Any, NamedTuple
 
@@ -10,14 +10,14 @@ from surefoot.model.mdp import MDP
 from surefoot.model.step_policy import StepPolicy
 
 AnyPolicy = NDArray[Any] | StepPolicy
-"""``(S,)`` action ids, ``(S, A)`` probabilities, or a policy by step."""
+"""``(S,)`` action ids, ``(S, A)`` probabilities, or a policy that depends on the step."""
 
 
 class Changes(NamedTuple):
-    """How shares change from step to step, in the order of backward induction.
+    """How a policy's shares change from step to step, in the order of backward induction.
 
-    On the way from step ``t + 1`` to step ``t``, ``share[place]`` becomes ``to`` for the changes
-    ``start[t]:start[t+1]``.
+    From step ``t + 1`` back to step ``t``, the changes ``start[t]:start[t+1]`` set
+    ``share[place]`` to ``to``.
     """
 
     start: NDArray[np.int64]
@@ -28,9 +28,9 @@ class Changes(NamedTuple):
 class RowPolicy(NamedTuple):
     """State ``s`` plays ``rows[start[s]:start[s+1]]`` with probabilities ``share``.
 
-    Indices are unsigned, as all that kernels index with. With a policy that depends on the step,
-    ``rows`` are all that it ever plays, ``share`` is what it does at the last step, and
-    ``changes`` lead from there to the first.
+    Indices are unsigned, as in all kernels. For a policy that depends on the step, ``rows`` are
+    all rows it plays at any step, ``share`` holds the last step, and ``changes`` lead from there
+    back to the first.
     """
 
     start: NDArray[np.uint64]
@@ -40,15 +40,15 @@ class RowPolicy(NamedTuple):
 
 
 def deterministic(choice: NDArray[np.uint64]) -> RowPolicy:
-    """Return the policy that plays one row per state; it follows ``choice`` as that changes."""
+    """Return the policy that plays row ``choice[s]`` in state ``s``; ``choice`` is not copied."""
     start = np.arange(len(choice) + 1, dtype=np.uint64)
     return RowPolicy(start, choice, np.ones(len(choice)))
 
 
 def check_policy(mdp: MDP, policy: ArrayLike) -> RowPolicy:
-    """Turn ``(S,)`` action ids or ``(S, A)`` probabilities into rows, or say what is wrong.
+    """Turn ``(S,)`` action ids or ``(S, A)`` probabilities into rows, or raise an error.
 
-    With a horizon, a `StepPolicy` or ``(horizon, S)`` action ids may depend on the step.
+    With a horizon, the policy may also be a `StepPolicy` or ``(horizon, S)`` action ids.
     """
     by_step = as_step_policy(mdp, policy)
     if by_step is not None:
@@ -88,7 +88,9 @@ def check_policy(mdp: MDP, policy: ArrayLike) -> RowPolicy:
 
 
 def row_shares(mdp: MDP, policy: ArrayLike) -> NDArray[np.float64]:
-    """Return ``(R,)``: how often a policy takes each row; one by step, at its last step.
+    """Return ``(R,)``: the probability with which a policy plays each row in its state.
+
+    For a policy that depends on the step, these are the probabilities of the last step.
 
     Examples
     --------
@@ -103,9 +105,9 @@ def row_shares(mdp: MDP, policy: ArrayLike) -> NDArray[np.float64]:
 
 
 def as_step_policy(mdp: MDP, policy: Any) -> StepPolicy | None:
-    """Return a policy that depends on the step as such; None where it does not.
+    """Return a policy that depends on the step as a `StepPolicy`; None for any other policy.
 
-    An array of whole numbers of shape ``(horizon, S)`` is one of action ids by step.
+    An integer array of shape ``(horizon, S)`` is read as action ids by step.
     """
     if isinstance(policy, StepPolicy):
         if policy.shape != (mdp.horizon, mdp.num_states):
@@ -126,8 +128,8 @@ def as_step_policy(mdp: MDP, policy: Any) -> StepPolicy | None:
 def action_at(policy: AnyPolicy, state: int, step: int = 0) -> int:
     """Return the action id of a policy of any kind at a state and step.
 
-    A policy that does not depend on the step does the same at each; of a randomised one it is the
-    most probable action.
+    The step matters only for a `StepPolicy`; for a randomised policy this is the most probable
+    action.
 
     Examples
     --------
@@ -140,7 +142,7 @@ def action_at(policy: AnyPolicy, state: int, step: int = 0) -> int:
 
 
 def as_given(mdp: MDP, policy: Any) -> AnyPolicy:
-    """Return a policy as it is kept: by step where it depends on the step, else an array."""
+    """Return a policy as it is stored: a `StepPolicy` if it depends on the step, else an array."""
     by_step = as_step_policy(mdp, policy)
     return np.array(policy) if by_step is None else by_step
 
@@ -150,7 +152,7 @@ def _rows_by_step(mdp: MDP, policy: StepPolicy) -> RowPolicy:
     rows, place = np.unique(row, return_inverse=True)
     share = np.zeros(len(rows))
     share[place[policy.last_step == policy.horizon - 1]] = 1.0
-    # Entering a range from behind, the row of the range after it is given up.
+    # Backwards in time, a range is entered at its last step: the row of the next range is dropped.
     begun = np.flatnonzero(policy.last_step < policy.horizon - 1)
     step = policy.last_step[begun]
     order = np.argsort(step, kind="stable")
@@ -166,7 +168,7 @@ def _rows_by_step(mdp: MDP, policy: StepPolicy) -> RowPolicy:
 
 
 def rows_of_ranges(mdp: MDP, policy: StepPolicy) -> NDArray[np.int64]:
-    """Return the row of every range of a policy by step, or say what is wrong."""
+    """Return the row of every range of a policy that depends on the step, or raise an error."""
     bad = np.flatnonzero((policy.action < 0) | (policy.action >= mdp.num_actions))
     if len(bad):
         raise ValueError(

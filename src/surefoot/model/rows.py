@@ -1,4 +1,4 @@
-"""From dense arrays, sparse matrices, Gymnasium tables and lists of entries to rows."""
+"""Convert dense arrays, sparse matrices, Gymnasium tables and lists of entries to rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ def is_sparse_sequence(transitions: Any) -> bool:
 
 
 def rows_from_dense(transitions: Any, rewards: ArrayLike, support: ArrayLike | None) -> ModelRows:
-    """Turn ``(S, A, S)`` transitions into rows; a row of zeros is an absent action."""
+    """Turn ``(S, A, S)`` transitions into rows; a row of zeros means the action is unavailable."""
     probabilities = checks.as_float_array("transitions", transitions)
     if probabilities.ndim != 3 or probabilities.shape[0] != probabilities.shape[2]:
         raise ValueError(
@@ -65,7 +65,7 @@ def rows_from_dense(transitions: Any, rewards: ArrayLike, support: ArrayLike | N
 def _support_mask(
     probabilities: NDArray[np.float64], support: ArrayLike | None
 ) -> NDArray[np.bool_]:
-    # "!= 0" keeps NaN and negative entries in, so that the checks behind find and name them.
+    # "!= 0" keeps NaN and negative entries, so that the later checks find and name them.
     nonzero: NDArray[np.bool_] = probabilities != 0
     if support is None:
         return nonzero
@@ -105,7 +105,7 @@ def rows_from_sparse(
                 f"they must be ({num_states}, {num_states})."
             )
         entries = sp.coo_array(matrix, copy=True)
-        entries.sum_duplicates()  # SciPy's own meaning of an entry stored twice
+        entries.sum_duplicates()  # in SciPy an entry stored twice means the sum
         parts.append((entries.row, np.full(entries.nnz, action), entries.col, entries.data))
     state, action_ids, successor, probability = (
         np.concatenate([part[i] for part in parts]) for i in range(4)
@@ -125,7 +125,7 @@ def rows_from_sparse(
 
 
 def gymnasium_table(env: Any) -> tuple[GymTable, Any]:
-    """Return the table of an environment and where it starts; None where it does not say."""
+    """Return an environment's table and its initial distribution, None if it has none."""
     if isinstance(env, Mapping):
         return env, None
     world = getattr(env, "unwrapped", env)
@@ -167,7 +167,7 @@ def rows_from_gymnasium(table: GymTable) -> ModelRows:
 
 
 def _terminal_states(table: GymTable) -> set[int]:
-    """Return the states that some possible transition ends in, and check every line on the way."""
+    """Return the states in which some possible transition terminates; check every line as well."""
     terminal = set()
     for state, actions in table.items():
         for action, row in actions.items():
@@ -233,7 +233,7 @@ def rows_from_entries(
 
 
 def _in_order(state: NDArray[Any], action: NDArray[Any], successor: NDArray[Any]) -> bool:
-    """Tell whether entries lie by state, action and successor already: sorting takes longer."""
+    """Tell whether entries are sorted by state, action and successor; cheaper than sorting."""
     later = successor[1:] >= successor[:-1]
     for column in (action, state):
         later = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & later)
@@ -255,7 +255,7 @@ def _pack(
     num_states: int,
     num_actions: int,
 ) -> ModelRows:
-    """Pack sorted entries, with what each of them holds."""
+    """Pack sorted entries with their probabilities and rewards."""
     packed = pack(state, action, successor, num_states, num_actions)
     return ModelRows(
         **packed._asdict(),

@@ -1,4 +1,4 @@
-"""A policy that depends on the step, kept as ranges of steps in which the action stays the same."""
+"""A policy that depends on the step, stored as ranges of steps with the same action."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from surefoot._rows import Ints, freeze_fields
 
 
 class Switches(NamedTuple):
-    """The ranges in the order in which backward induction meets them, last steps first.
+    """The ranges sorted by their last step, as backward induction needs them.
 
-    Those whose last step is ``t`` are ``which[start[t]:start[t+1]]``.
+    The ranges whose last step is ``t`` are ``which[start[t]:start[t+1]]``.
     """
 
     start: Ints
@@ -25,10 +25,10 @@ class Switches(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StepPolicy(Shown):
-    """What to do in each state at each step, as ranges of steps; ``policy[step, state]`` reads it.
+    """An action for each state and step, stored as ranges of steps; read ``policy[step, state]``.
 
-    Steps count from 0. It stands for an array ``(horizon, S)`` of action ids, and NumPy makes that
-    array of it; what is kept are the ranges, of which there are few.
+    Steps count from 0. It represents an array ``(horizon, S)`` of action ids, and
+    ``np.asarray(policy)`` makes that array; only the ranges are stored, usually few.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class StepPolicy(Shown):
     state_start
         ``(S+1,)``; the ranges of state ``s`` are ``state_start[s]:state_start[s+1]``.
     first_step
-        ``(n,)``; where each range begins, rising within a state from 0.
+        ``(n,)``; the first step of each range, rising from 0 within each state.
     action
         ``(n,)``; the action id of each range.
 
@@ -71,13 +71,13 @@ class StepPolicy(Shown):
 
     def _refuse(self) -> None:
         raise ValueError(
-            "these are no ranges of steps: every state needs ranges that begin at step 0 and rise, "
-            f"below the horizon {self.horizon}."
+            "these are not valid ranges of steps: in every state, the first steps must begin at 0, "
+            f"rise, and stay below the horizon {self.horizon}."
         )
 
     @classmethod
     def from_array(cls, actions: ArrayLike) -> StepPolicy:
-        """Return the policy of an array ``(horizon, S)`` of action ids."""
+        """Build the policy from an array ``(horizon, S)`` of action ids."""
         given = np.asarray(actions)
         if given.ndim != 2 or given.size == 0 or given.dtype.kind not in "iu":
             raise ValueError(
@@ -93,7 +93,7 @@ class StepPolicy(Shown):
     def from_ranges(
         cls, horizon: int, states: int, state: Ints, first_step: Ints, action: Ints
     ) -> StepPolicy:
-        """Return the policy of ranges in any order: where each begins, and what is done in it."""
+        """Build the policy from ranges in any order: state, first step and action of each."""
         order = np.lexsort((first_step, state))
         return cls(
             horizon=horizon,
@@ -104,7 +104,7 @@ class StepPolicy(Shown):
 
     @classmethod
     def constant(cls, horizon: int, actions: Ints) -> StepPolicy:
-        """Return the policy that does the same at every step."""
+        """Build the policy that plays ``actions[s]`` in state ``s`` at every step."""
         size = len(actions)
         return cls(
             horizon=horizon, state_start=np.arange(size + 1), first_step=np.zeros(size, np.int64),
@@ -118,17 +118,17 @@ class StepPolicy(Shown):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of the array that it stands for: ``(horizon, S)``."""
+        """The shape of the array it represents: ``(horizon, S)``."""
         return self.horizon, self.num_states
 
     @property
     def ndim(self) -> int:
-        """The dimensions of that array: 2."""
+        """The number of dimensions of that array: 2."""
         return 2
 
     @property
     def is_constant(self) -> bool:
-        """Whether no state changes its action."""
+        """Whether every state has the same action at all steps."""
         return len(self.first_step) == self.num_states
 
     @cached_property
@@ -138,7 +138,7 @@ class StepPolicy(Shown):
 
     @cached_property
     def last_step(self) -> Ints:
-        """``(n,)``: where each range ends, that step included."""
+        """``(n,)``: the last step of each range."""
         ends = np.append(self.first_step[1:], 0) - 1
         ends[self.state_start[1:] - 1] = self.horizon - 1
         return np.asarray(ends)
@@ -154,7 +154,7 @@ class StepPolicy(Shown):
         return int(self.action[first + place])
 
     def actions_at(self, step: int) -> Ints:
-        """Return ``(S,)`` action ids of one step."""
+        """Return the ``(S,)`` action ids of one step."""
         if not 0 <= step < self.horizon:
             raise ValueError(f"step={step}; steps go from 0 to {self.horizon - 1}.")
         here = (self.first_step <= step) & (step <= self.last_step)
@@ -162,17 +162,23 @@ class StepPolicy(Shown):
 
     @cached_property
     def switches(self) -> Switches:
-        """The ranges in the order of backward induction."""
+        """The ranges sorted by their last step."""
         order = np.argsort(self.last_step, kind="stable")
         start = np.searchsorted(self.last_step[order], np.arange(self.horizon + 1))
         return Switches(start.astype(np.int64), order)
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple) and len(key) == 2 and all(map(_is_whole, key)):
-            return self.action_at(int(key[1]), int(key[0]) % self.horizon)
+            return self.action_at(int(key[1]), self._step(int(key[0])))
         if _is_whole(key):
-            return self.actions_at(int(key) % self.horizon)
+            return self.actions_at(self._step(int(key)))
         return np.asarray(self)[key]
+
+    def _step(self, index: int) -> int:
+        """Return the step of an index; negative ones count from the end."""
+        if not -self.horizon <= index < self.horizon:
+            raise IndexError(f"step {index} of a policy for {number_of(self.horizon, 'step')}.")
+        return index % self.horizon
 
     def __len__(self) -> int:
         return self.horizon

@@ -1,4 +1,4 @@
-"""From a log to counts: on its own, or added to those of an earlier run."""
+"""From a log to counts, alone or added to the counts of an earlier run."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from surefoot.pipeline.settings import Settings
 
 
 def count_log(settings: Settings, earlier: Counts | None = None) -> Counts:
-    """Read the log of the settings, and add it to the counts of an earlier run where it has one."""
+    """Read the log of the settings, and add it to the counts of an earlier run if there is one."""
     before = None if earlier is None or earlier.log is None else earlier.log.ends
     try:
         counts = read_log(settings, _earlier_bins(settings, earlier))
@@ -31,7 +31,7 @@ def count_log(settings: Settings, earlier: Counts | None = None) -> Counts:
 
 
 def _single_rows(settings: Settings, earlier: Counts, before: EpisodeEnds | None) -> Counts | None:
-    """Return earlier counts and the steps to a log of single rows; None where there are none."""
+    """Return earlier counts plus the steps into a log of single rows; None if there are none."""
     here = None if before is None else ends_of(settings, earlier, before.seed)
     if here is None or before is None:
         return None
@@ -40,7 +40,7 @@ def _single_rows(settings: Settings, earlier: Counts, before: EpisodeEnds | None
 
 
 def ends_of(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None:
-    """Return where the episodes of a log begin and stop; None where it does not tell them apart."""
+    """Return where the episodes of a log begin and stop; None if it does not tell them apart."""
     if settings.episode is None or settings.step is None or settings.count is not None:
         return None
     roles = column_roles(settings)
@@ -54,7 +54,7 @@ def ends_of(settings: Settings, counts: Counts, seed: int) -> EpisodeEnds | None
 
 
 def _earlier_bins(settings: Settings, earlier: Counts | None) -> tuple[Binning, ...]:
-    """Return the edges of an earlier run, which the new log must be cut with too."""
+    """Return the bins of an earlier run, which the new log must use too."""
     if earlier is None or earlier.log is None:
         return ()
     asked = settings.log_format.bins
@@ -62,7 +62,7 @@ def _earlier_bins(settings: Settings, earlier: Counts | None) -> tuple[Binning, 
     for one in asked:
         if one.column not in known or (one.edges and one.edges != known[one.column].edges):
             raise ValueError(
-                f"bins: the earlier run cut {one.column!r} otherwise. Leave out bins= to go on "
-                "with its edges, or read both logs again."
+                f"bins: the earlier run cut {one.column!r} differently. Leave out bins= to keep "
+                "its edges, or read both logs again."
             )
     return earlier.log.bins

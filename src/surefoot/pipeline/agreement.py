@@ -1,4 +1,4 @@
-"""Whether the promise of a run still agrees with data that came after it."""
+"""Whether the promise of a run still agrees with data collected after it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 def agreement_with(folder: str | Path, log: str | Path | Sequence[str | Path]) -> Agreement:
     """Check whether the promise of a run agrees with a new log, read with the run's settings.
 
-    Ask as often as you like, each time with all data since the run: a promise that holds is ever
-    called into question with a probability of at most 1%.
+    Ask as often as you like, each time with all data since the run: the probability that a promise
+    that holds is ever called into question is at most 1%.
 
     Parameters
     ----------
@@ -50,14 +50,18 @@ def agreement_with(folder: str | Path, log: str | Path | Sequence[str | Path]) -
 def _check_bounded(model: Model) -> None:
     if model.mdp.horizon is None and model.mdp.discount == 1.0:
         raise ValueError(
-            "new data cannot be held against a promise without discount and horizon: how much "
+            "new data cannot be compared with a promise without discount and horizon: how much "
             "less a step may bring depends on the number of steps, which has no limit here. Solve "
             "with the new data (--add), and compare the promises."
         )
 
 
 def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
-    """Return the transitions of a new log by the ids of a model: s, a, t (-1 unknown), r, z, n."""
+    """Return the transitions of a new log as arrays by name, with the ids of a model.
+
+    ``s``, ``a`` and ``t`` are state, action and successor (-1 if the model does not know them),
+    ``r`` the reward, ``z`` whether the successor is terminal, ``n`` how often it happened.
+    """
     parts: list[dict[str, NDArray[Any]]] = []
     for log in log_sources(settings):
         source, roles = source_of(settings, log)
@@ -94,13 +98,13 @@ def new_steps(model: Model, settings: Settings) -> dict[str, NDArray[Any]]:
 
 
 def _renumbered(labels: Any, known: Any, width: int) -> NDArray[np.int64]:
-    """Return the model's id of each label of a new log; -1 for labels it does not have."""
+    """Return the model's id of each label of a new log; -1 for labels the model does not have."""
     where = {parts_of(label, width): i for i, label in enumerate(known or ())}
     return np.array([where.get(parts_of(label, width), -1) for label in labels], np.int64)
 
 
 def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]) -> Agreement:
-    """Weigh new steps against the promise; all in the rewards of the model."""
+    """Test the promise against new steps; all amounts are in the rewards of the model."""
     mdp = model.mdp
     stored = model.shown(certificate)
     row = _policy_rows(model, stored.policy, steps["s"], steps["a"])
@@ -114,9 +118,10 @@ def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]
     values = _step_values(mdp, stored.policy, own, following)
     reward = _rewards(model, own, after, steps["r"][used])
     x = reward + mdp.discount * values.after - values.quality[own]
-    ceiling = (_highest(model) + mdp.discount * values.best - values.quality)[own]
+    ceiling = np.maximum(_highest(model) + mdp.discount * values.best - values.quality, 0.0)
+    every = _policy_rows(model, stored.policy, mdp.row_state, mdp.row_action)
     return weigh_steps(
-        x, np.maximum(ceiling, 0.0), steps["n"][used],
+        x, ceiling[own], steps["n"][used], highest=float(ceiling[every[every >= 0]].max()),
         bearable=(values.expected - float(stored.lower_bound)) / counted_steps(mdp),
         transitions=int(steps["n"].sum()), objective=certificate.objective,
     )  # fmt: skip
@@ -125,7 +130,7 @@ def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]
 def _step_values(
     mdp: MDP, policy: AnyPolicy, row: NDArray[np.int64], following: Callable[[Floats], Floats]
 ) -> StepValues:
-    """Return what the policy expects of its steps; over a horizon, on average."""
+    """Return the policy's values of its steps; over a horizon, averaged over the steps."""
     if mdp.horizon is not None:
         return averaged(mdp, policy, row, following)
     value = evaluate(mdp, policy).value
@@ -138,7 +143,7 @@ def _step_values(
 
 
 def _policy_rows(model: Model, policy: AnyPolicy, state: Any, action: Any) -> NDArray[np.int64]:
-    """Return the row of each step that the policy may take; -1 for others."""
+    """Return the row of each step that the policy may take; -1 for other steps."""
     mdp = model.mdp
     table = np.full((mdp.num_states, mdp.num_actions), -1, dtype=np.int64)
     steps = range(policy.horizon) if isinstance(policy, StepPolicy) else (0,)
@@ -151,7 +156,7 @@ def _policy_rows(model: Model, policy: AnyPolicy, state: Any, action: Any) -> ND
 
 
 def _rewards(model: Model, row: Any, after: Any, seen: Floats) -> Floats:
-    """Return the reward of each step: as seen, or the model's where rewards were given."""
+    """Return the reward of each step: as seen, or from the model if the new log has none."""
     if not np.isnan(seen).all() or not len(seen):
         return np.asarray(-seen if model.settings.costs else seen)
     mdp = model.mdp

@@ -1,4 +1,4 @@
-"""Decisions for a file of states: every line answered, its own columns kept."""
+"""Decisions for a file of states: every line gets an answer and keeps its own columns."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -12,9 +12,9 @@ from surefoot.data.sources import list_names
 from surefoot.pipeline.decision import NO_NUMBER, Advice, Decision
 
 STEP = "step"
-"""The column of a file that says at which step its state is, where that matters."""
+"""The column with the step of a state, needed if the policy depends on the step."""
 COLUMNS = ("known", "visits", "margin", "habit", "habit_share")
-"""What a file of answers adds to the columns of the question and those of the action."""
+"""The columns that a file of answers has besides those of the question and the action."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,12 +24,12 @@ class Answers:
     Attributes
     ----------
     head
-        The columns of the question, the log's action columns, and `COLUMNS`; ours that the question
-        has too end in an underscore.
+        The columns of the question, the log's action columns, and `COLUMNS`; an added column whose
+        name the question already uses gets an underscore at its end.
     rows
-        One for each line of the question, as text.
+        One row for each line of the question, as text.
     decisions
-        The same as objects.
+        The same answers as objects.
     """
 
     head: tuple[str, ...]
@@ -38,7 +38,7 @@ class Answers:
 
     @property
     def unknown(self) -> int:
-        """How many states there is no advice for."""
+        """The number of states without advice."""
         return sum(not one.known for one in self.decisions)
 
     def write(self, path: Path) -> None:
@@ -56,8 +56,9 @@ def answer_file(
 ) -> Answers:
     """Answer every line of a CSV file that has the state columns of a run.
 
-    ``actions`` are the names of the action columns, ``how`` says how the file is written. Where the
-    policy depends on the step and no ``step`` is given for all, its column ``step`` says it.
+    ``actions`` are the names of the action columns, ``how`` says how the file is written. If the
+    policy depends on the step and no ``step`` is given for all lines, the file needs a column
+    ``step``.
     """
     states = advice.names.columns
     file = read_side_file(path, how)
@@ -100,7 +101,7 @@ def _step(place: str, text: str) -> int:
 def _answer(advice: Advice, given: dict[str, str], step: int | None) -> Decision:
     try:
         asked = advice.names.asked(given)
-    except ValueError as problem:  # a measurement that is no number: others are answered
+    except ValueError as problem:  # a measurement is not a number: other lines get answers
         return Decision(
             state=given, reason=NO_NUMBER, hint=str(problem), certified=advice.certified
         )

@@ -1,4 +1,4 @@
-"""Where the state seems to lack something: what that does to the promise, and what to do."""
+"""What a state that seems incomplete does to the promise, and what to do about it."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,19 +23,19 @@ from surefoot.pipeline.rough_promises import about_whole
 from surefoot.pipeline.settings import Settings
 
 SIGNS = ("not_markov", "past_matters", "memory_seen")
-"""Findings after which a closer look is taken."""
+"""The findings that call for a closer look."""
 SURPRISING = 3.0
-"""Standard errors between episodes and model that are said."""
+"""From this many standard errors between episodes and model on, the difference is reported."""
 ENOUGH_TRIES = 20.0
-"""Mean tries of a pair from which the previous state is added to the state."""
+"""The fewest tries per pair, on average, for which adding the previous state is tried."""
 MOST_STATES = 2000
-"""More pairs of states than this are not tried."""
+"""The most pairs of states for which it is tried."""
 MOST_EPISODES = 50_000
-"""Episodes that are looked at."""
+"""The most episodes that are used."""
 STILL = 0.01
-"""A check below this still finds memory."""
+"""If a check has a p-value below this, it still finds memory."""
 FIRST = "(first)"
-"""What comes before the first state."""
+"""The label of the previous state at the first step."""
 
 ColumnArrays = dict[str, NDArray[Any]]
 
@@ -43,10 +43,10 @@ ColumnArrays = dict[str, NDArray[Any]]
 def look_beyond(
     model: Model, parts: LogParts, certificate: Certificate, rng: np.random.Generator
 ) -> Certificate:
-    """Add to a doubtful promise about rewards what episodes and the previous state say of it.
+    """Add to a doubtful promise about rewards what episodes and the previous state say about it.
 
-    ``model`` is that of the whole log. Episodes are held against its model only where all of their
-    steps count, discounted.
+    ``model`` is that of the whole log. Episodes are compared with the model only without a horizon
+    and with a discount below 1.
     """
     if not any(certificate.has(code) for code in SIGNS):
         return certificate
@@ -66,12 +66,12 @@ def look_beyond(
 
 
 def _paths(parts: LogParts) -> Paths | None:
-    """Return the episodes of the largest file; None where none can be followed."""
+    """Return the episodes of the largest file; None if no episode can be followed."""
     found = [one.paths for one in parts.episodes if len(one.paths.entry)]
     if not found:
         return None
     paths = max(found, key=lambda one: len(one.entry))
-    kept = min(len(paths.bucket), MOST_EPISODES)  # their order is that of hashes: at random
+    kept = min(len(paths.bucket), MOST_EPISODES)  # sorted by hash, so these are random ones
     end = int(paths.start[kept])
     return Paths(
         start=paths.start[: kept + 1], entry=paths.entry[:end], reward=paths.reward[:end],
@@ -80,7 +80,7 @@ def _paths(parts: LogParts) -> Paths | None:
 
 
 def _tilted(model: Model, paths: Paths, policy: NDArray[Any]) -> tuple[Tilted, ...]:
-    """Compare episodes with the plain frequencies of the log, which guess nothing."""
+    """Compare episodes with a model of the plain frequencies of the log, without guesses."""
     counts = negated(model.counts) if model.settings.costs else model.counts
     seen = counts.on_support("observed")
     steps = np.diff(paths.start) > 0
@@ -110,11 +110,11 @@ def _told(tilted: tuple[Tilted, ...]) -> list[Finding]:
 
 
 def _with_previous(model: Model, paths: Paths, rng: np.random.Generator) -> list[Finding]:
-    """Return about what the log promises when its states remember the one before."""
+    """Return roughly what the log would promise if its states included the previous state."""
     settings = model.settings
     files = (settings.support, settings.allowed, settings.reward_table, settings.final_reward)
-    own = all(name is None for name in files)  # they know nothing of such states
-    if model.own is not None or settings.by_step:  # it may know nothing of such states
+    own = all(name is None for name in files)  # files do not name such states
+    if model.own is not None or settings.by_step:  # a user's posterior may not handle them
         return []
     if not own or settings.initial not in (None, "episodes") or model.counts.declared:
         return []
@@ -157,7 +157,7 @@ def _promised(model: Model, parts: LogParts, rng: np.random.Generator) -> list[F
 
 
 def with_previous_state(counts: Counts, paths: Paths) -> ColumnArrays:
-    """Return episodes as columns of a log whose states are (the state before, the state)."""
+    """Return episodes as columns of a log whose states are (previous state, state)."""
     labels = np.array(
         [str(label) for label in counts.state_labels or range(counts.num_states)], dtype=object
     )

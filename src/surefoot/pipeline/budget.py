@@ -1,7 +1,7 @@
-"""A time budget for a whole run: what is left for the search, and how many draws it pays for.
+"""A time budget for a whole run: the time left for the search, and how many draws are affordable.
 
-Only the search looks at the clock, and the steps it did are recorded; all else depends on the
-budget and the model alone. So a run can be repeated bit for bit.
+Only the search looks at the clock, and the number of its steps is recorded; everything else depends
+on the budget and the model alone. So a run can be repeated bit for bit.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,22 +16,22 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 BOUNDS = 0.4
 """Share of the budget for what comes after the search: certificate, worst case, comparison."""
 KEPT = 1.2
-"""A budget is kept within this factor, and what every run has to do."""
+"""A run that exceeds its budget by more than this factor says so."""
 PACE = 1e9
-"""Operations a second of one core; `draw_plan.policy_work` counts them."""
+"""Operations per second of one core, as `draw_plan.policy_work` counts them."""
 PASSES = 4
-"""How often a policy is evaluated on all draws: when chosen, certified, and compared (two)."""
+"""How often a policy is evaluated on all draws: when chosen, certified, and compared (twice)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Seconds of wall clock for a whole run, counted from when this was made; None is no limit."""
+    """Seconds of wall clock for a whole run, from the creation of this object; None: no limit."""
 
     seconds: float | None
     began: float = field(default_factory=working_clock)
 
     def remark(self) -> str:
-        """Return what to say of a budget that was too short for what every run has to do."""
+        """Return a sentence for a budget that was too short, or "" if it was kept."""
         spent = working_clock() - self.began
         if self.seconds is None or spent <= KEPT * self.seconds:
             return ""
@@ -42,7 +42,7 @@ class Budget:
         )
 
     def applied(self, model: Model) -> Model:
-        """Return the model with settings that keep to what is left of the budget."""
+        """Return the model with settings that fit into the rest of the budget."""
         if self.seconds is None:
             return model
         used = working_clock() - self.began
@@ -52,9 +52,9 @@ class Budget:
 
 
 def draws_within(model: Model, seconds: float | None) -> int | None:
-    """Return the draws that were asked for, or that the time budget pays for; None for the usual.
+    """Return the number of draws requested, or affordable in the time budget; None: the usual.
 
-    It never looks at the clock.
+    It does not depend on the clock.
     """
     asked = model.settings.draws
     if asked is not None or seconds is None or not model.bayesian:
@@ -63,7 +63,7 @@ def draws_within(model: Model, seconds: float | None) -> int | None:
 
 
 def affordable(model: Model, seconds: float) -> int | None:
-    """Return how many draws all bounds can have in some seconds; None where the usual ones fit."""
+    """Return how many draws each bound can have in some seconds; None if the usual number fits."""
     mdp, settings = model.mdp, model.settings
     rewards = rewards_of(mdp, model.posterior, objective="max")
     some_policy = check_policy(mdp, mdp.row_action[mdp.state_start[:-1]])

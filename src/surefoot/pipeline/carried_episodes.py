@@ -1,4 +1,4 @@
-"""Episodes of an earlier run that a log goes on from: what they earned, and their parts."""
+"""Episodes of an earlier run that a new log continues: what they earned, and their parts."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,18 +22,18 @@ from surefoot.pipeline.settings import Settings
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Carried:
-    """What is known of the episodes of an earlier run.
+    """What is known about the episodes of an earlier run.
 
     Attributes
     ----------
     known
-        Hashed labels of all of them.
+        The hashed labels of all these episodes.
     begun
-        What they earned up to the first row of the new log; None where that is not known.
+        What they earned up to the first row of the new log; None if that is not known.
     buckets
-        Their transitions by part, those across the boundary included; None where not known.
+        Their transitions by part, including those across the boundary; None if not known.
     reason
-        Why returns, or some of them, are not known; "" where all are, or there is no earlier run.
+        Why some or all returns are not known; "" if all are, or if there is no earlier run.
     """
 
     known: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
@@ -50,7 +50,7 @@ class Carried:
 
 
 def carried(settings: Settings, counts: Counts) -> Carried:
-    """Return what the earlier run knows of its episodes; ``counts`` are those of both logs."""
+    """Return what the earlier run knows about its episodes; ``counts`` are those of both logs."""
     folder = None if settings.add is None else Path(settings.add)
     if folder is None or not (folder / COUNTS).is_file():
         return Carried()
@@ -77,14 +77,14 @@ def carried(settings: Settings, counts: Counts) -> Carried:
 
 
 def _other(settings: Settings, returns: Returns) -> str:
-    """Return why sums of the earlier run are not those that are asked for; "" where they are."""
+    """Return why the returns of the earlier run do not fit these settings; "" if they do."""
     if returns.discount != settings.discounted:
         return "discount"
     return "horizon" if returns.horizon != settings.horizon else ""
 
 
 class _Ids:
-    """The states, actions and entries of an earlier run by the numbers of both logs together."""
+    """Maps the states, actions and entries of an earlier run to the ids of both logs together."""
 
     def __init__(self, old: Counts, new: Counts) -> None:
         self.old, self.new = old, new
@@ -93,7 +93,7 @@ class _Ids:
         end = nameless_end(new)
         states = [self.state.get(label_of(i, old.state_labels), end) for i in range(old.num_states)]
         ids = np.array(states, dtype=np.int64)
-        # What ended in a state that lives on in the new log ends in a state of no name.
+        # An end in a state that is not terminal in the new log becomes an end without a name.
         self.states = np.where(old.is_terminal & ~new.is_terminal[ids], end, ids)
         acts = [self.action[label_of(i, old.action_labels)] for i in range(old.num_actions)]
         self.actions = np.array(acts, dtype=np.int64)
@@ -110,7 +110,7 @@ class _Ids:
         return np.asarray(found)
 
     def renumbered(self, parts: BucketCounts) -> BucketCounts:
-        """Return the parts of the earlier log by the entries of both."""
+        """Return the parts of the earlier log with the entry ids of both logs."""
         old = self.old
         entry = self.entry(
             self.states[old.entry_state], self.actions[old.entry_action],
@@ -126,7 +126,7 @@ class _Ids:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Moves:
-    """Steps across the boundary, from the last row of an episode to its first new one."""
+    """Steps across the boundary, from the last old row of an episode to its first new row."""
 
     identity: NDArray[np.uint64]
     entry: Ints
@@ -155,7 +155,7 @@ class _Moves:
         )  # fmt: skip
 
     def counted(self) -> BucketCounts:
-        """Return the steps by part of the log."""
+        """Return the counts of these steps by part of the log."""
         bucket = (self.identity % np.uint64(NUM_BUCKETS)).astype(np.int64)
         nothing = np.zeros((NUM_BUCKETS, self.num_states), dtype=np.int64)
         return gather(self.entry, bucket, self.reward).with_starts(nothing)
@@ -168,7 +168,7 @@ def _numbers(labels: Any, ids: dict[Any, int]) -> Ints:
 def _begun(
     returns: Returns, ends: EpisodeEnds, here: EpisodeEnds | None, moves: _Moves, ids: _Ids
 ) -> Begun:  # fmt: skip
-    """Return what episodes earned up to their first new row, and which cannot be followed on."""
+    """Return what episodes earned up to their first new row, and which cannot be continued."""
     whole = _with_unfollowed(returns, ends, here)
     place = _among(ends.identity, whole.identity)[1]
     open_ = ~whole.ended & (whole.until == ends.last_step[place])
@@ -191,7 +191,7 @@ def _begun(
 
 
 def _among(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> tuple[Any, Ints]:
-    """Tell which labels are known, and the places of those."""
+    """Return which wanted labels are known, and their places among the known ones."""
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known, wanted, sorter=order), max(len(known) - 1, 0))
     if not len(known):
@@ -200,7 +200,7 @@ def _among(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> tuple[Any, 
 
 
 def _with_unfollowed(returns: Returns, ends: EpisodeEnds, here: EpisodeEnds | None) -> Returns:
-    """Add the episodes of both logs that had no step so far: one row, or none that counts."""
+    """Add the episodes in both logs that have no step so far: a single row, or none that counts."""
     if here is None:
         return returns
     more = np.isin(ends.identity, here.identity) & ~np.isin(ends.identity, returns.identity)
@@ -221,9 +221,9 @@ def _with_unfollowed(returns: Returns, ends: EpisodeEnds, here: EpisodeEnds | No
 def _named_next(
     whole: Returns, ends: EpisodeEnds, here: EpisodeEnds, places: tuple[Ints, Ints], ids: _Ids
 ) -> NDArray[np.bool_]:
-    """Tell which episodes go on in the state that their last row named as its next one."""
+    """Return which episodes continue in the state that their last row named as the next state."""
     last, row = places
-    if not here.first:  # several files that were not read as one
+    if not here.first:  # the new log has several files that were not read together
         return np.zeros(len(whole), dtype=np.bool_)
     first = np.array([ids.state.get(label, -1) for label in here.first], dtype=np.int64)
     rule = here if np.isfinite(here.reach) else ends

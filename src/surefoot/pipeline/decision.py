@@ -1,4 +1,4 @@
-"""What a run says to do in one state, and what stands behind it."""
+"""What a run advises in one state, and the facts behind the advice."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from surefoot.pipeline.state_names import StateNames, plain_label
 from surefoot.report.tables import PolicyLine
 
 NEVER_SEEN, NEVER_LEFT, ENDS, NO_NUMBER = "never seen", "never left", "ends", "no number"
-"""Why there is no action: the log lacks the state, lacks what was done there, or ended there; or
-a measurement is none."""
+"""Why there is no advice: the log does not have the state, or not what was done there, or episodes
+end there; or a measurement is not a number."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -30,26 +30,27 @@ class Decision(Shown):
     Attributes
     ----------
     state, step
-        The state asked about: value by column; the step, where the policy depends on it.
+        The state asked about, value by column; the step, if the policy depends on it.
     action
-        What to do, by its label; None where the run has no advice.
+        The label of the action to take; None if the run has no advice.
     probability
-        How often to do it: 1 unless the policy is randomised, else that of its likeliest action.
+        The probability of the action: 1 unless the policy is randomised, then that of its likeliest
+        action.
     visits
         How often the log shows this action in this state.
     margin
-        How much better it is than the best other action, if only this once the other one were
-        taken, in the nominal model. Negative: caution has this price. None without another action.
+        How much better it is in the nominal model than taking the best other action just once.
+        Negative: the price of caution. None if there is no other action.
     habit, share
-        What was done most often in this state of the log, and in which share of its visits.
+        The action taken most often in this state of the log, and its share of the visits.
     reason
         Why there is no advice: "never seen", "never left" (the log does not say, or not often
-        enough, what was done there), "ends" (an episode is over there) or "no number" (a
-        measurement is none); "" where there is.
+        enough, what was done there), "ends" (episodes end there) or "no number" (a measurement is
+        not a number); "" if there is advice.
     hint
-        For a state never seen: what of it the log does know, in words.
+        For a state never seen: which of its values the log does know, in words.
     certified
-        Whether the promise of the run stands: False where a check of the log took it back.
+        Whether the promise of the run stands: False if a failed check withdrew it.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class Decision(Shown):
 
     @property
     def place(self) -> str:
-        """The state in words; the name of a bin names its column already."""
+        """The state in words; the name of a bin already contains its column."""
         texts = [(f"{column} ", str(value)) for column, value in self.state.items()]
         parts = [value if value.startswith(name) else name + value for name, value in texts]
         return ", ".join(parts if self.step is None else [*parts, f"step {self.step}"])
@@ -133,11 +134,11 @@ class Decision(Shown):
 
 
 _WITHOUT = {
-    NEVER_SEEN: "the log never shows this state, so that the run has no advice for it.",
+    NEVER_SEEN: "the log never shows this state, so the run has no advice for it.",
     NEVER_LEFT: "the log shows this state, but not, or not often enough, what was done there: the "
     "run has no advice for it.",
     ENDS: "nothing to decide, episodes end here.",
-    NO_NUMBER: "no advice, for a measurement is missing.",
+    NO_NUMBER: "no advice, because a measurement is missing or not a number.",
 }
 
 
@@ -151,7 +152,7 @@ def _places(model: Model) -> list[NDArray[np.int64]]:
 
 
 def _at(lines: Sequence[PolicyLine], step: int | None) -> PolicyLine | None:
-    """Return the line of a state for a step, or its only one; None where there is none."""
+    """Return the line of a state for a step, or its only line; None if there is none."""
     if step is None and len(lines) > 1:
         raise ValueError("what to do in this state depends on the step: say which with step=.")
     for line in lines:
@@ -163,7 +164,7 @@ def _at(lines: Sequence[PolicyLine], step: int | None) -> PolicyLine | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Advice:
-    """What a policy says, ready to be asked about many states.
+    """The advice of a policy, ready for questions about many states.
 
     Attributes
     ----------
@@ -171,9 +172,9 @@ class Advice:
         The states of the log.
     lines
         The policy by the label of the state: one line, or one for every range of steps; the
-        likeliest action where it is randomised.
+        likeliest action if it is randomised.
     counts
-        The log, for its habits.
+        The counts of the log, for its habits.
     places
         The states of the log that each name stands for: one, or one for each step.
     certified
@@ -206,7 +207,7 @@ class Advice:
         return any(len(own) > 1 or own[0].first_step for own in self.lines.values())
 
     def on(self, given: Any, step: int | None = None) -> Decision:
-        """Return what to do in a state; ``step`` is for policies that depend on it, from 0 on."""
+        """Return what to do in a state; ``step`` (from 0) is for policies that depend on it."""
         self._check_step(step)
         names = self.names
         asked = names.asked(given)
@@ -234,7 +235,7 @@ class Advice:
         )
 
     def _check_step(self, step: int | None) -> None:
-        """Refuse a step that the policy does not know, or does not care about."""
+        """Refuse a step outside the policy's range, or for a policy that ignores the step."""
         if step is None:
             return
         lines = [line for some in self.lines.values() for line in some]
@@ -256,7 +257,7 @@ class Advice:
         return np.array([s for s in places if step_of(labels[s]) == step], dtype=np.int64)
 
     def _habit(self, places: NDArray[np.int64]) -> tuple[Hashable, float | None]:
-        """Return what the log did most often in a state, and in which share of its visits."""
+        """Return the action taken most often in a state of the log, and its share of the visits."""
         counts = self.counts
         ends = [np.searchsorted(counts.row_state, [state, state + 1]) for state in places]
         here = np.concatenate([np.arange(*pair) for pair in ends] or [np.zeros(0, np.int64)])

@@ -1,4 +1,4 @@
-"""The settings of a run, one after the other: what each means, and what it may be."""
+"""The settings of a run, one by one: what each means, and which values it may have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from surefoot.pipeline.setting import (
 )
 
 MOST_DRAWS = 10**8
-"""More draws than this would take days, and more memory than machines have."""
+"""More draws than this would take days, and more memory than any machine has."""
 
 
 def _is_level(value: float) -> bool:
@@ -163,8 +163,8 @@ class Declarations:
         otherwise="learned from the log",
     )  # fmt: skip
     least_tries: int = setting(
-        3, SEARCH, "Choose no action tried fewer times than this in a state that has one tried as "
-        "often.",
+        3, SEARCH, "Choose no action tried fewer times than this if the state has another tried at "
+        "least that often.",
         metavar=WHOLE, holds=lambda value: value >= 0, rule="0 or more",
     )  # fmt: skip
     allowed: str | None = setting(

@@ -1,4 +1,4 @@
-"""A run's doubt by cause, and what a wide range of rewards costs."""
+"""The doubt of a run by cause, and what a wide declared range of rewards costs."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -45,7 +45,7 @@ def _told(doubt: Doubt, promise: float) -> Finding:
 
 
 def wider_than_seen(counts: Counts) -> bool:
-    """Tell whether a declared range of rewards goes beyond what was seen."""
+    """Return whether a declared range of rewards goes beyond what was seen."""
     if not range_declared(counts) or counts.reward_range is None:
         return False
     low, high = _seen(counts)
@@ -61,7 +61,7 @@ def _seen(counts: Counts) -> tuple[float, float]:
 def _range_costs(
     model: Model, certificate: Certificate, draws: int, rng: np.random.Generator
 ) -> Finding:
-    """Return what the same draws say with the range seen in place of the one declared."""
+    """Return what the declared range costs: the same draws with the range seen in its place."""
     other = build_model(
         replace(model.settings, reward_range=()),
         replace(model.counts, reward_range=None),
@@ -87,7 +87,7 @@ def _range_costs(
 
 
 def _lower_by(declared: np.ndarray, seen: np.ndarray, delta: float) -> tuple[float, float]:
-    """Return how far the one quantile lies below the other, and its standard error."""
+    """Return how far the declared range's quantile lies below the other, and its standard error."""
 
     def lower(which: np.ndarray) -> float:
         ends = (np.quantile(values[which], delta) for values in (seen, declared))

@@ -1,4 +1,4 @@
-"""The policy of a run for other programs; the ending of a file says which."""
+"""The policy of a run for other programs; the ending of the file name decides the format."""
 
 from pathlib import Path
 

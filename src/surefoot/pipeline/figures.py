@@ -16,6 +16,7 @@ from surefoot.data.side_files import label_text
 from surefoot.model.policies import RowPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.pipeline.budget import draws_within
+from surefoot.pipeline.first_state import first_state_doubt
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.promises import streams
 from surefoot.posterior.protocol import at_most
@@ -31,15 +32,15 @@ from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 Floats = NDArray[np.float64]
 
 DRAWN, LEAST = 20_000, 270
-"""Draws behind the figures, where they do not show those of the promise."""
+"""The most and the fewest draws behind the figures, unless they show those of the promise."""
 WORK = 2e9
-"""Fewer draws where they would take more operations than this (a second or two)."""
+"""Fewer draws are made where they would take more operations than this (a second or two)."""
 CELLS = 1600
-"""A grid of more states than this is a blur."""
+"""The most states in a grid; with more it would be unreadable."""
 
 
 def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure]:
-    """Return the head's numbers on one axis, for wide and for narrow screens."""
+    """Return a figure of the page head's numbers on one axis, for wide and for narrow screens."""
     marks = marks_of(certificate)
     alt = f"On one axis, {amount_words(certificate)}: "
     alt += ", ".join(mark.words for mark in marks)
@@ -57,7 +58,7 @@ def head_figures(model: Model, certificate: Certificate) -> tuple[Figure, Figure
 
 
 def _counted(model: Model) -> str:
-    """Return what totals are totals of."""
+    """Return which steps the totals count, in words."""
     mdp = model.mdp
     told = counted_words(mdp.discount, costs=model.settings.costs)
     if mdp.horizon is None:
@@ -67,7 +68,7 @@ def _counted(model: Model) -> str:
 
 
 def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | None:
-    """Return the rule as a grid; None where states have other than two columns, or are many."""
+    """Return the rule as a grid; None if states do not have two columns, or are too many."""
     if not policy_plots.is_grid(lines) or len({line.state for line in lines}) > CELLS:
         return None
     sides = [len({line.state[i] for line in lines}) for i in (0, 1)]  # type: ignore[index]
@@ -85,14 +86,14 @@ def policy_map(lines: Sequence[PolicyLine], columns: Sequence[str]) -> Figure | 
 
 
 def figures_of(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> list[Figure]:
-    """Return how sure the total is, and where the rule leads."""
+    """Return the figures of how well the total is known and of where the rule leads."""
     flow = _flow(model, certificate, lines)
     figures = _posterior_figures(model, certificate) if model.bayesian else []
     return figures if flow is None else [*figures, flow]
 
 
 def _flow(model: Model, certificate: Certificate, lines: Sequence[PolicyLine]) -> Figure | None:
-    """Return where a rule for all steps leads, for models that are small enough to draw."""
+    """Return where a rule for all steps leads; None for models that are too large to draw."""
     policy = certificate.policy
     if isinstance(policy, StepPolicy) or model.settings.by_step:
         return None
@@ -154,12 +155,33 @@ def _posterior_figures(model: Model, certificate: Certificate) -> list[Figure]:
     sign = -1.0 if model.settings.costs else 1.0
     returns = _returns(model, certificate)
     curve = curve_of(returns, eta=model.settings.eta)
+    off = _deductions(model, certificate, curve, sign * certificate.nominal_return)
     shown = GuaranteeCurve(
-        confidence=curve.confidence, bound=sign * (curve.bound - certificate.taken_off),
-        eta=curve.eta, draws=curve.draws, note=curve.note, objective=certificate.objective,
+        confidence=curve.confidence, bound=sign * (curve.bound - off), eta=curve.eta,
+        draws=curve.draws, note=curve.note, objective=certificate.objective,
     )  # fmt: skip
     scatter = _scatter(sign * returns, certificate)
     return [scatter] if certificate.withheld else [scatter, _curve(shown, certificate)]
+
+
+def _deductions(
+    model: Model, certificate: Certificate, curve: GuaranteeCurve, mean: float
+) -> NDArray[np.float64]:
+    """Return what luck in choosing and the first state cost at each level of a curve.
+
+    ``mean`` is the return by the mean model. The surer the promise, the more the doubt about the
+    first state costs.
+    """
+    luck = 0.0 if certificate.curse is None else certificate.curse.mean + certificate.curse.spread
+    if not certificate.has("first_state_unsure"):
+        return np.full(len(curve.bound), luck)
+    first = [
+        first_state_doubt(
+            model, certificate.policy, reach=mean - float(bound) + luck, delta=1.0 - float(level)
+        )
+        for level, bound in zip(curve.confidence, np.nan_to_num(curve.bound), strict=True)
+    ]
+    return luck + np.array(first)
 
 
 def _scatter(values: Any, certificate: Certificate) -> Figure:
@@ -172,8 +194,8 @@ def _scatter(values: Any, certificate: Certificate) -> Figure:
     return Figure(
         title="How well the total is known",
         svg=drawn.svg,
-        caption=f"The rule's total in {len(values):,} processes that fit the log equally well. "
-        f"At most {most} of them lie {side} the promise.",
+        caption=f"The rule's total in {len(values):,} processes equally likely given the log. "
+        f"The promise has at most {most} of all such processes {side} it.",
     )
 
 
@@ -188,5 +210,6 @@ def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
     return Figure(
         title="What could be promised at other levels",
         svg=drawn.svg,
-        caption=f"The surer a promise must be, the less it says. All points hold together.{note}",
+        caption="The surer a promise must be, the less it says. Each point holds at its own "
+        f"level.{note}",
     )

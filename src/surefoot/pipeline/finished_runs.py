@@ -1,4 +1,4 @@
-"""A finished run folder, read back."""
+"""Reading, verifying and reporting finished run folders."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from surefoot.pipeline.settings import Settings
 from surefoot.solvers.gpu.device import check_device
 
 NEEDED = ("config.toml", "certificate.json", "counts.npz", "candidates.csv")
-"""What reading a run back takes; version 0.1 wrote these too."""
+"""The files needed to read a run; version 0.1 wrote these too."""
 REPORT = "report.html"
 
 
 def load_run(folder: str | Path, *, posterior: Own | None = None) -> Run:
     """Read a run folder; the model is made again from its counts and configuration.
 
-    ``posterior`` is what `run` was given, where it was given one.
+    ``posterior`` is the one that `run` was given, if any.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _model(settings: Settings, place: Path, own: Own | None) -> Model:
 
 
 def stored_parts(settings: Settings, place: Path, counts: Counts) -> LogParts:
-    """Return the parts of the log of a run, without what its episodes earned."""
+    """Return the parts of the log of a run, without the returns of its episodes."""
     if (place / PARTS).is_file():
         return LogParts(buckets=BucketCounts.load(place / PARTS))
     if has_episodes(settings):
@@ -86,7 +86,7 @@ def stored_parts(settings: Settings, place: Path, counts: Counts) -> LogParts:
 
 
 def _checked(folder: str | Path, needed: Iterable[str]) -> Path:
-    """Return a run folder that has what is needed."""
+    """Return a run folder after checking that it has the files needed."""
     place = Path(folder)
     if not place.is_dir():
         raise FileNotFoundError(f"{place}: there is no such folder.")
@@ -100,14 +100,14 @@ def verify_run(
     folder: str | Path, rng: np.random.Generator | None = None, *, posterior: Own | None = None,
     cluster: str | None = None, device: str | None = None, told: OnPart | None = None,
 ) -> Verification:  # fmt: skip
-    """Check a run folder again: every file against its hash, the promise on new draws.
+    """Check a run folder: every file against its hash, and the promise on new draws.
 
-    The hashes find accidents, not intent: whoever changes a file on purpose can write its new hash
-    too. What is computed again from the counts is the promise, and that the policy files hold the
-    policy that was certified. ``posterior`` is what `run` was given, where it was given one. With a
-    ``cluster`` ("local", "auto" or an address) its workers share the draws, and ``told`` hears how
-    far they are. New draws need not be made on the ``device`` of the run: None is the cores for a
-    run that asked for them, and "auto" for all others, so that any machine can verify any run.
+    The hashes detect accidents, not intent: whoever changes a file on purpose can also write its
+    new hash. The promise is checked again from the counts, and the policy files must hold the
+    policy that was certified. ``posterior`` is the one that `run` was given, if any. With a
+    ``cluster`` ("local", "auto" or an address) its workers share the draws, and ``told`` is called
+    with their progress. New draws need not be made on the ``device`` of the run: None means the CPU
+    for a run that requested it, and "auto" for all others, so that any machine can verify any run.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def verify_run(
     place = _checked(folder, NEEDED)
     if not (place / NAME).is_file():
         raise ValueError(
-            f"{place}: this run folder has no {NAME} (version 0.1 wrote none), so that nothing "
-            "shows whether its files are as they were written. Solve its log again, or add its "
-            "counts to a new run with --add."
+            f"{place}: this run folder has no {NAME} (version 0.1 wrote none), so nothing shows "
+            "whether its files are as they were written. Solve its log again, or add its counts "
+            "to a new run with --add."
         )
     wrong = _altered(place)
     if wrong is not None:
@@ -147,7 +147,7 @@ def verify_run(
 
 
 def _altered(place: Path) -> str | None:
-    """Return which file of a run folder is not as it was written, or None."""
+    """Return a message about the first file that is not as it was written, or None."""
     try:
         manifest = read_manifest(place)
     except ValueError as problem:
@@ -169,9 +169,9 @@ def report_run(
     folder: str | Path, *, posterior: Own | None = None, cluster: str | None = None,
     told: OnPart | None = None,
 ) -> Path:  # fmt: skip
-    """Write the report of a run again and return its path; its new hash goes into the manifest.
+    """Write the report of a run again and return its path; the manifest gets its new hash.
 
-    The workers of a ``cluster`` share the draws behind its figures, as for `verify_run`.
+    The workers of a ``cluster`` share the draws behind the figures, as for `verify_run`.
     """
     stored = load_run(folder, posterior=posterior)
     manifest = _manifest_for_report(stored.folder)
@@ -183,7 +183,7 @@ def report_run(
 
 
 def _manifest_for_report(place: Path) -> Manifest | None:
-    """Return the manifest of a run whose other files are as they were; None for version 0.1."""
+    """Return the manifest after checking all files but the report; None for version 0.1."""
     if not (place / NAME).is_file():
         return None
     manifest = read_manifest(place)

@@ -87,8 +87,11 @@ def unknown_starts(model: Model, delta: float) -> UnknownStarts:
     """Estimate and bound which share of new episodes begins in a state that the log does not know.
 
     The estimate of Good and Turing counts the episodes that would have done so had they come last:
-    no other began in their first state, and no step led there. ``delta`` is how often a binomial
-    share would lie above the bound. A single episode says nothing about others.
+    no other began in their first state, and no step led there. The bound is ``1 - delta`` of a
+    binomial share, with its distance from the estimate stretched to the deviation that Esty (1983)
+    found: of ``n`` episodes with ``n1`` states begun in once and ``n2`` twice, the variance of the
+    error is ``(n1 (1 - n1 / n) + 2 n2) / n**2``, since the share itself differs from log to log. A
+    single episode says nothing about others.
     """
     placed, none = model.placed, UnknownStarts(0.0, 0.0)
     if placed.starts is None or placed.starts.sum() < 2:
@@ -100,8 +103,12 @@ def unknown_starts(model: Model, delta: float) -> UnknownStarts:
     if alone == 0:
         return none
     episodes = float(placed.starts.sum())
-    most = float(beta.isf(delta, alone + 1, max(episodes - alone, 0.5)))
-    return UnknownStarts(min(alone / episodes, most), most, _share_lost(placed, reached, new))
+    twice = int(((placed.starts == 2) & (reached == 0)).sum())
+    binomial = float(beta.isf(delta, alone + 1, max(episodes - alone, 0.5)))
+    expected = min(alone / episodes, binomial)
+    stretch = math.sqrt(1.0 + 2.0 * twice / (alone * max(1.0 - alone / episodes, 0.5 / episodes)))
+    most = min(1.0, expected + stretch * (binomial - expected))
+    return UnknownStarts(expected, most, _share_lost(placed, reached, new))
 
 
 def _share_lost(placed: Counts, reached: NDArray[np.number], new: NDArray[np.bool_]) -> float:

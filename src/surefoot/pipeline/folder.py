@@ -28,9 +28,9 @@ from surefoot.pipeline.manifest import (
 BINS = "bins.json"
 """Columns that were cut into bins."""
 RETURNS = "returns.npy"
-"""What the policy earns in the draws of its promise, where figures show them."""
+"""Returns of the policy in the draws of its promise, where figures show them."""
 OPTIONAL = (PARTS, EPISODES, BINS, RETURNS)
-"""What some run folders hold."""
+"""Files that only some run folders have."""
 FILES = (
     "policy.csv",
     "policy.json",
@@ -42,17 +42,17 @@ FILES = (
     "log.txt",
     NAME,
 )
-"""What a finished run folder holds, apart from the inputs that were copied into it."""
+"""The files of every finished run folder, besides the inputs that were copied into it."""
 
 LOCK, FOUND, STEPS, LOG = "lock", "found.json", "steps.txt", "log.txt"
-"""What only an unfinished one holds: the lock, the policy before its worst case is known, and how
-many steps its search took."""
+"""Files of an unfinished run folder: the lock, the certificate before its worst case is known, and
+how many steps the search took (all three unfinished only), and the log of messages."""
 MARK, OLD = "surefoot", "run"
-"""A folder that holds a replaced run for a moment: its mark, and the run in it."""
+"""Names in the folder that briefly holds a replaced run: its mark, and the run itself."""
 
 
 def is_run(folder: str | Path) -> bool:
-    """Tell whether a folder is a finished run."""
+    """Return whether a folder is a finished run."""
     return all((Path(folder) / name).is_file() for name in (CONFIG, "certificate.json"))
 
 
@@ -63,12 +63,12 @@ def check_is_run(folder: str | Path) -> None:
 
 
 def unfinished_name(out: Path) -> Path:
-    """Return where an unfinished run is kept: beside the folder it will become."""
+    """Return the folder of an unfinished run, which lies beside the folder it will become."""
     return out.parent / f".{out.name}.unfinished"
 
 
 def check_free(out: Path, *, force: bool) -> None:
-    """Refuse to write over something."""
+    """Refuse to overwrite anything but a run folder with ``force``."""
     if not out.name:
         raise ValueError(f"{out}: give the name of a new folder.")
     if not out.parent.is_dir():
@@ -91,19 +91,19 @@ def check_free(out: Path, *, force: bool) -> None:
 def building(
     out: Path, stock: Manifest, config: str, *, force: bool = False
 ) -> Iterator[tuple[Path, str]]:
-    """Build a run in a folder of its own, which takes its name when the block ends well.
+    """Build a run in a separate folder, which is renamed to ``out`` when the block succeeds.
 
-    Yields that folder, and a sentence about an earlier try ("" where there was none). What a failed
-    block leaves stays, so that the next run may go on from it, if it has the same identity. A link
-    is followed once: the folder it names is made or replaced, and the link stays.
+    Yields that folder, and a sentence about an earlier try ("" if there was none). If the block
+    fails, the folder is kept, so that the next run can continue from it if it has the same
+    identity. If ``out`` is a link, the folder it points to is made or replaced, and the link stays.
     """
     out = Path(os.path.realpath(out)) if out.is_symlink() else out
     check_free(out, force=force)
     work = unfinished_name(out)
     if work.is_symlink() or (work.exists() and not _is_ours(work)):
         raise FileExistsError(
-            f"{work} is in the way, and no run of surefoot left it. Remove it, or choose another "
-            "folder."
+            f"{work} is in the way, and was not left by a run of surefoot. Remove it, or choose "
+            "another folder."
         )
     work.mkdir(exist_ok=True)
     with _locked(work, out):
@@ -127,7 +127,7 @@ def building(
 
 
 def keep(work: Path, *names: str) -> None:
-    """Note that these files of an unfinished run are complete: another run may go on from them."""
+    """Record that these files of an unfinished run are complete: a later run may use them."""
     read_manifest(work).with_files(work, names).write(work)
 
 
@@ -140,7 +140,7 @@ def kept(work: Path) -> set[str]:
 
 
 def _is_ours(work: Path) -> bool:
-    """Tell whether a folder holds nothing but what an unfinished run leaves."""
+    """Return whether a folder holds only files that an unfinished run leaves."""
     known = {*FILES, *OPTIONAL, LOCK, FOUND, STEPS, INPUTS, "counts.partial"}
     temporary = tuple(f".{name}." for name in known)
     return work.is_dir() and all(
@@ -149,7 +149,7 @@ def _is_ours(work: Path) -> bool:
 
 
 def _prepare(work: Path, stock: Manifest, config: str) -> str:
-    """Clear what cannot be used, write down what this run is, and say what was found."""
+    """Clear files that cannot be used, record what this run is, and return what was found."""
     found = {path.name for path in work.iterdir()} - {LOCK}
     why, files = _usable(work, stock) if found else ("", {})
     wanted = {LOCK, LOG, *files} if found and not why else {LOCK}
@@ -166,7 +166,7 @@ def _prepare(work: Path, stock: Manifest, config: str) -> str:
 
 
 def _usable(work: Path, stock: Manifest) -> tuple[str, dict[str, str]]:
-    """Return why an unfinished run is of no use ("" where it is), and its complete files."""
+    """Return why an unfinished run cannot be used ("" if it can), and its complete files."""
     try:
         stored = read_manifest(work)
     except FileNotFoundError:
@@ -183,7 +183,7 @@ def _usable(work: Path, stock: Manifest) -> tuple[str, dict[str, str]]:
 
 
 def _seal(work: Path) -> None:
-    """Clear what only an unfinished run holds, and write the hashes of all the rest."""
+    """Clear the files of an unfinished run, and write the hashes of all others."""
     for path in work.iterdir():
         if path.name not in {*FILES, *OPTIONAL, INPUTS, LOCK}:
             _remove(path)
@@ -206,21 +206,21 @@ def _publish(work: Path, out: Path, *, force: bool) -> None:
         out.rmdir()
     work.rename(out)
     with suppress(FileNotFoundError):
-        (out / LOCK).unlink()  # not before: another run would take the folder for its own
+        (out / LOCK).unlink()  # not earlier: another run could take over the folder
     sync_folder(out.parent)
     if holder is not None:
         shutil.rmtree(holder, ignore_errors=True)
 
 
 def _holder(out: Path) -> Path:
-    """Make a folder for a run that is about to be replaced."""
+    """Make a folder to hold a run that is about to be replaced."""
     holder = Path(tempfile.mkdtemp(prefix=f".{out.name}.replaced-", dir=out.parent))
     (holder / MARK).touch()
     return holder
 
 
 def _restore(out: Path) -> None:
-    """Put back or clear a replaced run that was left by a kill at the very end."""
+    """Restore or remove a replaced run that a process killed at the very end left behind."""
     for holder in out.parent.glob(f".{escape(out.name)}.replaced-*"):
         if holder.is_symlink() or not (holder / MARK).is_file():
             continue  # not ours
@@ -230,7 +230,7 @@ def _restore(out: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link or a folder; what a link names stays."""
+    """Remove a file, a link or a folder; the target of a link is kept."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -247,7 +247,7 @@ def _locked(work: Path, out: Path) -> Iterator[None]:
         return
     with (work / LOCK).open("w") as file:
         _take(file, out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_same(file, work / LOCK):  # it was published in this moment
+        if not _is_same(file, work / LOCK):  # the folder was published just now
             raise _busy(out)
         yield
 

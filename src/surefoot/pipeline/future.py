@@ -1,15 +1,15 @@
-"""What a run would promise after more data: the data are simulated, the promise is made again.
+"""What a run would promise after more data: data are simulated, and the promise is computed again.
 
-A truth is drawn from the posterior, data are drawn from the truth, the posterior is given them, and
-the promise is computed as a run does, with four shortcuts. The number of draws is smaller: what
-counts is the change on the same draws, added to the promise of the run. So is the number of halves
-of the log that measure the luck of choosing. Instead of a search there are two policies, the run's
-and the cautious choice on the new data (the one that the luck is measured with); the better one is
-taken. And what all rows are like is not learned anew.
+A truth is drawn from the posterior, data are drawn from the truth and added to the posterior, and
+the promise is computed as a run does, with four shortcuts. Fewer draws are used: what counts is the
+change on the same draws, which is added to the promise of the run. Fewer halves of the log measure
+the luck of choosing. Instead of a search there are two policies, the run's and the cautious choice
+on the new data (the one that the luck is measured with); the better one is taken. And the prior
+that all rows share is not learned again.
 
-What the posterior keeps for successors that nothing in the log points to is charged as the worst
-state. Real data never lead there, but somewhere that may be as bad or as good as any other. A truth
-has some share of that mass, drawn evenly between none and all, and the rest on what is listed.
+The posterior's mass for successors that follow no pattern of the log is charged as the worst state.
+Real data never lead there, but to some state that may be as bad or as good as any other. So a truth
+keeps a random share of that mass, uniform between none and all; the rest goes to listed successors.
 """
 
 from dataclasses import dataclass, replace
@@ -44,9 +44,9 @@ from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 from surefoot.solvers.solver import evaluate
 
 LEAST, MOST, WORK = 200, 500, 1e8
-"""Draws behind one simulated promise, and operations that they may cost."""
+"""The fewest and the most draws of one simulated promise, and the operations they may cost."""
 HALVES = 3
-"""Pairs of halves that measure luck in a simulated future; what counts is the change."""
+"""Pairs of halves that measure luck in a simulated future; only the change counts."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,7 +56,7 @@ Ints = NDArray[np.int64]
 class Truth:
     """A model that may be the true one: ``(E,)`` probabilities and mean rewards.
 
-    ``luck`` is what the run's policy owes to luck and not to this truth.
+    ``luck`` is how much of the policy's apparent return is luck in choosing rather than this truth.
     """
 
     mdp: MDP
@@ -73,7 +73,7 @@ class Truth:
         return np.asarray(np.minimum(total - before[mdp.entry_row], 1.0) + mdp.entry_row)
 
     def entries(self, rows: Ints, rng: np.random.Generator) -> Ints:
-        """Return an entry for each play of a row."""
+        """Draw an entry for each play of a row."""
         start = self.mdp.row_start
         found = np.searchsorted(self.running, rows + rng.random(len(rows)), side="right")
         return np.asarray(np.clip(found, start[rows], start[rows + 1] - 1))
@@ -81,14 +81,15 @@ class Truth:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewData:
-    """Transitions that were not seen yet, on the entries of a model.
+    """New transitions on the entries of a model.
 
     Attributes
     ----------
     entry, part
-        ``(n,)``: what happened, and the part of the log that it goes to: an episode stays together.
+        ``(n,)``: the entry of each transition, and the part of the log it goes to, the same for all
+        transitions of an episode.
     starts
-        ``(S,)``: first states that tell where episodes begin; None for none.
+        ``(S,)``: how many of the new episodes show each first state; None for none.
     """
 
     entry: Ints
@@ -107,9 +108,9 @@ class Future:
     certificate
         The promise, in rewards.
     log
-        The log in parts, for the curse of choosing; None where it was not measured.
+        The log in parts, for the curse of choosing; None if it was not measured.
     seed
-        Of the draws that all simulated promises share.
+        The seed of the draws that all simulated promises share.
     """
 
     model: Model
@@ -130,7 +131,7 @@ class Future:
 
     @cached_property
     def draws(self) -> int:
-        """How many draws a simulated promise rests on."""
+        """The number of draws of a simulated promise."""
         mdp = self.model.mdp
         work = draw_plan.policy_work(mdp, self._rewards, check_policy(mdp, self.policy))
         return at_most(self.posterior, draw_plan.affordable_draws(work, LEAST, MOST, WORK))
@@ -146,7 +147,7 @@ class Future:
 
     @cached_property
     def _from_counts(self) -> NDArray[np.bool_]:
-        """``(E,)``: rewards that the model takes from the counts."""
+        """``(E,)``: whether the model takes the reward of an entry from the counts."""
         counts = self.posterior.counts
         if counts.reward_mean is None:
             return np.zeros(counts.num_entries, dtype=np.bool_)
@@ -161,12 +162,12 @@ class Future:
 
     @cached_property
     def _rank(self) -> int:
-        """Which of the sorted draws the promise is."""
+        """The rank of the promise among the sorted draws."""
         one = self.certificate
         return lower_rank(one.draws, one.delta, one.eta)
 
     def _level(self, rng: np.random.Generator) -> float:
-        """Draw the level that the promise has on fresh draws: an order statistic varies."""
+        """Draw the quantile level that an order statistic has on fresh draws."""
         return float(rng.beta(self._rank, self.certificate.draws + 1 - self._rank))
 
     def _quantile(
@@ -178,7 +179,7 @@ class Future:
         return float(np.quantile(found, level))
 
     def truth(self, rng: np.random.Generator) -> Truth:
-        """Draw a model that may be true; it keeps a random part of what the unseen has."""
+        """Draw a model that may be true; it keeps a random share of the unseen state's mass."""
         mdp, counts = self.model.mdp, self.posterior.counts
         share = self.posterior.sample(1, rng)[0]
         if counts.unseen is not None:
@@ -192,21 +193,21 @@ class Future:
         return Truth(mdp=mdp, probability=share, reward=reward, luck=self._luck(rng))
 
     def _luck(self, rng: np.random.Generator) -> float:
-        """Draw what choosing owes to luck, as far as the log could measure it."""
+        """Draw the luck of choosing, with the mean and error that the log measured."""
         curse = self.certificate.curse
         if curse is None or not np.isfinite(curse.mean):
             return 0.0
         return max(0.0, curse.mean + curse.spread * float(rng.standard_normal()))
 
     def promise(self, data: NewData, truth: Truth, rng: np.random.Generator) -> float:
-        """Return what would be promised with further data of a truth."""
+        """Return what would be promised after further data from a truth."""
         if len(data.entry) == 0:
             return self.certificate.lower_bound
         added = self._measured(data, truth, rng)
         placed = self.posterior.counts
         count = placed.count + np.bincount(data.entry, minlength=placed.num_entries)
         posterior = self.posterior.given(count)
-        if not is_divisible(posterior):  # what it was made from is
+        if not is_divisible(posterior):  # the posterior it was made from is divisible
             raise TypeError("given(count) must return a posterior of the same kind.")
         counts = self._with_rewards(count, added)
         mean = self.model.mdp.entry_reward
@@ -226,7 +227,7 @@ class Future:
         return self._lowered(model, policy, low, log, truth.luck)
 
     def _measured(self, data: NewData, truth: Truth, rng: np.random.Generator) -> BucketCounts:
-        """Return what was seen, with rewards: of each entry and part their number and mean."""
+        """Return the new data as counts, with mean and variance of rewards, per entry and part."""
         key, number = np.unique(data.entry * NUM_BUCKETS + data.part, return_counts=True)
         entry = key // NUM_BUCKETS
         mean = truth.reward[entry].copy()
@@ -245,9 +246,10 @@ class Future:
     def _scattered(
         self, entry: Ints, number: Ints, mean: Floats, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Return mean and variance of some rewards around their true mean.
+        """Simulate rewards around their true means; return their sample means and variances.
 
-        Rewards in a range are the lowest or `BoundedLaw.width` above it, as their law has it.
+        Rewards in a range are either the lowest one or `BoundedLaw.width` above it, as in their
+        distribution.
         """
         counts = self.posterior.counts
         if counts.reward_model == "normal":
@@ -262,7 +264,7 @@ class Future:
         return law.lowest + width * got, np.where(number > 1, square, np.nan)
 
     def _with_rewards(self, count: Ints, added: BucketCounts) -> Counts:
-        """Return the counts with more of them, and their rewards."""
+        """Return the counts after the new data, with pooled rewards."""
         placed = self.posterior.counts
         if placed.reward_mean is None or placed.reward_var is None:
             return replace(placed, count=count)
@@ -295,7 +297,7 @@ class Future:
     def _better(
         self, posterior: Divisible, mdp: MDP, rewards: Rewards, log: LogBuckets | None, level: float
     ) -> tuple[Policy, float]:
-        """Return the better of the run's policy and the cautious one, and its quantile."""
+        """Return the better of the run's policy and the cautious choice, and its quantile."""
         own = self._quantile(posterior, mdp, rewards, self.policy, level)
         if log is None or self.model.allowed is not None:
             return self.policy, own
@@ -308,10 +310,11 @@ class Future:
     def _lowered(
         self, model: Model, policy: Policy, low: float, log: LogBuckets | None, luck: float
     ) -> float:
-        """Take off luck and the first state, as a run does.
+        """Subtract luck and doubt about the first state, as a run does.
 
-        In a truth of this posterior the policy owes nothing to luck; in the real one it does, and
-        more data either show it or leave it to be charged. So it is never less than drawn.
+        In a truth drawn from this posterior the policy is not flattered by luck; in reality it is,
+        and more data either reveal that or leave it to be charged. So at least the luck that was
+        drawn is subtracted.
         """
         bound = self._before_taking_off + low - self.now
         if log is not None:
@@ -322,7 +325,7 @@ class Future:
         return bound - first_state_doubt(model, policy, reach=reach, delta=delta)
 
     def _charge(self, log: LogBuckets, policy: Policy) -> float:
-        """Return what luck costs by a few halves; its error is made that of as many as usual."""
+        """Return the charge for luck from a few halves, with the error of the usual number."""
         usual = DEFAULT_HALVES if log.mdp.num_rows <= MANY_ROWS else FEW_HALVES
         few = min(HALVES, usual)
         curse = curse_of_choosing(log, policy, halves=few, seed=self.model.settings.seed)
@@ -343,7 +346,7 @@ class Future:
 
     @cached_property
     def _before_taking_off(self) -> float:
-        """The order statistic of the run, before luck and first state were taken off."""
+        """The order statistic of the run, before luck and first state were subtracted."""
         one = self.certificate
         for found in one.findings:
             if found.code == "curse_taken_off":

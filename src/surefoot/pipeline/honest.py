@@ -1,7 +1,7 @@
 """A true split: one part of the log chooses the policy, the other certifies it.
 
-What the certifying part promises owes nothing to luck in choosing. The price is half of the data on
-either side: a policy from less, and a promise from less.
+Luck in choosing cannot inflate the promise of the certifying part. The price is that both the
+policy and the promise rest on half of the data.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ CERTIFYING = np.arange(NUM_BUCKETS // 2, NUM_BUCKETS)
 def model_for(
     settings: Settings, counts: Counts, buckets: BucketCounts | None, own: Own | None = None
 ) -> Model:
-    """Return the model that promises rest on: of the whole log, or of its certifying part."""
+    """Return the model that promises rest on: that of the whole log or of its certifying part."""
     if not settings.honest:
         return build_model(settings, counts, own=own)
     if buckets is None:
@@ -47,8 +47,8 @@ def certifying_model(
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     if not (sizes[CHOOSING].any() and sizes[CERTIFYING].any()):
         raise ValueError(
-            "honest=True divides the log, and one of the parts would be empty. Use a log of more "
-            "episodes, or leave it out."
+            "honest=True divides the log, and one of the parts would be empty. Use a log with more "
+            "episodes, or leave honest out."
         )
     bins = () if counts.log is None else counts.log.bins
     made = build_model(settings, part(counts, buckets, CERTIFYING), own=own)
@@ -61,9 +61,9 @@ def find_honestly(
 ) -> Result:  # fmt: skip
     """Choose on one part of the log and certify on the other; in the rewards of the model.
 
-    ``model`` is that of the certifying part. Only pairs that both parts have tried are chosen from,
-    so that everything chosen can be certified; where they share none, the certifying part's most
-    tried action is played.
+    ``model`` is that of the certifying part. The policy is chosen among pairs that both parts have
+    tried, so that it can be certified; in a state where they share none, it plays the action that
+    the certifying part tried most.
     """
     settings = model.settings
     chooser = build_model(settings, part(counts, buckets, CHOOSING), own=model.own)
@@ -97,7 +97,7 @@ def find_honestly(
 
 
 def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
-    """Return ``(S, A)``: the chooser's pairs that both parts have tried, one a state at least."""
+    """Return ``(S, A)``: the chooser's pairs that both parts have tried, at least one per state."""
     available = np.asarray(chooser.mdp.available)
     size = min(len(available), certifier.mdp.num_states)
     both = available.copy()
@@ -110,7 +110,7 @@ def _shared(chooser: Model, certifier: Model) -> NDArray[np.bool_]:
 
 
 def played_by(policy: AnyPolicy, chooser: Model, certifier: Model) -> Policy:
-    """Return the policy in the states of the certifying part, by step if it was."""
+    """Return the policy on the states of the certifying part; a policy by step stays one."""
     if isinstance(policy, StepPolicy):
         known = [_actions(policy.actions_at(t), chooser, certifier) for t in range(policy.horizon)]
         return StepPolicy.from_array(np.array(known))

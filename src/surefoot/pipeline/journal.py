@@ -1,4 +1,4 @@
-"""What a run says while it goes on: stages with their times, notes, and the same in log.txt."""
+"""What a run reports while it works: stages with their times, and notes; also in log.txt."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,22 +12,22 @@ from surefoot._work import heard_by
 from surefoot.pipeline.time_left import TimeLeft
 
 WHOLE = 100
-"""Steps of a stage that is counted by its work."""
+"""The number of steps of a stage whose progress is counted by its work."""
 EVERY = 0.25
-"""Seconds after which it is told again what is left."""
+"""Seconds between two reports of the time left."""
 OnStep = Callable[[int, str], None]
-"""Is told how many steps of a long job are done, with a remark: `Stage.update` is one."""
+"""Called with the number of steps done in a long job and a remark; `Stage.update` is one."""
 
 
 class Stage:
-    """One stage of a job that takes a while; this one shows nothing."""
+    """One stage of a long job; this class shows nothing."""
 
     def update(self, done: int, remark: str = "", left: float | None = None) -> None:
-        """Tell how far it is, and how many seconds are left where that is known."""
+        """Report the progress, and the seconds left if they are known."""
 
 
 class Watched(Stage):
-    """A stage that remembers how far it is, so that others can add a remark."""
+    """A stage that remembers its progress, so that a remark can be added later."""
 
     def __init__(self, shown: Stage) -> None:
         self.shown = shown
@@ -36,47 +36,47 @@ class Watched(Stage):
         self.left: float | None = None
 
     def update(self, done: int, remark: str = "", left: float | None = None) -> None:
-        """Tell how far it is."""
+        """Report the progress, and remember it."""
         self.done, self.remark, self.left = done, remark, left
         self.shown.update(done, remark, left)
 
     def say(self, remark: str) -> None:
-        """Tell something about what is being done now."""
+        """Add a remark about the present work."""
         self.update(self.done, remark, self.left)
 
     def parts(self, done: int, total: int) -> None:
-        """Tell how far the workers of a cluster are with what is being done now."""
+        """Report how many parts of the present job the workers of a cluster have done."""
         self.shown.update(self.done, f"cluster: {done:,} of {total:,} parts", self.left)
 
 
 class Teller(Protocol):
-    """Who tells the user: the command line's `Output`, or nobody."""
+    """Shows messages and progress to the user: the command line's `Output`, or `Nobody`."""
 
     def note(self, text: str) -> None:
-        """Tell something."""
+        """Show a message."""
 
     def stage(self, title: str, total: int | None = None) -> AbstractContextManager[Stage]:
-        """Show that something is going on."""
+        """Show the progress of a stage."""
 
 
 class Nobody:
-    """Tells nothing."""
+    """Shows nothing."""
 
     def note(self, text: str) -> None:
-        """Keep silent."""
+        """Show nothing."""
 
     def stage(
         self,
         title: str,  # noqa: ARG002
         total: int | None = None,  # noqa: ARG002
     ) -> AbstractContextManager[Stage]:
-        """Keep silent."""
+        """Show nothing."""
         return nullcontext(Stage())
 
 
 @dataclass(eq=False)
 class Journal:
-    """Stages and notes of one run, told to the user and kept for ``log.txt``.
+    """Stages and notes of one run, shown to the user and kept for ``log.txt``.
 
     Examples
     --------
@@ -92,18 +92,18 @@ class Journal:
     times: list[tuple[str, float]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     earlier: list[str] = field(default_factory=list)
-    """Stages whose results were left behind by an interrupted run."""
+    """Stages whose results were taken over from an interrupted run."""
     shown: Watched | None = None
-    """The stage that is going on."""
+    """The present stage."""
     time_left: TimeLeft | None = None
-    """What the run is made of, where that is known."""
+    """The parts of the run and their work, if known."""
     counted: tuple[str, ...] = ()
-    """Parts of the run that the stage is made of."""
+    """The parts of the run that make up the present stage."""
     told: float = 0.0
-    """When it was told last what is left."""
+    """When the time left was last reported."""
 
     def note(self, text: str) -> None:
-        """Tell the user, and keep it."""
+        """Show a text to the user, and keep it in the log."""
         self.teller.note(text)
         self.keep(text)
 
@@ -118,7 +118,7 @@ class Journal:
 
     @contextmanager
     def stage(self, title: str, parts: tuple[str, ...] = ()) -> Iterator[Watched]:
-        """Time a stage; its progress is that of some parts of the run, where there is one."""
+        """Time a stage; its progress is that of ``parts`` of the run, if the work is known."""
         began = time.perf_counter()
         counted = parts if self.time_left is not None else ()
         total = WHOLE if counted else None
@@ -133,27 +133,27 @@ class Journal:
         self.keep(f"{title}: {seconds:.2f} s")
 
     def parts(self, done: int, total: int) -> None:
-        """Tell how far the workers of a cluster are with what is being done now."""
+        """Report how many parts of the present job the workers of a cluster have done."""
         if self.shown is not None:
             self.shown.parts(done, total)
 
     def foresee(self, parts: Mapping[str, float]) -> None:
-        """Hear what the rest of the run is made of; nothing where that is not known."""
+        """Set the parts of the rest of the run and their work; empty if they are not known."""
         self.time_left = TimeLeft(parts) if parts else None
 
     def begin(self, part: str) -> None:
-        """Hear which part of the work begins."""
+        """Note that a part of the work begins."""
         if self.time_left is not None:
             self.time_left.begin(part)
             self._tell()
 
     def expect(self, part: str, work: float) -> None:
-        """Hear how much work a part will take."""
+        """Note how much work a part will take."""
         if self.time_left is not None:
             self.time_left.expect(part, work)
 
     def add(self, work: float) -> None:
-        """Hear of work that was done, and tell now and then what is left."""
+        """Note that work was done, and report the time left now and then."""
         if self.time_left is not None:
             self.time_left.add(work)
             if time.monotonic() - self.told >= EVERY:
@@ -167,7 +167,7 @@ class Journal:
         self.shown.update(done, self.shown.remark, self.time_left.left)
 
     def shares(self) -> list[tuple[str, float, float]]:
-        """Return each stage with its seconds and its share of all of them."""
+        """Return each stage with its seconds and its share of the total."""
         total = sum(seconds for _, seconds in self.times) or 1.0
         return [(title, seconds, seconds / total) for title, seconds in self.times]
 
@@ -186,7 +186,7 @@ def _seconds(seconds: float) -> str:
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes this process ever held; None where the system does not tell."""
+    """Return the peak memory of this process in bytes; None if the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,6 +1,6 @@
-"""Compile kernels in a second process while the first one is busy compiling others.
+"""Compile kernels in a second process while the first one compiles others.
 
-Only the first run on a machine does this. Kernels land in the cache that both processes share; the
+Only the first run on a machine does this. Both processes share the cache of compiled kernels; the
 first process needs nominal solves and sampling first, so this one starts with robust solves.
 """
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def is_cold() -> bool:
-    """Tell whether no kernel has been compiled on this machine yet."""
-    return not any(cache_directory().rglob("*.nbc"))  # what Numba calls compiled code
+    """Return whether no kernel has been compiled on this machine yet."""
+    return not any(cache_directory().rglob("*.nbc"))  # Numba's files of compiled code
 
 
 @contextmanager
 def warming(cores: int | None = None) -> Iterator[None]:
-    """Let a second process compile during the block, if there is anything to compile."""
+    """Compile kernels in a second process during the block, if none are compiled yet."""
     if not is_cold() or (cores or os.cpu_count() or 1) < 2:
         yield
         return
@@ -37,12 +37,12 @@ def warming(cores: int | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        helper.kill()  # the cache is written file by file, each in one step
+        helper.kill()  # safe: each file of the cache is written atomically
         helper.wait()
 
 
 def compile_others() -> None:
-    """Use, on a small problem, the kernels of robust solves, certificates and search."""
+    """Run the kernels of robust solves, certificates and search on a small problem."""
     import numpy as np
 
     from surefoot.calibration.credible import credible_set
@@ -78,7 +78,7 @@ def compile_others() -> None:
 
 
 def _compile_robust_solves(mdp: "MDP") -> None:
-    """Solve with L1 balls in all the ways that candidates are found."""
+    """Solve with L1 balls by all methods that find candidates."""
     from surefoot.ambiguity.sets import AmbiguitySet
     from surefoot.solvers.solver import solve
 

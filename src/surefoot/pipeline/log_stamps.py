@@ -1,4 +1,4 @@
-"""The files of a run's log: which they are, how they looked, and whether they were read before."""
+"""The files of a run's log: their names, sizes and times, and whether they were read before."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from surefoot.pipeline.setting import toml_text
 
 MADE = "made"
-"""The table of a configuration that says how it came about; it is not read back."""
+"""The table of a configuration that says how it was made; it is not read as settings."""
 
 
 def stamp_of(file: Path) -> dict[str, Any]:
-    """Return the name of a file and how it looks: its size and when it was changed."""
+    """Return the name, the size and the modification time of a file."""
     about = file.stat()
     return {"name": str(file), "bytes": about.st_size, "modified": about.st_mtime_ns}
 
 
 def looks_like(file: Path, stamp: Mapping[str, Any]) -> bool:
-    """Tell whether a file is there and looks as it did."""
+    """Return whether a file exists and has the size and modification time of a stamp."""
     if not file.is_file():
         return False
     now = stamp_of(file)
@@ -27,7 +27,7 @@ def looks_like(file: Path, stamp: Mapping[str, Any]) -> bool:
 
 
 def toml_stamps(name: str) -> list[str]:
-    """Return how the files of the log looked, to tell whether they are still the same."""
+    """Return the stamps of the log's files as TOML lines, to recognise unchanged files later."""
     lines: list[str] = []
     for file in files_of_log([name]):
         lines += [f"[[{MADE}.files]]"]
@@ -41,7 +41,7 @@ def files_of_log(names: Iterable[str]) -> list[Path]:
 
 
 def _files(name: str) -> list[Path]:
-    from surefoot.data.log_files import log_files  # --help has no use for it
+    from surefoot.data.log_files import log_files  # not needed for --help
 
     try:
         return [file.resolve() for file in log_files(name).files]
@@ -50,7 +50,7 @@ def _files(name: str) -> list[Path]:
 
 
 def read_twice(names: Iterable[str], add: str | None, *, together: bool = False) -> list[str]:
-    """Return files that would count twice: named twice, or read by the run that is added to.
+    """Return files that would count twice: named twice, or already read by the run ``add``.
 
     Files that are read ``together`` are read once, however often they are named.
     """
@@ -61,8 +61,8 @@ def read_twice(names: Iterable[str], add: str | None, *, together: bool = False)
 
 
 def _read_by(folder: Path) -> set[str]:
-    """Return the files behind a run that still look as they did, and those it was added to."""
-    import tomllib  # --help has no use for it
+    """Return the unchanged files that a run and the runs it was added to were made from."""
+    import tomllib  # not needed for --help
 
     try:
         content = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))

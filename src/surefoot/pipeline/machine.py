@@ -1,4 +1,4 @@
-"""What this machine offers, and how large a model it can handle."""
+"""The resources of this machine, and how large a model it can handle."""
 
 import os
 import platform
@@ -13,36 +13,36 @@ from surefoot._compile import cache_directory
 from surefoot._cores import available_cores
 
 SOLVE_BYTES = 35
-"""Memory of a robust solve for each entry, building the model included (docs/benchmarks.md)."""
+"""Bytes per entry of a robust solve, including building the model (docs/benchmarks.md)."""
 RUN_BASE, RUN_BYTES = 3 * 2**28, 1000
-"""Memory of a whole run: for any log (draws are held in batches), and for each entry."""
+"""Bytes of a whole run: a fixed part (draws are held in batches), and a part per entry."""
 STATED = 3 * 2**29
-"""Memory from which on a run says beforehand what it needs."""
+"""A run that needs at least this many bytes says so beforehand."""
 LESS = (
     "A machine with more memory will do it; so will fewer states: wider bins, or state columns "
     "left out."
 )
 GPU_SECONDS = 10
-"""How long the driver may take to answer."""
+"""How many seconds the GPU driver may take to answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What there is to work with.
+    """The resources of a machine.
 
     Attributes
     ----------
     cores, all_cores
-        Cores that this process may use, and those that the machine has.
+        The number of cores that this process may use, and that the machine has.
     memory, free_memory
-        Bytes that this process could ever have and those that are free now; None where the system
-        does not tell. The limit of a container counts.
+        Bytes that this process could have at most, and that are free now; None if the system does
+        not tell. The limit of a container is taken into account.
     gpus
-        Name and memory of each NVIDIA GPU, as its driver says.
+        Name and memory of each NVIDIA GPU, as reported by its driver.
     extras
-        For each extra of the package, what of it is not installed.
+        For each extra of the package, the requirements that are not installed.
     cache, kernels, cache_bytes
-        Where compiled kernels are kept, how many there are, and how large they are.
+        Where compiled kernels are kept, how many there are, and their size.
     """
 
     cores: int
@@ -57,9 +57,9 @@ class Machine:
 
     @classmethod
     def here(cls) -> "Machine":
-        """Look at this machine."""
+        """Return the resources of this machine."""
         memory, free = machine_memory()
-        compiled = list(cache_directory().rglob("*.nbc"))  # what Numba calls compiled code
+        compiled = list(cache_directory().rglob("*.nbc"))  # Numba's files of compiled code
         return cls(
             cores=available_cores(),
             all_cores=os.cpu_count() or 1,
@@ -74,19 +74,19 @@ class Machine:
 
     @property
     def solve_entries(self) -> int | None:
-        """How many entries (state, action, successor) a robust solve can have in free memory."""
+        """How many entries (state, action, successor) of a robust solve fit into free memory."""
         return None if self.free_memory is None else self.free_memory // SOLVE_BYTES
 
     @property
     def run_entries(self) -> int | None:
-        """How many entries a whole run from a log can have in free memory."""
+        """How many entries of a whole run from a log fit into free memory."""
         if self.free_memory is None:
             return None
         return max(0, (self.free_memory - RUN_BASE) // RUN_BYTES)
 
 
 def run_memory(entries: int) -> int:
-    """Return about how many bytes a whole run holds at most.
+    """Return the approximate peak memory of a whole run in bytes.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def run_memory(entries: int) -> int:
 def memory_words(entries: int, memory: int | None, free: int | None) -> str:
     """Return what a large run will need, "" for others; refuse one that cannot fit.
 
-    ``memory`` is what this process could ever have, ``free`` what there is now.
+    ``memory`` is the most that this process could have, ``free`` what is free now, in bytes.
 
     Examples
     --------
@@ -126,12 +126,12 @@ def memory_words(entries: int, memory: int | None, free: int | None) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes in words."""
+    """Return a number of bytes as text."""
     return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
 
 
 def machine_memory() -> tuple[int | None, int | None]:
-    """Return all memory and what is free, within the limits of a container."""
+    """Return the total and the free memory in bytes, within the limits of a container."""
     total, free = _system_memory()
     limit = _number(Path("/sys/fs/cgroup/memory.max"))
     used = _number(Path("/sys/fs/cgroup/memory.current"))
@@ -151,7 +151,7 @@ def _system_memory() -> tuple[int | None, int | None]:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # Windows
         return None, None
-    return total, total // 2  # what is free is not told: half of it is a fair guess
+    return total, total // 2  # free memory is not reported here: half is a fair guess
 
 
 def _number(path: Path) -> int | None:
@@ -162,7 +162,7 @@ def _number(path: Path) -> int | None:
 
 
 def _gpus() -> tuple[str, ...]:
-    """Ask the driver; a machine without one has no GPU for us."""
+    """Ask the NVIDIA driver for its GPUs; a machine without the driver has none for us."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return ()
@@ -177,7 +177,7 @@ def _gpus() -> tuple[str, ...]:
 
 
 def _extras(required: list[str] | None) -> dict[str, tuple[str, ...]]:
-    """Return what is missing of each extra, from the requirements of the package.
+    """Return what is not installed of each extra, from the requirements of the package.
 
     Examples
     --------
@@ -202,5 +202,5 @@ def _installed(name: str) -> bool:
 
 
 def system_text() -> str:
-    """Return the system in a few words."""
+    """Return the Python version and the system in a few words."""
     return f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"

@@ -1,6 +1,7 @@
-"""``manifest.json``: what determines the answer of a run, and a hash of every file it left.
+"""``manifest.json``: what determines the answer of a run, and a hash of every file in its folder.
 
-The hashes find accidents, not intent: whoever changes a file on purpose can write its new hash too.
+The hashes detect accidents, not intent: whoever changes a file on purpose can also write its new
+hash.
 """
 
 import hashlib
@@ -21,15 +22,16 @@ FORMAT = 1
 """Version of the layout of manifest.json."""
 NAME, CONFIG, COUNTS, INPUTS = "manifest.json", "config.toml", "counts.npz", "inputs"
 PARTS = "parts.npz"
-"""The parts of a log, where it is needed to divide it once more: counts and sums, no records."""
+"""The parts of a log, kept if dividing again would need the log: counts and sums, no records."""
 EPISODES = "episodes.npz"
-"""What each episode earned, so that a later log can go on: hashed labels and sums, no records."""
+"""What each episode earned, so that a later log can continue it: hashed labels and sums, no
+records."""
 ADDED = {COUNTS: "add", PARTS: "add_parts", EPISODES: "add_episodes"}
-"""What is read of the run that a log is added to, and its name in the identity."""
+"""The files read from the run that a log is added to, and their names in the identity."""
 _ADDED_FILES = {name: file for file, name in ADDED.items()}
 _NOT_COPIED = {"log", *_ADDED_FILES}
 POSTERIOR = "posterior"
-"""Where the identity of a run names a posterior of the user's: what made it, its fingerprint."""
+"""The key in a run's identity for a user's own posterior: what made it, and its fingerprint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +42,9 @@ class Manifest:
     ----------
     identity
         Everything that determines the answer: version, settings, contents of all files read, and
-        the posterior where the user brought one.
+        the user's own posterior, if any.
     inputs
-        Where those files were, by setting, and the copies of them in the folder.
+        Where those files were, by setting, and their copies in the folder.
     files
         The hash of each file of the folder.
     """
@@ -64,7 +66,7 @@ class Manifest:
         return replace(self, identity=self.identity | {POSTERIOR: known})
 
     def with_files(self, folder: Path, names: Iterable[str]) -> "Manifest":
-        """Return the manifest with the files of these names as they are now."""
+        """Return the manifest with the present hashes of these files."""
         return replace(self, files=self.files | {name: sha256(folder / name) for name in names})
 
     def damaged(self, folder: Path) -> list[str]:
@@ -73,13 +75,15 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a folder, or say what is wrong with it."""
+    """Read the manifest of a folder; ValueError says what is wrong with it."""
     path = folder / NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         kept = content.pop("digest")
         if content["format"] != FORMAT:
-            raise ValueError(f"{path}: format {content['format']!r}, where {FORMAT} is known.")
+            raise ValueError(
+                f"{path}: format {content['format']!r}, but this version reads format {FORMAT}."
+            )
         if kept != digest_of(content):
             raise ValueError(f"{path} was changed after it was written.")
         return Manifest(
@@ -94,7 +98,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_as_written(folder: Path, *names: str) -> None:
-    """Refuse files of a run that were changed after it; version 0.1 left no way to tell."""
+    """Refuse files of a run that were changed after it; runs of version 0.1 cannot be checked."""
     if not (folder / NAME).is_file():
         return
     changed = set(names) & set(read_manifest(folder).damaged(folder))
@@ -105,7 +109,7 @@ def check_as_written(folder: Path, *names: str) -> None:
 def take_stock(settings: Settings, posterior: str | None = None) -> Manifest:
     """Return the manifest of a run that is about to begin; reads every input once.
 
-    ``posterior`` names what made a posterior of the user's own.
+    ``posterior`` names what made the user's own posterior, if there is one.
     """
     log = [_stamp(path) for path in files_of_log(settings.log)]
     side = {name: _stamp(path) for name, path in settings.side_files().items()}
@@ -135,7 +139,7 @@ def take_stock(settings: Settings, posterior: str | None = None) -> Manifest:
 
 
 def check_unchanged(manifest: Manifest) -> None:
-    """Refuse a run whose inputs changed while it went on: nobody can tell which it read."""
+    """Refuse a run whose inputs changed during it: which version it read is unknown."""
     for name, stamps in manifest.inputs.items():
         for stamp in stamps if name == "log" else [stamps]:
             path = Path(stamp["name"])
@@ -158,12 +162,12 @@ def copy_inputs(manifest: Manifest, folder: Path) -> Manifest:
 
 
 def settings_of(folder: Path) -> Settings:
-    """Return the settings of a run folder; files that were copied into it are read from there."""
+    """Return the settings of a run folder; they name the copies of files inside the folder."""
     return with_copies(Settings.from_toml(folder / CONFIG), folder / CONFIG)
 
 
 def with_copies(settings: Settings, config: Path) -> Settings:
-    """Return settings read from a file; beside a run's manifest they name the run's copies."""
+    """Return settings that name a run's copies of files if ``config`` lies in a run folder."""
     folder = config.parent
     if config.name != CONFIG or not (folder / NAME).is_file():  # or written by version 0.1
         return settings
@@ -177,7 +181,7 @@ def with_copies(settings: Settings, config: Path) -> Settings:
 
 
 def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the first thing in which two identities differ, in words; "" where they agree.
+    """Return the first difference between two identities in words; "" if they agree.
 
     Examples
     --------
@@ -200,15 +204,15 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 
 def _maker(identity: dict[str, Any]) -> str | None:
-    """Return what made the user's posterior; None where there is none."""
+    """Return what made the user's posterior; None if there is none."""
     made: str | None = identity.get(POSTERIOR, {}).get("made_by")
     return made
 
 
 def check_brought(folder: Path, *, brought: bool, how: str) -> None:
-    """Refuse to read a run without the posterior it was made with, or with one it does not know.
+    """Refuse to read a run without its user's posterior, or with one it was not made with.
 
-    ``how`` tells where to pass it.
+    ``how`` says how to pass the posterior.
     """
     made_by = _maker(read_manifest(folder).identity) if (folder / NAME).is_file() else None
     if made_by is not None and not brought:
@@ -218,7 +222,7 @@ def check_brought(folder: Path, *, brought: bool, how: str) -> None:
         )
     if made_by is None and brought:
         raise ValueError(
-            f"{folder}: this run was made without posterior=, so that none fits. Leave it out."
+            f"{folder}: this run was made without posterior= and cannot use one. Leave it out."
         )
 
 
@@ -240,5 +244,5 @@ def _is_intact(path: Path, known: str) -> bool:
 
 
 def digest_of(content: dict[str, Any]) -> str:
-    """Return the hash of what a JSON file of the folder says, however it is written."""
+    """Return the hash of JSON content, independent of order and formatting."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

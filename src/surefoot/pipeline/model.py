@@ -1,8 +1,8 @@
-"""From the counts of a log to the model, the posterior or the set that promises rest on."""
+"""From the counts of a log to the model, and to the posterior or set that promises rest on."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from surefoot.ambiguity.sets import AmbiguitySet
 from surefoot.calibration.frequentist import frequentist_set, split_counts
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.policies import behaviour_policy
+from surefoot.certificates.usual import chosen_at
 from surefoot.data.bins import Binning
 from surefoot.data.buckets import BucketCounts
 from surefoot.data.count_arrays import LEARNED
@@ -31,14 +32,14 @@ from surefoot.posterior.protocol import Posterior
 
 Floats = NDArray[np.float64]
 WRITTEN = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
-"""Settings that say how a log is written; readers take them under the same names."""
+"""Settings that say how a log is written; the readers use the same names."""
 
 
 class _Turns(Protocol):
-    """Something about rewards that can be said about costs instead."""
+    """Something about rewards that can be converted to costs, or back."""
 
     def mirrored(self) -> Any:
-        """Return it about the other."""
+        """Convert rewards to costs, or back."""
 
 
 Mirrored = TypeVar("Mirrored", bound=_Turns)
@@ -55,7 +56,7 @@ def read_log(settings: Settings, bins: tuple[Binning, ...] = ()) -> Counts:
     total: Counts | None = None
     for log in log_sources(settings):
         source, roles = source_of(settings, log)
-        if bins:  # edges that an earlier run was counted with
+        if bins:  # the edges of an earlier run
             roles["bins"] = bins
         counts = read_transitions(
             source,
@@ -68,7 +69,7 @@ def read_log(settings: Settings, bins: tuple[Binning, ...] = ()) -> Counts:
         if settings.reward_table:
             counts = counts.with_rewards(settings.reward_table)
         if counts.log is not None:
-            roles["bins"] = counts.log.bins  # the first log decides on the edges
+            roles["bins"] = counts.log.bins  # the first log decides the edges for all
         total = counts if total is None else total + counts
     if total is None:  # there is at least one log
         raise ValueError("no log was given.")
@@ -81,7 +82,7 @@ def read_log(settings: Settings, bins: tuple[Binning, ...] = ()) -> Counts:
 
 
 def log_sources(settings: Settings) -> tuple[Any, ...]:
-    """Return what is read at once: all files together where episodes may go on in the next one.
+    """Return what to read at once: all files together if episodes may continue in the next file.
 
     Files of different kinds cannot be read together; they are read one by one and added up.
     """
@@ -93,7 +94,7 @@ def log_sources(settings: Settings) -> tuple[Any, ...]:
 
 
 def source_of(settings: Settings, log: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a log and the roles of its columns; with steps apart, states carry theirs."""
+    """Return a log and the roles of its columns; with ``by_step``, states include the step."""
     roles = column_roles(settings)
     if not settings.by_step:
         return log, roles
@@ -101,7 +102,7 @@ def source_of(settings: Settings, log: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def column_roles(settings: Settings) -> dict[str, Any]:
-    """Return which columns of the log play which role, as readers take them."""
+    """Return the columns of the log by role, as the readers expect them."""
 
     def one(names: tuple[str, ...]) -> Any:
         return names[0] if len(names) == 1 else list(names)
@@ -123,22 +124,22 @@ def column_roles(settings: Settings) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model:
-    """What promises rest on. With costs, ``placed`` and all that follows are in negative costs.
+    """What promises rest on. With costs, ``placed`` and everything after it is in negative costs.
 
     Attributes
     ----------
     settings
-        What was asked for.
+        The settings of the run.
     counts
-        The log as it was read.
+        The counts of the log as it was read.
     placed
         The counts on all successors that are taken to be possible.
     mdp
         The model: posterior means, or observed frequencies.
     fitted
-        What prior and data say; None without a prior.
+        The posterior; None without a prior.
     own
-        The posterior, or what makes one from counts, where the user brought it.
+        The user's own posterior, or a function that makes one from counts; None if there is none.
     bins
         Columns of the log that were cut into bins.
     """
@@ -152,7 +153,7 @@ class Model:
     bins: tuple[Binning, ...] = ()
 
     def shown(self, made: Mirrored) -> Mirrored:
-        """Return what was made from this model in the units of the log, and the other way round."""
+        """Convert a result from the rewards of this model to the units of the log, or back."""
         return made.mirrored() if self.settings.costs else made
 
     @property
@@ -162,19 +163,19 @@ class Model:
 
     @property
     def posterior(self) -> Posterior:
-        """What promises rest on, where they rest on a prior."""
+        """The posterior that promises rest on; an error without a prior."""
         return self._fitted.certifying
 
     @property
     def choosing(self) -> Posterior:
-        """What policies are chosen on: the posterior, or a part of its draws."""
+        """The posterior that policies are chosen on: the same, or a part of its draws."""
         return self._fitted.choosing
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What must be said of a posterior of the user's, besides what its promises assume.
+        """What must be said about the posterior, besides what its promises assume.
 
-        One that has no counts does not know what was found in the log.
+        A user's posterior without counts does not carry the findings of the log: they are added.
         """
         log = () if self.posterior.counts is not None else self.placed.findings
         return (*self._fitted.findings, *log)
@@ -187,20 +188,30 @@ class Model:
 
     @property
     def starts(self) -> int | None:
-        """How many episodes show the first state; None where its distribution was stated."""
+        """How many episodes show the first state; None if its distribution was stated."""
         shown = self.placed.starts
         if shown is None or not shown.any() or self.settings.initial not in (None, "episodes"):
             return None
         return int(shown.sum())
 
+    def at(self, settings: Settings) -> Self:
+        """Return the model for other settings of the promise, which change nothing in the model.
+
+        What halves of the log lost is known to it where policies are chosen alike.
+        """
+        made = replace(self, settings=settings)
+        if chosen_at(settings.delta) == chosen_at(self.settings.delta):
+            made.__dict__["logs"] = self.logs
+        return made
+
     @cached_property
     def logs(self) -> dict[BucketCounts, LogBuckets]:
-        """Parts of the log on the model's entries, by the parts (`surefoot.pipeline.parts`)."""
+        """Cache of `surefoot.pipeline.parts.log_of`: the log on the model's entries, by parts."""
         return {}
 
     @cached_property
     def behaviour(self) -> Floats:
-        """``(S, A)``: how often the log took each of the model's actions."""
+        """``(S, A)``: how often the log took each action in each state, as shares."""
         return behaviour_policy(self.placed, self.mdp)
 
     @cached_property
@@ -223,11 +234,12 @@ class Model:
 
     @cached_property
     def considered(self) -> NDArray[np.bool_] | None:
-        """``(S, A)``: the pairs that the search looks at; None for all.
+        """``(S, A)``: the pairs that the search considers; None for all.
 
-        What an action tried once or twice does is the prior's word more than the log's, and a
-        search finds where the prior flatters. A state where nothing was tried often keeps what was
-        tried most. Whoever offers untried pairs wants them looked at.
+        What is known about an action tried once or twice comes from the prior more than from the
+        log, and a search finds the pairs that the prior flatters. In a state where nothing was
+        tried often, the most tried action is considered. With ``unvisited="prior"`` the user wants
+        untried pairs considered, so all allowed pairs are.
         """
         if self.settings.unvisited == "prior" or self.settings.least_tries <= 1:
             return self.allowed
@@ -247,7 +259,7 @@ class Model:
 
     @cached_property
     def order(self) -> LabelOrder:
-        """In which order states and actions are shown."""
+        """The order in which states and actions are shown."""
         labels = {"state": self.mdp.state_labels or (), "action": self.mdp.action_labels or ()}
         settings = self.settings
         return read_order(settings.order, settings.columns, self.bins, labels, settings.log_format)
@@ -256,8 +268,8 @@ class Model:
 def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:
     """Return the counts on all successors taken to be possible; costs become negative rewards.
 
-    This is the only place where costs change their sign on the way in; `Model.shown` is the way
-    out. What a log never showed is given its lowest reward, so that costs must be turned first.
+    Costs change their sign only here on the way in, and in `Model.shown` on the way out. What a log
+    never showed is given its lowest reward, so costs must be negated first.
     """
     signed = negated(counts) if settings.costs and counts.has_rewards else counts
     support = settings.support
@@ -282,9 +294,9 @@ def place(settings: Settings, counts: Counts, own: Own | None = None) -> Counts:
 
 
 def _past_the_horizon(placed: Counts, horizon: int | None) -> Counts:
-    """Return counts whose report is silent about states after the last step: nothing is done there.
+    """Return counts whose report does not list states after the last step as stuck.
 
-    States carry their step.
+    Nothing is decided there. The states include the step.
     """
     labels, report = placed.state_labels, placed.report
     if labels is None or report is None:
@@ -300,8 +312,8 @@ def build_model(
 ) -> Model:
     """Choose the successors, learn the posterior once, and make the model of its mean.
 
-    ``first`` is the distribution of the first state where no file or rule gives it; ``own`` the
-    user's posterior, or what makes one from the placed counts.
+    ``first`` is a distribution of the first state that replaces the one in the settings; ``own`` is
+    the user's posterior, or a function that makes one from the placed counts.
     """
     if not counts.has_rewards:
         raise ValueError(
@@ -329,20 +341,20 @@ def build_model(
 
 
 def _unseen(settings: Settings) -> str | None:
-    """Return where the unseen leads; a promise without a prior takes no guess."""
+    """Return where the unseen leads; a frequentist promise must not use a guess."""
     if settings.unseen == "worst":
         raise ValueError(
-            "unseen='worst' is a guess from the posterior mean, which a frequentist promise does "
-            "without. Leave it out, or use basis='bayesian'."
+            "unseen='worst' is a guess from the posterior mean, which a frequentist promise must "
+            "not use. Leave it out, or use basis='bayesian'."
         )
     return settings.unseen
 
 
 def frequentist(model: Model) -> tuple[MDP, AmbiguitySet]:
-    """Return the set that holds the true model with probability 1-delta, and its centre.
+    """Return the centre of a set that holds the true model with probability 1-delta, and the set.
 
     Weights other than uniform are chosen on one half of the log and the set is sized on the other;
-    which half a transition goes to depends on the seed.
+    the seed decides which half a transition goes to.
     """
     settings, placed, mdp = model.settings, model.placed, model.mdp
     kind = settings.kind

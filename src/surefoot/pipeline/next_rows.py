@@ -1,4 +1,4 @@
-"""The section of a report that says what to measure next: shares of the doubt, by row."""
+"""The section of a report about what to measure next: shares of the doubt, by row."""
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from surefoot.pipeline.plan_lines import PlanLine, plan_lines
 from surefoot.report.page import DoubtRow
 
 SAMPLES, SHOWN = 100, 6
-"""Samples that are shared out, and lines that are shown."""
+"""The number of samples to allocate, and the number of lines to show."""
 MOST_ENTRIES = 200_000
-"""In larger models no row has a share worth listing."""
+"""Larger models are left out: no row of theirs has a share worth listing."""
 LEAST_SHARE = 0.01
 """Rows with less of the doubt are not listed."""
 
 
 def measure_next(model: Model, certificate: Certificate) -> tuple[str, list[DoubtRow]]:
-    """Return how to read the shares, and the rows with the largest ones; empty where unknown."""
+    """Return how to read the shares, and the rows with the largest shares; empty if unknown."""
     if not model.bayesian or model.mdp.num_entries > MOST_ENTRIES:
         return "", []
     rng = np.random.default_rng([model.settings.seed, 14])
@@ -49,6 +49,6 @@ def _row(line: PlanLine, largest: float, unit: str | None) -> DoubtRow:
         words=f"{label_text(line.action)} in {label_text(line.state)}{when}",
         amount=f"{line.share:.0%}",
         width=round(100 * line.share / largest, 1),
-        without=f"tried {line.visits:,.6g} times, takes off {off}; "
+        without=f"tried {line.visits:,.6g} times, moves the promise by {off}; "
         f"{tries if line.tries else 'no further tries yet'}",
     )

@@ -1,6 +1,6 @@
-"""Settings in messages, as options of the command line.
+"""Rewrites the settings in messages as options of the command line.
 
-Every room writes a setting as ``name=value``, as Python does; nothing else of a message changes.
+Every room writes a setting as ``name=value``, as in Python; the rest of a message is unchanged.
 """
 
 import re
@@ -16,7 +16,7 @@ _SETTING = re.compile(
     rf"(?<![\w'\"-])({'|'.join(field.name for field in fields(Settings))})"
     r"=('[^']*'|\([^)]*\)|[\w.+-]*\w|(?![\w=]))"
 )
-"""A setting as messages write it: name=value, or name= where the value is the user's."""
+"""A setting as messages write it: name=value, or name= if the user chooses the value."""
 
 
 def as_options(text: str) -> str:
@@ -33,7 +33,7 @@ def as_options(text: str) -> str:
 
 
 def log_words(placed: "Counts", *, costs: bool) -> str:
-    """Return the summary of a log; with costs, of counts whose rewards are negative costs."""
+    """Return the summary of a log; with ``costs``, the rewards of ``placed`` are negative costs."""
     return as_options(placed.summary(costs=costs))
 
 

@@ -1,4 +1,4 @@
-"""The futures of a run: which ways of collecting data there are, and what each would promise."""
+"""The futures of a run: the ways of collecting data, and the promise after each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,13 +36,13 @@ class Outlook:
     future
         The promise as a function of data.
     schemes
-        By name: ``"tries"``, ``"episodes"`` where the log has some, ``"same"``, ``"explore"``.
+        By name: ``"tries"``, ``"episodes"`` if the log has some, ``"same"``, ``"explore"``.
     episodes
-        The episodes that could be had; None where the log has none.
+        The episodes that could be collected; None if the log has none.
     honest
-        Whether only half of the data certify.
+        Whether only half of the data are used to certify.
     whole
-        Whether only whole episodes can be had.
+        Whether only whole episodes can be collected.
     """
 
     future: Future
@@ -53,16 +53,16 @@ class Outlook:
 
     @property
     def main(self) -> str:
-        """The way that is looked at for all numbers of samples."""
+        """The way of collecting data that is simulated for all numbers of samples."""
         return EPISODES if self.whole else TRIES
 
     def promise(self, way: str, samples: int, truth: Truth, rng: np.random.Generator) -> float:
-        """Return the promise after a number of samples, in one future."""
+        """Return the promise after a number of samples in one simulated future."""
         data = self.schemes[way].data(truth, samples, rng)
         return self.future.promise(self._certifying(data), truth, rng)
 
     def _certifying(self, data: NewData) -> NewData:
-        """Return what goes to the part of the log that certifies; starts are split with it."""
+        """Return the data in the certifying part of the log, with half of the starts."""
         if not self.honest:
             return data
         here = np.isin(data.part, CERTIFYING)
@@ -74,9 +74,9 @@ def in_one_future(
     outlook: Outlook, cells: Sequence[tuple[str, int]], rng: np.random.Generator,
     told: Callable[[int, str, int], None] | None = None,
 ) -> list[float]:  # fmt: skip
-    """Return the promise after each way and number of samples, all in one future.
+    """Return the promise after each way and number of samples, all in one simulated future.
 
-    ``told`` hears how many of them are done, and which one was the last.
+    ``told`` is called with how many are done, and with the way and the samples of the last one.
     """
     truth = outlook.future.truth(rng)
     found: list[float] = []
@@ -90,7 +90,7 @@ def in_one_future(
 def outlook_of(
     run: Run, certificate: Certificate, doubt: RowDoubt, explore: Ints, *, whole: bool = False
 ) -> Outlook:
-    """Return the futures of a run; ``certificate`` is its own in rewards."""
+    """Return the outlook of a run; ``certificate`` is the run's, in rewards."""
     model = run.model
     log = None
     if certificate.curse is not None:
@@ -99,7 +99,9 @@ def outlook_of(
     future = Future(model=model, certificate=certificate, log=log, seed=model.settings.seed)
     episodes = EpisodePlan.of(model, certificate.policy)
     if whole and episodes is None:
-        raise ValueError(f"episodes=True, but the log of {run.folder} tells no episodes apart.")
+        raise ValueError(
+            f"episodes=True, but the log of {run.folder} does not tell episodes apart."
+        )
     schemes: dict[str, Scheme] = {TRIES: Tries(distance=Distance.of(doubt), rows=doubt.rows)}
     if episodes is not None:
         schemes[EPISODES] = PlannedEpisodes(plan=episodes, doubt=doubt)

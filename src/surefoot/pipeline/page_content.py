@@ -39,7 +39,7 @@ from surefoot.report.rule import Change, changes, rule_words
 def write_report(
     model: Model, work: Path, certificate: Certificate, candidates: Sequence[Candidate]
 ) -> None:
-    """Write ``report.html``; certificate and candidates are in costs where costs were given."""
+    """Write ``report.html``; certificate and candidates are in costs if costs were given."""
     config = (work / "config.toml").read_text(encoding="utf-8")
     page = make_page(model, certificate, candidates, config)
     with replacing(work / "report.html", "w", encoding="utf-8") as file:
@@ -49,7 +49,7 @@ def write_report(
 def make_page(
     model: Model, certificate: Certificate, candidates: Sequence[Candidate], config: str
 ) -> Page:
-    """Put together what the page says."""
+    """Assemble the content of the page."""
     lines = lines_of(model, certificate.policy)
     found = changes(
         model.mdp, model.placed, certificate.policy, model.behaviour,
@@ -117,7 +117,7 @@ def _title(model: Model) -> str:
 
 
 def _warnings(certificate: Certificate) -> tuple[str, ...]:
-    """Return the warnings; what failed and a mismatch stand at the very top already."""
+    """Return the warnings without failed checks and mismatch, which are at the top of the page."""
     above = (*certificate.failures, *_mismatch(certificate))
     return tuple(as_options(text) for text in certificate.warnings if text not in above)
 
@@ -165,7 +165,7 @@ def _assumptions(model: Model, certificate: Certificate) -> list[Assumption]:
 
 
 def _prior(model: Model) -> str | None:
-    """Return what was believed before the data, in words; None for promises without a belief."""
+    """Return the prior or the user's posterior in words; None for promises without a prior."""
     if not model.bayesian:
         return None
     if isinstance(model.posterior, DirichletPosterior | LearnedPosterior):
@@ -181,7 +181,7 @@ def _first_state(model: Model) -> str:
 
 
 def _beside_tables(certificate: Certificate) -> list[Finding]:
-    """Return what was found, without what a table shows."""
+    """Return the findings except those that a table shows."""
     return [found for found in certificate.findings if found.code != "doubt_by_cause"]
 
 
@@ -197,7 +197,7 @@ def _doubt_words(certificate: Certificate) -> str:
 
 
 def _causes(certificate: Certificate) -> list[DoubtRow]:
-    """Return where the doubt comes from, the largest cause first."""
+    """Return the causes of doubt, the largest first."""
     doubt = certificate.doubt
     if doubt is None:
         return []
@@ -216,14 +216,14 @@ def _causes(certificate: Certificate) -> list[DoubtRow]:
 
 
 def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
-    """Return what episodes say of policies on the way to this one, where that was asked."""
+    """Return the table of tilted policies by episodes and by model, if there is one."""
     tilted = tilted_grid(certificate.tilted)
     if tilted is None:
         return []
     caption = (
-        "The state seems to lack something. Rules between what was done (0%) and the one found "
-        "(100%), by the log's episodes, reweighted, and by its model: where the two part, so does "
-        "the promise from the truth."
+        "Something seems to be missing from the state. Rules between what was done (0%) and the "
+        "one found (100%), by the log's episodes, reweighted, and by its model: where the two "
+        "differ, the promise is off as well."
     )
     return [(caption, tilted)]
 
@@ -231,7 +231,7 @@ def _tables(certificate: Certificate) -> list[tuple[str, Grid]]:
 def _grouped(
     certificate: Certificate, candidates: Sequence[Candidate]
 ) -> list[tuple[Candidate, ...]]:
-    """Return the candidates best first, those with the same numbers together."""
+    """Return the candidates, best first, grouped by equal numbers."""
     best = -1.0 if certificate.objective == "max" else 1.0
     groups: dict[tuple[float, float], list[Candidate]] = {}
     for one in sorted(candidates, key=lambda c: (best * c.percentile, not c.selected)):
@@ -240,7 +240,7 @@ def _grouped(
 
 
 def _log_lines(model: Model) -> list[str]:
-    """Return the summary of the log without its warnings, which stand above."""
+    """Return the summary of the log without its warnings, which are listed above."""
     return [as_options(line) for line in describe(model.placed, costs=model.settings.costs)]
 
 
@@ -249,7 +249,7 @@ def _percentile_words(model: Model) -> str:
         return "The policy is the robust one of the confidence set; its promise is that set's."
     level = 100 * model.settings.delta
     return (
-        f"Percentile: the {level:g}% percentile on the draws that chose the policy. It is no "
+        f"Percentile: the {level:g}% percentile on the draws that chose the policy. It is not a "
         "promise: the selected policy was certified on other draws."
     )
 

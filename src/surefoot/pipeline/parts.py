@@ -1,4 +1,4 @@
-"""The log once more, episode by episode: what each earned, and the log in parts."""
+"""A second pass over the log: what each episode earned, and the log divided into parts."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,20 +28,20 @@ from surefoot.solvers.steps import largest_value
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogParts:
-    """A log in sixteen parts, and its episodes where it tells them apart.
+    """A log in sixteen parts, and its episodes if it tells them apart.
 
     Attributes
     ----------
     buckets
-        How often each transition happened in each part; None where counts are not whole numbers.
+        How often each transition happened in each part; None if counts are not whole numbers.
     episodes
-        What the episodes of each file showed; none without the columns for it.
+        The episodes of each file; empty without the columns that tell them apart.
     returns
-        What each episode earned, those of earlier runs included; None where no episode is known.
+        What each episode earned, including those of earlier runs; None if no episode is known.
     final
-        ``(S,)``: what last states are worth, in the numbers of the log; None for nothing.
+        ``(S,)``: the final rewards of states, in the units of the log; None for none.
     lacking
-        Why it is not known what the episodes of the earlier run earned; "" where it is.
+        Why the returns of the earlier run's episodes are not known; "" if they are.
     """
 
     buckets: BucketCounts | None
@@ -52,7 +52,7 @@ class LogParts:
 
     @property
     def followed(self) -> Returns | None:
-        """What the episodes earned, with what their last states are worth."""
+        """What the episodes earned, including the final rewards of their last states."""
         if self.returns is None or self.final is None:
             return self.returns
         return self.returns.with_final(self.final)
@@ -64,16 +64,16 @@ class LogParts:
 
 
 def has_episodes(settings: Settings) -> bool:
-    """Tell whether a log tells its episodes apart, and the order of their steps."""
+    """Return whether a log tells its episodes apart and gives the order of their steps."""
     return settings.episode is not None and settings.step is not None and settings.count is None
 
 
 def divide_log(
     settings: Settings, counts: Counts, sources: tuple[Any, ...] | None = None
 ) -> LogParts:
-    """Divide a log: by whole episodes where it has them, else transition by transition.
+    """Divide a log: by whole episodes if it has them, otherwise transition by transition.
 
-    ``sources`` are tables in memory where the log is not in files.
+    ``sources`` are tables in memory, for a log that is not in files.
     """
     whole = np.array_equal(np.floor(counts.count), counts.count)
     if not whole:
@@ -114,10 +114,10 @@ def _episodes(
 
 
 def log_of(model: Model, parts: BucketCounts | None) -> LogBuckets | None:
-    """Return the log in parts, on the model's entries; None where parts cannot be looked at.
+    """Return the log in parts on the model's entries; None if the posterior cannot use parts.
 
-    A posterior of the user's may not be able to say what part of a log alone would say. Asked
-    again, the same model returns the same log, which remembers what its halves lost.
+    A user's posterior may have no method that gives the posterior of a part of the log. The result
+    is cached in the model, together with what it remembers about its halves.
     """
     if parts is None or not is_divisible(model.posterior):
         return None
@@ -141,7 +141,7 @@ def steps_alike(model: Model, parts: LogParts) -> list[Finding]:
     path = max(paths, key=lambda one: len(one.entry))
     begun = np.repeat(path.start[:-1], np.diff(path.start))
     step = np.arange(len(path.entry)) - begun
-    counted = step < settings.horizon  # what comes after the horizon is pooled too, and must agree
+    counted = step < settings.horizon  # later steps are pooled too, so they must agree
     row = counts.entry_row[path.entry].astype(np.int64)
     when = np.where(counted, step, settings.horizon)
     found = independence(row, when, path.entry.astype(np.int64), np.ones(len(row)))
@@ -162,7 +162,7 @@ def steps_alike(model: Model, parts: LogParts) -> list[Finding]:
 
 
 def memory_of(model: Model, parts: LogParts) -> Memory | None:
-    """Ask whether the early part of an episode predicts its late part, given state and action."""
+    """Test whether the early part of an episode predicts its late part, given state and action."""
     paths = [one.paths for one in parts.episodes if len(one.paths.entry)]
     if not paths:
         return None

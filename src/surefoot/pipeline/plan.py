@@ -35,12 +35,12 @@ from surefoot.pipeline.runs import Run, computing
 from surefoot.posterior.protocol import is_divisible
 
 SIZES, FAR_SIZES = (10, 100, 1000), (10_000, 100_000)
-"""Numbers of samples that are looked at, and those only for a target."""
+"""Numbers of samples that are simulated; the second group only for a target."""
 USUAL_SAMPLES = 100
 SIMULATIONS = 19
-"""Futures of each number of samples: the least that hold 90% between the lowest and the highest."""
+"""Futures for each number of samples: the fewest whose lowest and highest enclose 90%."""
 UNUSED = 5
-"""Rows that are listed, and explored, of those that the policy does not use."""
+"""How many of the rows that the policy does not use are listed and explored."""
 
 
 def plan(
@@ -54,27 +54,27 @@ def plan(
     teller: Teller | None = None,
     cluster: str | None = None,
 ) -> Plan:
-    """Say where the doubt of a finished run comes from, and what to measure next.
+    """Find where the doubt of a finished run comes from, and what to measure next.
 
     Parameters
     ----------
     run
         A finished run, or its folder; its log is not needed.
     samples
-        How many further samples (steps of a log) are to be shared out.
+        How many further samples (steps of a log) to allocate.
     target
-        A promise that is wanted: how many samples does it take?
+        A wanted promise: the plan estimates how many samples it takes.
     episodes
-        Whether only whole episodes can be had: forecasts and the target are then about these.
+        Whether only whole episodes can be collected: forecasts and target are then about these.
     simulations
         Futures that are simulated for each number of samples; 0 leaves forecasts out, which is
         quick. A target needs them.
     posterior
-        What `run` was given, where it was given one: a folder cannot hold it, a `Run` does.
+        The posterior that `run` was given, if any: a folder cannot hold it, but a `Run` does.
     teller
-        Who tells how far it is; None is silent.
+        Shows the progress; None is silent.
     cluster
-        Who does the work, as for `certify`. The answer is the same, bit for bit.
+        Where the work is done, as for `certify`. The answer is the same, bit for bit.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def _check_asked(samples: int, target: float | None, simulations: int) -> None:
         raise ValueError(f"samples={samples!r}; it must be a whole number, 1 or more.")
     if simulations != 0 and not simulations >= SIMULATIONS:
         raise ValueError(
-            f"simulations={simulations!r}; {SIMULATIONS} is the least that an interval of 90% "
-            "takes. 0 leaves forecasts out."
+            f"simulations={simulations!r}; an interval of 90% needs at least {SIMULATIONS}. 0 "
+            "leaves forecasts out."
         )
     if target is not None and not np.isfinite(target):
         raise ValueError(f"target={target!r}; it must be a finite number.")
@@ -112,7 +112,7 @@ def _check_asked(samples: int, target: float | None, simulations: int) -> None:
 
 
 def check_run(run: Run) -> None:
-    """Refuse runs that nothing can be planned for."""
+    """Refuse runs for which no plan can be made."""
     if not run.model.bayesian:
         raise ValueError(
             f"{run.folder}: a plan simulates data from a posterior, and basis='frequentist' has "
@@ -127,7 +127,7 @@ def check_run(run: Run) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Making:
-    """A plan in the making, in the rewards of the model."""
+    """Makes a plan, in the rewards of the model."""
 
     run: Run
     samples: int
@@ -159,7 +159,7 @@ class _Making:
 
     @cached_property
     def unused(self) -> Exploration | None:
-        """Rows that are not used; None over a horizon."""
+        """The rows that the policy does not use; None over a horizon."""
         if self.model.mdp.horizon is not None:
             return None
         model = self.model
@@ -198,7 +198,7 @@ class _Making:
         )
 
     def _to_explore(self, lines: tuple[UnusedLine, ...]) -> np.ndarray:
-        """Return the rows of the lines: the first of the exploration."""
+        """Return the rows of the given lines, which are the first rows of the exploration."""
         if self.unused is None:
             return np.zeros(0, dtype=np.int64)
         return self.unused.rows[: len(lines)]
@@ -237,7 +237,7 @@ class _Making:
         )
 
     def _cells(self, outlook: Outlook, *, far: bool) -> list[tuple[str, int]]:
-        """Return what is simulated: the plan at all sizes, others at the number asked for."""
+        """Return what to simulate: the plan at all sizes, other ways at the requested number."""
         ways: Mapping[str, Any] = outlook.schemes
         sizes = sorted({*SIZES, *(FAR_SIZES if far else ()), self.samples})
         cells = [(outlook.main, size) for size in sizes]

@@ -1,4 +1,4 @@
-"""The lines of a plan: rows, episodes, forecasts, a target, questions, rows that are not used."""
+"""The lines of a plan: rows, episodes, forecasts, a target, questions, unused rows."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ from surefoot.pipeline.model import Model
 from surefoot.pipeline.schemes import EpisodePlan
 
 LEVEL = 0.05
-"""What an interval leaves out on each side."""
+"""The share of futures that an interval leaves out on each side."""
 STRETCH = 1.4
-"""How much wider intervals are than those of simulated futures, around their median.
+"""The factor by which intervals are stretched around the median of the simulated futures.
 
-Truths are drawn from a posterior that is itself in doubt, and what rows are like is not learned
-anew: as simulated, intervals of 90% held 77% of 247 promises that real data led to; stretched by
-this, chosen on these, they held 88%. `python -m surefoot.studies planning` counts it on others.
+Truths are drawn from a posterior that is itself in doubt, and the prior that rows share is not
+learned again: as simulated, intervals of 90% held 77% of 247 promises that real data led to;
+stretched by this factor, which was chosen on the same promises, they held 88%. `python -m
+surefoot.studies planning` counts it on others.
 """
 
 
@@ -32,15 +33,15 @@ class PlanLine:
     Attributes
     ----------
     state, action
-        Labels.
+        The labels of the row.
     step
-        The step of the state, where states are kept apart by step.
+        The step of the state, if states are kept apart by step.
     visits
-        How often it was tried.
+        How often the row was tried.
     share
         Its share of the variance of the return.
     amount
-        What it takes off between the averages of the log and the promise, to first order, by all
+        How far it moves the promise away from the averages of the log, to first order and over all
         causes; ``transitions``, ``unseen`` and ``rewards`` are its parts.
     tries
         How many of the samples it should get.
@@ -60,7 +61,7 @@ class PlanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeLine:
-    """Episodes of one kind: from ``start`` (None: where they usually start), and how many of them.
+    """How many episodes of one kind to collect, from ``start`` (None: from the usual first states).
 
     ``behaviour`` is ``"policy"`` or ``"habits"``, ``steps`` about how many steps they have in all.
     """
@@ -87,7 +88,7 @@ class Forecast:
 
     @classmethod
     def of(cls, way: str, samples: int, promises: Sequence[float], sign: float) -> "Forecast":
-        """Return what simulated promises say; ``sign`` -1 turns rewards into costs.
+        """Return the forecast of simulated promises; ``sign`` -1 turns rewards into costs.
 
         Examples
         --------
@@ -96,7 +97,7 @@ class Forecast:
         (-3.6, 9.0, 21.6)
         """
         found = np.sort(sign * np.asarray(promises, dtype=np.float64))
-        # Of n futures and the real one, each place in the order is as likely as any other.
+        # The rank of the real future among n simulated ones is uniformly distributed.
         cut = max(1, int(LEVEL * (len(found) + 1)))
         middle = float(np.median(found))
         low, high = (middle + STRETCH * (float(found[at]) - middle) for at in (cut - 1, -cut))
@@ -110,14 +111,14 @@ class Target:
     Attributes
     ----------
     wanted
-        The promise.
+        The wanted promise.
     samples
-        How many samples are expected to lead to it; 0 where it is promised already, None where it
-        is out of reach.
+        How many samples are expected to lead to it; 0 if it is already promised, None if it is out
+        of reach.
     most, reached
-        The largest number of samples that was looked at, and the promise expected then.
+        The largest number of samples that was simulated, and the promise expected then.
     chance
-        How likely the policy really earns as much, by the posterior: no data could show more.
+        The posterior probability that the policy really earns as much: no data could show more.
     """
 
     wanted: float
@@ -131,8 +132,8 @@ class Target:
 class UnusedLine:
     """A row that the policy does not use.
 
-    ``chance`` is how likely knowing it would change the policy, ``value`` what that would bring on
-    average, were it known exactly.
+    ``chance`` is the probability that knowing the row would change the policy, ``value`` the
+    expected gain in return if the row were known exactly.
     """
 
     state: Hashable
@@ -145,7 +146,7 @@ class UnusedLine:
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionLine:
-    """A question to an expert, in words, with the promise that the expected answer would give."""
+    """A question to an expert, in words, with the promise after the expected answer."""
 
     kind: str
     question: str
@@ -166,13 +167,13 @@ def place_of(model: Model, row: int) -> tuple[Hashable, Hashable, int | None]:
 
 
 def state_label(model: Model, state: int) -> Hashable:
-    """Return what the log calls a state."""
+    """Return the label of a state in the log, or its id."""
     labels = model.mdp.state_labels
     return state if labels is None else labels[state]
 
 
 def plan_lines(model: Model, doubt: RowDoubt, samples: int) -> tuple[PlanLine, ...]:
-    """Return the rows that matter, those with the most tries first, then by what they take off."""
+    """Return the rows of the policy, most tries first, then by how far they move the promise."""
     tries = Distance.of(doubt).allocate(samples)
     amounts, total = doubt.amounts, doubt.amount
     order = np.lexsort((-total, -tries))
@@ -195,7 +196,7 @@ def plan_lines(model: Model, doubt: RowDoubt, samples: int) -> tuple[PlanLine, .
 
 
 def episode_lines(plan: EpisodePlan, doubt: RowDoubt, samples: int) -> tuple[EpisodeLine, ...]:
-    """Return which episodes to have more of, most first."""
+    """Return which episodes to collect, most of them first."""
     number = plan.allocate(doubt, samples)
     length = plan.shown.sum(axis=1)
     lines = [
@@ -210,7 +211,7 @@ def episode_lines(plan: EpisodePlan, doubt: RowDoubt, samples: int) -> tuple[Epi
 
 
 def unused_lines(model: Model, found: Exploration, most: int) -> tuple[UnusedLine, ...]:
-    """Return the rows that are most worth exploring."""
+    """Return the rows most worth exploring, at most ``most`` of them."""
     lines: list[UnusedLine] = []
     for row, chance, value in zip(found.rows.tolist(), found.chance, found.value, strict=True):
         if len(lines) == most or not value > 0:
@@ -228,9 +229,9 @@ def unused_lines(model: Model, found: Exploration, most: int) -> tuple[UnusedLin
 def target_of(
     wanted: float, promise: float, forecasts: Sequence[Forecast], chance: float, sign: float
 ) -> Target:
-    """Return how many samples a wanted promise takes, between the sizes that were simulated.
+    """Return how many samples a wanted promise takes, interpolated between the simulated sizes.
 
-    Between two sizes the expected promise is taken to grow with the logarithm of the samples.
+    Between two sizes the expected promise is taken as linear in the logarithm of the samples.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def question_line(model: Model, question: Question, promise: float, sign: float)
 
 
 SHOWN = 5
-"""Successors that a question names."""
+"""How many successors a question names."""
 
 
 def _asked(model: Model, one: Question) -> tuple[str, str]:

@@ -28,21 +28,21 @@ from surefoot.report.plan_page import PlanPage
 from surefoot.report.plan_plots import Whisker
 
 SHOWN = 10
-"""Lines that a terminal shows of each table."""
+"""How many lines of each table a terminal shows."""
 WAYS = {
     "tries": "tries as planned",
     "episodes": "episodes as planned",
     "same": "more of the same",
     "explore": "tries of actions not used",
 }
-"""Ways to collect data, in words."""
+"""The ways to collect data, in words."""
 NOT_USED = (
-    "Actions that the policy does not take have no share in the doubt about it: no data about them "
-    "move this promise, unless they change the policy."
+    "Actions that the policy does not take have no share in the doubt about it: data about them do "
+    "not change this promise unless they change the policy."
 )
 CHOSEN_STARTS = (
-    "Episodes from chosen states say nothing about where episodes start: give the first states "
-    "with --initial when you solve with them."
+    "Episodes that start in chosen states do not show where episodes usually start: give the first "
+    "states with --initial when you solve with them."
 )
 
 
@@ -55,21 +55,22 @@ class Plan(Shown):
     run
         The run that is planned for.
     samples
-        How many samples are shared out.
+        How many samples are allocated.
     rows
-        The rows that the policy plays: their share of the doubt and of the samples.
+        The rows that the policy plays, with their shares of the doubt and of the samples.
     episodes
-        The same where only whole episodes can be had; empty where the log has none.
+        The allocation if only whole episodes can be collected; empty if the log has none.
     forecasts
-        The promise after more samples of several kinds, by simulated futures.
+        The promise after more samples of several kinds, from simulated futures.
     target
-        What a wanted promise takes; None where none was named.
+        What a wanted promise takes; None if none was named.
     questions
         What to ask an expert, the most valuable first.
     unused
         Rows that the policy does not use, the most worth exploring first.
     explained, common
-        How much of the variance of the return rows explain one by one, and how much they share.
+        The share of the variance of the return that single rows explain, and the share that rows
+        have in common.
     findings
         What a reader should know.
 
@@ -94,7 +95,7 @@ class Plan(Shown):
 
     @property
     def promise(self) -> float:
-        """What is promised now."""
+        """The present promise."""
         return self.run.certificate.promise
 
     @property
@@ -119,7 +120,7 @@ class Plan(Shown):
             for line in told
         ]  # fmt: skip
         head = ("state", *(("step",) if steps else ()), "action", "tried", "share of doubt",
-                "takes off", "try next")  # fmt: skip
+                "moves promise by", "try next")  # fmt: skip
         return Grid(head=head, rows=rows, total=len(self.rows))
 
     @property
@@ -156,7 +157,7 @@ class Plan(Shown):
 
     @property
     def episode_words(self) -> str:
-        """Which episodes to have, in a sentence; "" where the log has none."""
+        """Which episodes to collect, in a sentence; "" if the log has none."""
         if not self.episodes:
             return ""
         told = []
@@ -168,21 +169,21 @@ class Plan(Shown):
                 "steps)"
             )
         chosen = any(line.start is not None for line in self.episodes)
-        return f"If only whole episodes can be had: {'; '.join(told)}." + (
+        return f"If only whole episodes can be collected: {'; '.join(told)}." + (
             f" {CHOSEN_STARTS}" if chosen else ""
         )
 
     @property
     def target_words(self) -> str:
-        """What a wanted promise takes, in a sentence; "" where none was named."""
+        """What a wanted promise takes, in a sentence; "" if none was named."""
         one = self.target
         if one is None:
             return ""
         wanted = f"A promise of {near_text(one.wanted, 5)}"
         earns = "cost no more" if self.costs else "earn that much"
-        sure = f"by what is known now, the policy has a chance of {one.chance:.0%} to {earns}"
+        sure = f"by what is known now, the policy has a {one.chance:.0%} chance to {earns}"
         if one.samples == 0:
-            return f"{wanted} is kept already: {self._safe(self.promise)} is promised now."
+            return f"{wanted} is already met: {self._safe(self.promise)} is promised now."
         if one.samples is None:
             return (
                 f"{wanted} is out of reach: even {one.most:,} samples are expected to bring only "
@@ -304,7 +305,7 @@ class Plan(Shown):
 
 
 def _rounded(samples: int) -> int:
-    """Return a number of samples to two digits: it is an estimate.
+    """Return a number of samples rounded to two digits, since it is an estimate.
 
     Examples
     --------

@@ -15,7 +15,7 @@ WIDEST = 60
 
 
 def write_sheet(run: "Run", path: Path) -> None:
-    """Write policy and promise of a run as .xlsx; texts stay texts, whatever they begin with."""
+    """Write policy and promise of a run as .xlsx; no text is turned into a formula or a link."""
     try:
         import xlsxwriter
     except ImportError:
@@ -66,7 +66,7 @@ def _rule(sheet: Any, run: "Run", bold: Any) -> None:
 
 
 def _parts(label: Hashable, size: int) -> list[Any]:
-    """Return a label column by column, numbers as numbers."""
+    """Return the parts of a label by column; numbers stay numbers."""
     parts = label if isinstance(label, tuple) and size > 1 else (label,)
     return [
         part if isinstance(part, int | float) and not isinstance(part, bool) else str(part)

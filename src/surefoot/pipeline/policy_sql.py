@@ -8,11 +8,11 @@ from surefoot.data.side_files import LabelColumns
 from surefoot.report.tables import PolicyLine
 
 UNKNOWN = "NULL"
-"""What the expression gives for a state that the log never shows."""
+"""The value of the expression for a state that the log never shows."""
 STEP = "step"
-"""The column that a rule by step asks for."""
+"""The column that a rule by step needs."""
 WIDTH = 96
-"""Longest line of a comment."""
+"""The longest line of a comment."""
 
 
 def policy_sql(
@@ -21,11 +21,11 @@ def policy_sql(
     bins: Sequence[Binning] = (),
     remark: str = "",
 ) -> str:
-    """Return a CASE for each action column, to stand in a SELECT; other states give NULL.
+    """Return a CASE expression for each action column, for use in a SELECT; other states give NULL.
 
-    Standard SQL: identifiers in double quotes, text in single ones. States with the same action are
-    put together; a column that was cut into bins is compared with their edges. A rule by step asks
-    for a column ``"step"`` that counts from 0. ``remark`` becomes a comment.
+    Standard SQL: identifiers in double quotes, text in single quotes. States with the same action
+    are grouped; a column that was cut into bins is compared with the edges of the bins. A rule by
+    step needs a column ``"step"`` that counts from 0. ``remark`` becomes a comment.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def policy_sql(
     END AS "decision"
     """
     if any(line.probability < 1 for line in lines):
-        raise ValueError("the policy is randomised: SQL has no place for its probabilities.")
+        raise ValueError("the policy is randomised: SQL cannot express its probabilities.")
     if _by_step(lines):
         remark += f'\nThe rule depends on the step: "{STEP}" counts from 0 at the first decision.'
     said = [part for line in remark.splitlines() for part in textwrap.wrap(line, WIDTH)]
@@ -71,12 +71,12 @@ def _case(
 
 
 def _by_step(lines: Sequence[PolicyLine]) -> bool:
-    """Tell whether some state has different actions at different steps."""
+    """Return whether some state has different actions at different steps."""
     return len({line.state for line in lines}) < len(lines)
 
 
 def _steps(line: PolicyLine) -> str:
-    """Return the test whether a step is in the range of a line."""
+    """Return the SQL test whether a step is in the range of a line."""
     return f"{_identifier(STEP)} BETWEEN {line.first_step} AND {line.last_step}"
 
 
@@ -87,13 +87,13 @@ def _also(state: str, steps: str) -> str:
 
 
 class _Test:
-    """Writes the test whether a row is in a state."""
+    """Writes SQL tests whether a row of a table is in a state."""
 
     def __init__(self, bins: Mapping[str, Binning]) -> None:
         self.bins = bins
 
     def some(self, columns: tuple[str, ...], states: Sequence[Hashable]) -> str:
-        """Return the test for some states."""
+        """Return the test for several states."""
         if len(columns) == 1 and len(states) > 1 and columns[0] not in self.bins:
             values = ", ".join(_literal(state) for state in states)
             return f"{_identifier(columns[0])} IN ({values})"
@@ -106,7 +106,7 @@ class _Test:
         return each[0] if len(each) == 1 else "\n        OR ".join(f"({text})" for text in each)
 
     def one(self, column: str, value: Hashable) -> str:
-        """Return the test for one column; a bin holds its lower edge and not its upper one."""
+        """Return the test for one column; a bin includes its lower edge and excludes its upper."""
         name, own = _identifier(column), self.bins.get(column)
         if own is None or value not in own.labels or not own.edges:
             return f"{name} = {_literal(value)}"
@@ -124,7 +124,7 @@ def _parts(state: Hashable) -> tuple[Hashable, ...]:
 
 
 def _literal(value: Hashable) -> str:
-    """Return a label as SQL writes it.
+    """Return a label as an SQL literal.
 
     Examples
     --------

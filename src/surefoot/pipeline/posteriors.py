@@ -1,4 +1,4 @@
-"""The posterior behind a run: learned, Dirichlet, or one that the user brings from Python."""
+"""The posterior behind a run: learned, Dirichlet, or one that the user passes from Python."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior, check_posterior
 
 Fit = Callable[[Counts], Posterior]
-"""From the counts of a run, on all successors taken to be possible, to a posterior."""
+"""A function from the counts of a run, on all possible successors, to a posterior."""
 Own = Posterior | Fit
 """What ``run(posterior=...)`` takes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """The posterior of a model, and its parts where its draws may run out.
+    """The posterior of a model, in two halves if it has finitely many draws.
 
     Attributes
     ----------
     choosing
-        What policies are chosen on.
+        The posterior that policies are chosen on.
     certifying
-        What promises rest on: the same posterior, or the other half of its draws.
+        The posterior that promises rest on: the same, or the other half of its draws.
     """
 
     choosing: Posterior
@@ -38,14 +38,14 @@ class Fitted:
 
     @classmethod
     def of(cls, posterior: Posterior, mdp: MDP, seed: int) -> "Fitted":
-        """Split a posterior of finitely many draws, the same way each time it is loaded."""
+        """Split a posterior of finitely many draws; the split depends on the seed alone."""
         rng = np.random.default_rng([seed, 2])
         choosing, certifying = split_draws(posterior, mdp, rng)
         return cls(choosing=choosing, certifying=certifying)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """How the draws were split, where they were."""
+        """How the draws were split, if they were."""
         one, other = self.choosing.num_draws, self.certifying.num_draws
         if one is None or other is None:
             return ()
@@ -53,12 +53,12 @@ class Fitted:
 
 
 def is_fit(own: Own) -> bool:
-    """Tell whether something makes a posterior from counts; a class does, an instance is one."""
+    """Return whether ``own`` is a class or function that makes a posterior from counts."""
     return isinstance(own, type) or (callable(own) and not hasattr(own, "sample"))
 
 
 def can_refit(own: Own | None) -> bool:
-    """Tell whether the posterior of other counts can be made the same way."""
+    """Return whether a posterior of other counts can be made in the same way."""
     return own is None or is_fit(own)
 
 
@@ -86,7 +86,7 @@ def check_own(settings: Settings, own: Own | None) -> None:
 
 
 def name_of_own(own: Own) -> str:
-    """Return what made a posterior, as far as its name tells.
+    """Return the qualified name of the function or class that made a posterior.
 
     Examples
     --------

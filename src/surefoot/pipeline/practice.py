@@ -1,4 +1,4 @@
-"""What was done in the log: what it earned, and how much better the policy is."""
+"""What past decisions in the log earned, and how much better the policy is."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,8 +31,8 @@ from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import counted_steps, until_the_end
 
 MODEL_DRAWS, LEAST_DRAWS, WORK = 400, 100, 2e9
-"""Draws that say what behaviour earns by the model; fewer where they would take more operations
-than this (a second or two): it plays all rows, and in large models draws differ little."""
+"""The most and the fewest draws for what behaviour earns by the model, and the operations they may
+cost (a second or two): behaviour plays all rows, and in large models draws differ little."""
 PATH_SWEEPS = 100_000
 
 Floats = NDArray[np.float64]
@@ -41,9 +41,9 @@ Floats = NDArray[np.float64]
 def return_limits(model: Model) -> tuple[float, float]:
     """Return the least and the most that a path of transitions of the log can earn.
 
-    With a declared range every transition may pay its ends; without one it pays what was seen at
-    the least and at the most under its action. The log's own decisions also took rows that are too
-    thin for the policy.
+    With a declared range every transition may pay the lowest or the highest reward of the range;
+    without one, the lowest or the highest reward seen under its action. Rows that `min_visits`
+    keeps from the policy are included, because the log's own decisions took them.
     """
     counts = model.placed
     if model.settings.min_visits > 0:
@@ -64,7 +64,7 @@ def _best_path(
 ) -> float:
     """Return the most that a path can earn from any state, rounded up.
 
-    With a horizon it may have fewer steps: the rest of an episode that was cut off.
+    With a horizon the path may have fewer steps, like the rest of a cut episode.
     """
     scale, discount = float(np.abs(reward).max()), mdp.discount
     value, most = np.array(final), float(final.max())
@@ -84,7 +84,7 @@ def _best_path(
     if mdp.horizon is not None:
         return most + 1e-12 * (scale * counted_steps(mdp) + float(np.abs(final).max()))
     acting = np.isin(np.arange(counts.num_states), state)
-    if until_the_end(mdp):  # a path that earns more after that many steps has a loop that pays
+    if until_the_end(mdp):  # if it has not settled by now, some loop pays without end
         settled = change <= 1e-9 * scale
         return float(value[acting].max()) + 1e-9 * scale if settled else np.inf
     return float(value[acting].max()) + discount * change / (1.0 - discount) + 1e-12 * scale
@@ -100,10 +100,10 @@ def practice(
     model: Model, parts: LogParts, certificate: Certificate, curse: Curse | None,
     rng: np.random.Generator, *, limits: tuple[float, float] | None = None,
 ) -> Certificate:  # fmt: skip
-    """Add what behaviour earned and, where it can be certified, the gain over it.
+    """Add what behaviour earned and, if it can be certified, the gain over it.
 
-    All in the rewards of the model: the caller turns costs around. ``limits`` are those of a path
-    through the whole log, where the model is that of a part of it.
+    All amounts are in the rewards of the model: the caller converts costs. ``limits`` are the
+    return limits of the whole log, for a model that is made from a part of it.
     """
     begin("practice")
     delta_policy, delta_behaviour = share_delta(model.settings.delta)
@@ -129,7 +129,8 @@ def practice_without_prior(
 ) -> Certificate:
     """Add what behaviour earned, by the log and over all models of a set, in rewards.
 
-    A mismatch then means that no model of the set earns what the log shows. No gain is certified.
+    A mismatch means that in no model of the set behaviour earns what the log shows. No gain is
+    certified.
     """
     begin("practice")
     lowest, highest = return_limits(model)
@@ -176,7 +177,7 @@ def _policy_bound(
 
     On the draws of the promise: their number was fixed before any was seen, and each of the two
     statements keeps its own eta, whether they rest on the same draws or not. A share of delta may
-    need more draws than all of it: then new ones are made.
+    need more draws than delta: then new ones are made.
     """
     made, eta = certificate, model.settings.eta
     needed = draws_needed(delta, eta)
@@ -194,7 +195,7 @@ def _policy_bound(
 
 
 def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:
-    """Return what behaviour earned in the log beside what the model says."""
+    """Return the finding of what behaviour earned in the log and by the model."""
     if by_model is None or shown.mean is None or shown.lower is None or shown.upper is None:
         return []
     return [
@@ -211,14 +212,14 @@ def _seen(shown: Earned, by_model: Interval | None) -> list[Finding]:
 
 
 def _lacking(parts: LogParts) -> list[Finding]:
-    """Return why the episodes of an earlier run are left out of what behaviour earned."""
+    """Return the finding why an earlier run's episodes are left out of what behaviour earned."""
     if not parts.lacking:
         return []
     return [Finding.of("earlier_returns_left_out", unlike=parts.lacking)]
 
 
 def _mismatch(shown: Earned, by_model: Interval | None) -> tuple[Finding, ...]:
-    """Return what to say where the model and the log disagree about what was done."""
+    """Return the finding that model and log disagree about what behaviour earns, if they do."""
     if by_model is None or shown.lower is None or shown.upper is None or shown.mean is None:
         return ()
     if by_model.lower <= shown.upper and shown.lower <= by_model.upper:

@@ -16,7 +16,7 @@ from surefoot.certificates.curse import curse_of_choosing, curse_of_preferring
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.frequentist import at_reward_ends, certify_frequentist
 from surefoot.certificates.halves import LogBuckets
-from surefoot.certificates.optimize import Result, optimize
+from surefoot.certificates.optimize import Result, certified_at, optimize
 from surefoot.certificates.search import Candidate, OnCandidate
 from surefoot.certificates.usual import chosen_at
 from surefoot.certificates.verification import Verification, verify
@@ -53,13 +53,14 @@ def streams(seed: int) -> list[np.random.Generator]:
 
 def find(
     model: Model, parts: LogParts, told: OnStep, counts: Counts | None = None, *,
-    in_full: bool = True,
+    in_full: bool = True, searched: Result | None = None,
 ) -> Result:  # fmt: skip
     """Find a policy and certify it; the result is in costs where costs were given.
 
     What the log itself says against the promise (``parts``) is taken off or said. With the setting
     ``honest``, ``model`` is that of the certifying part and ``counts`` the whole log. ``in_full``
-    is that of `weigh`.
+    is that of `weigh`. ``searched``: what was found at another delta, for which policies are chosen
+    alike (`chosen_at`), so that the search need not be repeated.
     """
     if not model.bayesian:
         return _shown(model, _find_frequentist(model, parts))
@@ -76,19 +77,34 @@ def find(
             streams(settings.seed)[4],
         )  # fmt: skip
     else:
-        result = optimize(
-            model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
-            time_budget=settings.time_budget, steps=settings.search_steps,
-            allowed=model.allowed, considered=model.considered, eta=settings.eta,
-            draws=settings.draws, progress=progress, holdout=model.posterior,
-            stationary=settings.one_rule, keep_usual=True, device=settings.device,
-            choose_delta=chosen_at(settings.delta), limit_effort=settings.limit_effort,
-        )  # fmt: skip
+        result = _found_at(model, searched) if searched else _searched(model, progress)
         weighed = weigh(
             model, parts, result.certificate, streams(settings.seed)[4], in_full=in_full
         )
     weighed = weighed.adding(*model.findings, *_left_out(model))
     return _shown(model, replace(result, certificate=weighed))
+
+
+def _searched(model: Model, progress: OnCandidate) -> Result:
+    settings = model.settings
+    return optimize(
+        model.choosing, model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+        time_budget=settings.time_budget, steps=settings.search_steps, allowed=model.allowed,
+        considered=model.considered, eta=settings.eta, draws=settings.draws, progress=progress,
+        holdout=model.posterior, stationary=settings.one_rule, keep_usual=True,
+        device=settings.device, choose_delta=chosen_at(settings.delta),
+        limit_effort=settings.limit_effort,
+    )  # fmt: skip
+
+
+def _found_at(model: Model, searched: Result) -> Result:
+    """Return what was found at another delta, certified at the model's own."""
+    settings = model.settings
+    return certified_at(
+        model.shown(searched), model.mdp, delta=settings.delta, rng=streams(settings.seed)[0],
+        eta=settings.eta, draws=settings.draws, allowed=model.allowed, device=settings.device,
+        limit_effort=settings.limit_effort,
+    )  # fmt: skip
 
 
 def _left_out(model: Model) -> list[Finding]:

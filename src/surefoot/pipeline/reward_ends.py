@@ -1,4 +1,4 @@
-"""The least and the most that single steps can pay, and what follows for returns."""
+"""The lowest and the highest reward of single steps, and the lowest return that follows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +11,19 @@ Floats = NDArray[np.float64]
 
 
 def least_return(model: Model) -> float:
-    """Return what earning the lowest reward of the model at every step would bring."""
+    """Return the return of earning the lowest reward of the model at every step."""
     mdp = model.mdp
     low = min(float(np.nanmin(reward_ends(model.placed)[0])), float(mdp.reward.min()))
-    if model.placed.reward_model == "normal":  # the mean of a step may lie below all that was seen
+    if model.placed.reward_model == "normal":  # a mean reward may lie below every reward seen
         return -np.inf
-    if until_the_end(mdp):  # a model may put off its end for as long as it likes
+    if until_the_end(mdp):  # an episode may last arbitrarily long
         return -np.inf if low < 0 else 0.0
     last = 0.0 if mdp.final_reward is None else float(mdp.final_reward.min())
     return float(low * counted_steps(mdp) + mdp.discount ** float(mdp.horizon or 0) * last)
 
 
 def reward_ends(counts: Counts) -> tuple[Floats, Floats]:
-    """Return ``(E,)`` lowest and highest rewards of single steps; those of ends are 0."""
+    """Return ``(E,)``: lowest and highest rewards of single steps; terminal states keep theirs."""
     reward = np.asarray(counts.reward_mean)
     ending = counts.is_terminal[counts.entry_state]
     if counts.reward_range is not None:

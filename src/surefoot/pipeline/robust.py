@@ -1,4 +1,4 @@
-"""The worst case of a credible set: a looser promise beside the certificate."""
+"""The worst case of a credible set: a looser promise next to the certificate."""
 
 from dataclasses import replace
 
@@ -19,18 +19,18 @@ from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import until_the_end
 
 REWARD_DRAWS = 500
-"""Draws of uncertain mean rewards, each with a worst case of its own; more for small deltas."""
+"""Draws of uncertain mean rewards, with one worst case for each; more for small deltas."""
 
 
 def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator) -> Certificate:
-    """Add the policy's worst case in a credible set; a frequentist promise is one already.
+    """Add the policy's worst case in a credible set; a frequentist promise already is one.
 
-    The certificate is in costs where costs were given. The policy was fixed without the draws that
-    size the set, so only its own rows need one, and one region covers them all: sharing delta over
-    the states would need hundreds of draws for each of them. Where mean rewards are uncertain,
-    delta and eta are shared between the set and the rewards.
+    The certificate is in costs if costs were given. The policy was fixed without the draws that
+    size the set, so only its own rows need a set, and one joint region covers them all: sharing
+    delta over the states would need hundreds of draws for each state. If mean rewards are
+    uncertain, delta and eta are shared between the set and the rewards.
     """
-    if not model.bayesian or until_the_end(model.mdp):  # nature might put off the end forever
+    if not model.bayesian or until_the_end(model.mdp):  # nature might postpone the end forever
         return certificate
     settings, mdp = model.settings, model.mdp
     rows = check_policy(mdp, certificate.policy).rows.astype(np.int64)
@@ -38,7 +38,7 @@ def with_robust(model: Model, certificate: Certificate, rng: np.random.Generator
     rewards = rewards_of(mdp, model.posterior, objective="max").of(entries)
     parts = 2 if rewards.uncertain.any() else 1
     delta, eta = settings.delta / parts, settings.eta / parts
-    # Finitely many draws must not measure their distance from their own mean.
+    # With finitely many draws, distances must not be measured from the mean of the same draws.
     center = model.choosing.mean()[entries]
     own = restricted(mdp, rows, center, rewards)
     set_rng, reward_rng = rng.spawn(2)

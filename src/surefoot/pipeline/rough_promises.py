@@ -1,8 +1,9 @@
-"""About what the log would promise if it were divided otherwise: a cautious policy, fewer draws.
+"""Rough estimates of what the log would promise if it were divided differently.
 
-A run promises either from the whole log, less the measured luck of choosing, or (``honest``) from
-one part about a policy of the other. These functions say roughly what the other way would give,
-without a search, so that both numbers can stand side by side. They are estimates, not promises.
+A run promises either from the whole log, minus the measured luck of choosing, or (``honest``) from
+one part of the log about a policy chosen on the other. These functions estimate what the other way
+would give, with a cautious policy instead of a search and with fewer draws, so that both numbers
+can be shown side by side. They are estimates, not promises.
 """
 
 import numpy as np
@@ -25,24 +26,23 @@ from surefoot.pipeline.posteriors import can_refit
 from surefoot.solvers.evaluation.rewards import rewards_of
 
 MOST_DRAWS, WORK = 1000, 1e9
-"""Draws behind an estimate, and operations that they may cost (about a second)."""
+"""The most draws of an estimate, and the operations they may cost (about a second)."""
 MOST_ENTRIES = 100_000
-"""Larger models are not built again for the sake of a second number: it would take a tenth of a
-run."""
+"""Larger models are not built again for an estimate: that would take a tenth of the run."""
 
 
 def about_whole(
     model: Model, log: LogBuckets, curse: Curse, rng: np.random.Generator
 ) -> float | None:  # fmt: skip
-    """Return about what the whole log promises, the luck of choosing taken off; None if unknown."""
-    if model.allowed is not None:  # the cautious choice knows of no rules
+    """Estimate what the whole log promises, minus the luck of choosing; None if unknown."""
+    if model.allowed is not None:  # the cautious choice does not handle allowed pairs
         return None
     policy = log.choose(log.half(np.arange(NUM_BUCKETS)))
     return _bound(model, policy, rng, less=curse.mean + curse.spread)
 
 
 def about_split(model: Model, buckets: BucketCounts, rng: np.random.Generator) -> float | None:
-    """Return about what a true split promises; None if unknown. ``model``: of the whole log."""
+    """Estimate what a true split promises; None if unknown. ``model`` is of the whole log."""
     counts, settings = model.counts, model.settings
     sizes = np.bincount(buckets.bucket, buckets.count, NUM_BUCKETS)
     if not can_refit(model.own):
@@ -63,7 +63,7 @@ def about_split(model: Model, buckets: BucketCounts, rng: np.random.Generator) -
 
 
 def _first(model: Model, counts: Counts) -> NDArray[np.float64] | None:
-    """Return the first states of the whole log, where its parts have no starts of their own."""
+    """Return the initial distribution of the whole log; None if its parts have their own."""
     if model.placed.starts is not None:
         return None
     first = np.asarray(model.mdp.initial)[: counts.num_states]

@@ -1,4 +1,4 @@
-"""What a run says to do, for a terminal."""
+"""The rule of a run, for a terminal."""
 
 from surefoot.pipeline.runs import Run
 from surefoot.report.rule import habits
@@ -6,7 +6,7 @@ from surefoot.report.rule_text import rule_text
 
 
 def rule_lines(run: Run) -> list[str]:
-    """Return the rule of a run, short enough to be read at a glance."""
+    """Return the rule of a run as lines, short enough to read at a glance."""
     model, lines = run.model, run.policy
     known = habits(model.mdp, model.placed, lines, by_step=model.settings.by_step)
     told = rule_text(lines, known, model.settings.columns.state, str(run.folder / "policy.csv"))

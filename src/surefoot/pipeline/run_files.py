@@ -1,4 +1,4 @@
-"""The files of a run folder, one by one, and back."""
+"""Writing and reading the files of a run folder."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from surefoot.report.tables import PolicyLine, policy_content, policy_lines
 
 CANDIDATE_COLUMNS = ("candidate", "percentile", "nominal_return", "selected")
 SEAL = "digest"
-"""Where it keeps a hash of all the rest: a number changed afterwards shows."""
+"""The key of a hash of all other content, which reveals later changes."""
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
@@ -31,7 +31,7 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
 
 
 def read_certificate(path: Path) -> Certificate:
-    """Read what `write_certificate` wrote, now or in version 0.1."""
+    """Read a certificate written by `write_certificate` or by version 0.1."""
     try:
         return Certificate.load(path)
     except (ValueError, TypeError) as problem:
@@ -63,7 +63,7 @@ def with_returns(path: Path, certificate: Certificate) -> Certificate:
 
 
 def lines_of(model: Model, policy: AnyPolicy) -> list[PolicyLine]:
-    """Return a policy state by state, in the order of the run."""
+    """Return a policy as lines, state by state, in the order of the run."""
     return policy_lines(
         model.mdp, model.placed, policy, model.passive, model.order,
         by_step=model.settings.by_step,
@@ -71,7 +71,7 @@ def lines_of(model: Model, policy: AnyPolicy) -> list[PolicyLine]:
 
 
 def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
-    """Tell whether ``policy.json`` holds the policy of a certificate."""
+    """Return whether ``policy.json`` holds the policy of a certificate."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -82,7 +82,7 @@ def same_policy(path: Path, model: Model, certificate: Certificate) -> bool:
 
 
 def is_unchanged(path: Path) -> bool:
-    """Tell whether ``certificate.json`` still says what was written."""
+    """Return whether ``certificate.json`` is as it was written."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return bool(content.pop(SEAL, None) == digest_of(content))
@@ -101,7 +101,7 @@ def write_candidates(path: Path, candidates: Sequence[Candidate]) -> None:
 
 
 def read_candidates(path: Path) -> tuple[Candidate, ...]:
-    """Read what `write_candidates` wrote."""
+    """Read the candidates that `write_candidates` wrote."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(

@@ -1,4 +1,4 @@
-"""The work that a run is made of."""
+"""The expected work of a run, part by part."""
 
 import numpy as np
 
@@ -19,22 +19,22 @@ from surefoot.solvers.evaluation.rewards import rewards_of
 from surefoot.solvers.gpu.choice import choose_engine
 
 EVALUATIONS, SWEEPS = 15, 28
-"""Evaluations of a search on all of its draws, and sweeps over them, mostly of the VaR operator."""
+"""Evaluations of a search on all its draws, and sweeps over them, mostly of the VaR operator."""
 HALF = 2e-6
-"""Work of half a log for each entry: its posterior mean, a choice, two evaluations."""
+"""Work per entry for half of a log: its posterior mean, a choice, two evaluations."""
 PATHS = 2.5e-6
-"""Work of the best and the worst path through the log, for each entry."""
+"""Work per entry for the best and the worst path through the log."""
 FIGURES = 4
-"""Figures of a report."""
+"""The number of figures of a report."""
 
 FOUND = ("search", "promise", "limit", "luck", "backtest", "practice", "doubt")
-"""Parts of finding and certifying a policy, in their order; the set and the report come after."""
+"""The parts of finding and certifying a policy, in order; the set and the report come after."""
 
 
 def expected_work(model: Model) -> dict[str, float]:
-    """Return the parts of a run with the work of each; none where that is not known.
+    """Return the parts of a run with the work of each; empty if that is not known.
 
-    The promise is taken to have the least number of draws; it says itself when it knows better.
+    The promise is taken to have the least number of draws; `certify` reports the number it plans.
     """
     if not model.bayesian:
         return {}
@@ -88,7 +88,7 @@ def expected_work(model: Model) -> dict[str, float]:
 
 
 def _search(model: Model, every: float) -> float:
-    """Return the work of a search: on drawn models, as far as time or steps allow it."""
+    """Return the work of a search on drawn models, at most the time budget."""
     mdp, settings = model.mdp, model.settings
     rows = allowed_rows(mdp, model.allowed)
     if model.considered is not None:

@@ -1,4 +1,4 @@
-"""A whole run: read, find, certify, compare, report, and the folder that holds it all."""
+"""A whole run: read, find, certify, compare, report, all in one folder."""
 
 from __future__ import annotations
 
@@ -62,25 +62,25 @@ from surefoot.pipeline.settings import Settings
 from surefoot.report.tables import PolicyLine, write_policy, write_policy_json
 
 READING, FINDING = "Reading the log", "Finding and certifying a policy"
-"""Stages whose results an interrupted run leaves behind."""
+"""The stages whose results an interrupted run keeps."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Run(Shown):
-    """A finished run: what `run` returns and `load_run` reads back.
+    """A finished run: what `run` returns and `load_run` reads.
 
     Attributes
     ----------
     folder
         Where its files are.
     model
-        Settings, counts, model and posterior behind it. With costs, in negative costs.
+        Settings, counts, model and posterior of the run. With costs, in negative costs.
     certificate
-        The promise, in costs where costs were given.
+        The promise, in costs if costs were given.
     candidates
-        The policies that were considered, in costs where costs were given.
+        The policies that were considered, in costs if costs were given.
     times
-        Seconds of each stage, where it was run just now.
+        The seconds of each stage; empty for a run that was read from a folder.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Run(Shown):
 
     @property
     def settings(self) -> Settings:
-        """What was asked for."""
+        """The settings of the run."""
         return self.model.settings
 
     @cached_property
@@ -120,14 +120,14 @@ class Run(Shown):
 
     @cached_property
     def advice(self) -> Advice:
-        """The policy, ready to be asked about many states (`action` asks it about one)."""
+        """The policy, ready for questions about many states (`action` asks about one)."""
         return Advice.of(self.model, self.policy, certified=not self.certificate.withheld)
 
     def action(self, state: Any = None, /, *, step: int | None = None, **columns: Any) -> Decision:
-        """Return what to do in a state: the action, how often it was tried, the log's habit.
+        """Return what to do in a state: the action, how often it was tried, and the log's habit.
 
-        The state is one value, a tuple, a mapping, or ``column=value`` for each state column. A
-        state that the log never shows gets an answer without an action, which says so.
+        The state is one value, a tuple, a mapping, or ``column=value`` for each state column. For a
+        state that the log never shows, the answer has no action and says why.
         """
         if (state is None) == (not columns):
             raise ValueError("give a state, or its columns by name: run.action(level='high').")
@@ -135,7 +135,7 @@ class Run(Shown):
 
     @property
     def behaviour(self) -> Behaviour | None:
-        """What the log's own decisions earned; None where that is not known."""
+        """What the log's own decisions earned; None if that is not known."""
         return self.certificate.behaviour
 
     @property
@@ -145,17 +145,17 @@ class Run(Shown):
 
     @property
     def comparison(self) -> str:
-        """The gain over what was done in the log, in one sentence; "" where none is certified."""
+        """The gain over what was done in the log, in one sentence; "" if none is certified."""
         return self.certificate.gain_sentence
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know, in sentences."""
+        """Reasons for doubt, in sentences."""
         return self.certificate.warnings
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What had to be done otherwise than asked, in sentences."""
+        """What else is good to know, in sentences."""
         return self.certificate.notes
 
     _pictured = True
@@ -207,17 +207,17 @@ def run(
 ) -> Run:  # fmt: skip
     """Go from a log to a finished run folder, as ``surefoot solve`` does.
 
-    The folder appears when everything in it is complete. A run that was killed goes on where it
-    was, if settings and log are the same.
+    The folder appears when everything in it is complete. If a run was killed, the next call with
+    the same settings and log continues it.
 
     Parameters
     ----------
     settings
-        Where the log is and what is asked for.
+        Where the log is, and what to compute.
     out
         The run folder to make.
     teller
-        Who tells how far it is: ``surefoot.commands.console.Output()``, say; None is silent.
+        Shows the progress, such as ``surefoot.commands.console.Output()``; None is silent.
     force
         Replace an older run of that name.
     posterior
@@ -301,7 +301,7 @@ def _stages(
 
 
 def _record(settings: Settings, steps: int, work: Path) -> None:
-    """Write into the configuration what the clock decided: a repetition then does the same."""
+    """Record in the configuration how many steps the clock allowed, for a repetition."""
     if settings.time_budget is None:
         return
     with replacing(work / CONFIG, "w", encoding="utf-8") as file:
@@ -321,12 +321,12 @@ def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
         counts.save(partial)
         move_safely(partial, stored)
         keep(work, COUNTS)
-    # What was saved is what is used: a run that is resumed sees the same.
+    # Use what was saved, so that a resumed run sees the same counts.
     return Counts.load(stored)
 
 
 def earlier_counts(folder: str | Path) -> Counts:
-    """Return the counts of an earlier run, if they are still what it wrote."""
+    """Return the counts of an earlier run; refuse them if they were changed after it."""
     place = Path(folder)
     check_is_run(place)
     check_as_written(place, COUNTS)
@@ -363,7 +363,7 @@ def _found(model: Model, counts: Counts, parts: LogParts, work: Path, journal: J
 
 
 def _completed(model: Model, certificate: Certificate, journal: Journal) -> Certificate:
-    """Return the certificate with the worst case of a credible set beside the promise."""
+    """Return the certificate with the worst case of a credible set added."""
     with journal.stage("Worst case of a credible set", ("set",)):
         return with_robust(model, certificate, promises.streams(model.settings.seed)[1])
 
@@ -386,6 +386,6 @@ def write_tables(model: Model, work: Path, certificate: Certificate) -> None:
 
 @contextmanager
 def computing(settings: Settings, told: OnPart | None = None) -> Iterator[None]:
-    """Keep to the processors that the settings allow, and share work with their cluster."""
+    """Use only the processors that the settings allow, and share work with their cluster."""
     with kept_to(settings.threads), plain_blas(), working_on(settings.cluster, told):
         yield

@@ -18,20 +18,20 @@ from surefoot.pipeline.future import NewData, Truth
 from surefoot.pipeline.model import Model
 
 MOST_STARTS = 12
-"""First states that are told apart: those most episodes began in."""
+"""How many first states are distinguished: those in which most episodes began."""
 LONG = 10
-"""Episodes that end by themselves may last this many times as long as the log's average."""
+"""Episodes that end by themselves may last this many times the log's average."""
 POLICY, HABITS = "policy", "habits"
-"""What is done in an episode: what the run found, or what the log did so far."""
+"""What an episode follows: the policy of the run, or the past behaviour of the log."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 SharesAt = Callable[[int], Floats]
-"""From a step to ``(S, A)``: how often each action is taken."""
+"""From a step to ``(S, A)``: the probability of each action in each state."""
 
 
 class Scheme(Protocol):
-    """Makes a number of samples of a truth."""
+    """A way of collecting data: makes a number of samples from a truth."""
 
     def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
         """Return the data."""
@@ -39,7 +39,7 @@ class Scheme(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tries:
-    """Single tries, as the distance to the promise says."""
+    """Single tries, allocated so that the distance to the promise falls most."""
 
     distance: Distance
     rows: Ints
@@ -56,7 +56,7 @@ class Shared:
     share: Floats
 
     def data(self, truth: Truth, samples: int, rng: np.random.Generator) -> NewData:
-        """Return the data: as even as whole numbers allow, the rest at random."""
+        """Return the data: shares rounded down to whole tries, the remainder at random."""
         whole = np.floor(samples * self.share).astype(np.int64)
         left = samples - int(whole.sum())
         rest = samples * self.share - whole
@@ -67,7 +67,7 @@ class Shared:
 
 
 def tries_of(truth: Truth, played: Ints, rng: np.random.Generator) -> NewData:
-    """Return what single tries of rows show."""
+    """Return the data of single tries of rows."""
     entry = truth.entries(played, rng)
     return NewData(entry=entry, part=rng.integers(0, NUM_BUCKETS, len(entry)))
 
@@ -79,7 +79,7 @@ class EpisodeKind:
     Attributes
     ----------
     start
-        The state they start in; None: wherever episodes of the log started.
+        The state they start in; None: as episodes of the log started.
     behaviour
         ``"policy"`` or ``"habits"``.
     """
@@ -90,14 +90,14 @@ class EpisodeKind:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EpisodePlan:
-    """Whole episodes of a model: which kinds there are, and what one of each shows.
+    """Whole episodes of a model: the kinds there are, and what one episode of each shows.
 
     Attributes
     ----------
     model, policy
-        Where they happen, and what was found.
+        The model of the run and its policy.
     kinds
-        What can be chosen from.
+        The kinds to choose from.
     """
 
     model: Model
@@ -106,7 +106,7 @@ class EpisodePlan:
 
     @classmethod
     def of(cls, model: Model, policy: Policy) -> "EpisodePlan | None":
-        """Return the episodes that a run could have more of; None where its log tells of none."""
+        """Return the kinds of episodes that a run could collect; None if its log has none."""
         starts = model.placed.starts
         if starts is None or not starts.any() or model.settings.episode is None:
             return None
@@ -122,7 +122,7 @@ class EpisodePlan:
 
     @cached_property
     def starts(self) -> Floats:
-        """``(S,)``: where episodes of the log started, as shares."""
+        """``(S,)``: the shares of first states in the log."""
         found = np.zeros(self.model.mdp.num_states)
         given = self.model.placed.starts
         if given is not None:
@@ -131,14 +131,14 @@ class EpisodePlan:
 
     @cached_property
     def mean_length(self) -> float:
-        """How long episodes of the log were."""
+        """The mean number of steps of the log's episodes."""
         starts = self.model.placed.starts
         number = 1 if starts is None else max(1, int(starts.sum()))
         return max(1.0, float(self.model.placed.count.sum()) / number)
 
     @cached_property
     def steps(self) -> int:
-        """After how many steps an episode is over at the latest."""
+        """The largest number of steps of an episode."""
         ends = bool(self.model.placed.is_terminal.any())
         most = int(np.ceil(self.mean_length * (LONG if ends else 1)))
         horizon = self.model.mdp.horizon
@@ -146,11 +146,11 @@ class EpisodePlan:
 
     @property
     def acting(self) -> NDArray[np.bool_]:
-        """``(S,)``: states in which something can be done."""
+        """``(S,)``: whether something can be decided in a state."""
         return ~self.model.passive
 
     def shares(self, behaviour: str) -> SharesAt:
-        """Return what is done at each step."""
+        """Return the action probabilities of a behaviour at each step."""
         mdp, policy = self.model.mdp, self.policy
         if behaviour == HABITS:
             usual = np.where(mdp.available, self.model.behaviour, 0.0)
@@ -164,7 +164,7 @@ class EpisodePlan:
         return lambda _step: each[policy]
 
     def start_of(self, kind: EpisodeKind) -> Floats:
-        """Return ``(S,)`` where episodes of a kind start."""
+        """Return ``(S,)``: the distribution of the first state of a kind of episodes."""
         if kind.start is None:
             return self.starts
         first = np.zeros_like(self.starts)
@@ -182,7 +182,7 @@ class EpisodePlan:
         return found
 
     def allocate(self, doubt: RowDoubt, samples: int) -> Ints:
-        """Return ``(J,)`` how many episodes of each kind, about ``samples`` steps in all."""
+        """Return ``(J,)``: how many episodes of each kind to collect, about ``samples`` steps."""
         length = np.maximum(self.shown.sum(axis=1), 1e-9)
         return Distance.of(doubt).allocate_bundles(self.shown[:, doubt.rows], length, samples)
 
@@ -204,7 +204,7 @@ def _expected(mdp: MDP, state: Floats, shares: SharesAt, plan: EpisodePlan) -> F
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlannedEpisodes:
-    """Whole episodes, as the distance to the promise says."""
+    """Whole episodes, allocated so that the distance to the promise falls most."""
 
     plan: EpisodePlan
     doubt: RowDoubt
@@ -232,7 +232,7 @@ class SameEpisodes:
 def episodes_of(
     plan: EpisodePlan, number: Ints, truth: Truth, rng: np.random.Generator
 ) -> NewData:  # fmt: skip
-    """Return what some episodes of each kind show."""
+    """Return the data of ``number`` episodes of each kind."""
     entry: list[Ints] = []
     part: list[Ints] = []
     starts = np.zeros(plan.model.mdp.num_states, dtype=np.int64)
@@ -240,7 +240,7 @@ def episodes_of(
         if size == 0:
             continue
         first = rng.choice(len(starts), size=size, p=plan.start_of(kind))
-        if kind.start is None:  # chosen starts say nothing of where episodes start
+        if kind.start is None:  # chosen starts do not show where episodes usually start
             starts += np.bincount(first, minlength=len(starts))
         bucket = rng.integers(0, NUM_BUCKETS, size)
         for here, goes_on in _walk(plan, kind, first, truth, rng):
@@ -255,7 +255,7 @@ def episodes_of(
 def _walk(
     plan: EpisodePlan, kind: EpisodeKind, state: Ints, truth: Truth, rng: np.random.Generator
 ) -> list[tuple[Ints, Ints]]:
-    """Return, step by step, what happened and to which episodes; all go on at once."""
+    """Simulate all episodes in parallel; return, per step, the entries and their episodes."""
     mdp, shares = plan.model.mdp, plan.shares(kind.behaviour)
     alive = np.arange(len(state))
     found = []

@@ -1,7 +1,7 @@
-"""One setting: declared once, with its type, default, words, rule and help.
+"""One setting: declared once, with its type, default, allowed words, rule and help.
 
-The command line's options, the TOML file, `Settings` and the table in docs/command-line.md follow
-from the declaration.
+The command line's options, the TOML file, `Settings` and the table in docs/command-line.md are
+derived from the declaration.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ PROMISE, READING, MODEL, SEARCH, COMPUTING, OWN = (
     "The computation",
     "Options",
 )
-"""Groups of options, titled as in the help; the last one belongs to ``solve`` alone."""
+"""Groups of options, with their titles in the help; the last one belongs to ``solve`` alone."""
 
 COLUMN, FILE, WORD, NUMBER, WHOLE = "COLUMN", "FILE", "WORD", "NUMBER", "N"
-"""What help writes for a value."""
+"""How the help shows a value."""
 
 Names = Literal["log", "file", "word or file", "run", ""]
 """What kind of file or word a value names."""
@@ -38,19 +38,19 @@ class Setting:
     section
         The group of options it belongs to; "" for none.
     metavar
-        What the help writes for its value.
+        How the help shows its value.
     words
-        The words it takes, where it takes one of a few.
+        The allowed words, if the value is one of a few.
     holds, rule
-        What a value must fulfil (None always does), and the same in words.
+        A condition on the value (None is always valid), and the same in words.
     otherwise
-        What the help says in place of a default that is None or empty.
+        What the help shows in place of a default that is None or empty.
     names
         What the value names: files whose contents belong to the identity of a run.
     matters
         Whether the answer depends on it.
     recorded
-        Whether the configuration of a run keeps it: an address means nothing elsewhere.
+        Whether the configuration of a run keeps it: an address has no meaning elsewhere.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Setting:
 
 
 def setting(default: Any, section: str, text: str, **more: Any) -> Any:
-    """Return a field of `Settings`; ``more`` are other attributes of `Setting`."""
+    """Return a dataclass field of `Settings`; ``more`` are other attributes of `Setting`."""
     declared = Setting(text=text, section=section, **more)
     return field(default=default, metadata={"setting": declared})
 
@@ -77,7 +77,7 @@ def declared(settings: Any) -> dict[str, tuple[Setting, Field[Any]]]:
 
 
 def check_value(name: str, value: Any, one: Setting) -> None:
-    """Refuse a value that is none of the words or breaks the rule."""
+    """Refuse a value that is not one of the words, is empty, or breaks the rule."""
     if value is None:
         return
     if one.words and value not in one.words:
@@ -91,7 +91,7 @@ def check_value(name: str, value: Any, one: Setting) -> None:
 
 
 def converted(name: str, value: Any, kind: str, place: str) -> Any:
-    """Return a value as the type written in ``kind`` ("float | None"), or say what is wrong."""
+    """Convert a value to the type in ``kind`` ("float | None"); ValueError if it does not fit."""
     if kind.startswith("tuple"):
         parts = value if isinstance(value, list | tuple) else [value]
         inner = "float" if "float" in kind else "str"
@@ -106,7 +106,7 @@ def converted(name: str, value: Any, kind: str, place: str) -> Any:
 
 
 def kind_of(one: Field[Any]) -> str:
-    """Return the type of a field as it is written."""
+    """Return the type of a field as it is written in the source."""
     return one.type.__name__ if isinstance(one.type, type) else str(one.type)
 
 

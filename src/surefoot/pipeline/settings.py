@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class Settings(Declarations, Shown):
     """Everything a run depends on, except the contents of its files.
 
-    ``surefoot solve --help`` and docs/command-line.md list the settings with what they mean; a new
-    one is one line of `surefoot.pipeline.declarations`. Column names and the log may be given as
-    one name or several.
+    ``surefoot solve --help`` and docs/command-line.md list the settings and their meaning; a new
+    one needs only a declaration in `surefoot.pipeline.declarations`. Column names and the log may
+    be given as one name or several.
 
     Examples
     --------
@@ -48,14 +48,14 @@ class Settings(Declarations, Shown):
     def __post_init__(self) -> None:
         for name, (one, field) in declared(self).items():
             value = getattr(self, name)
-            if kind_of(field) == "tuple[str, ...]":  # one is as good as a tuple of one
+            if kind_of(field) == "tuple[str, ...]":  # a single name becomes a tuple of one
                 alone = isinstance(value, str | os.PathLike)
                 value = (str(value),) if alone else tuple(map(str, value))
                 object.__setattr__(self, name, value)
             check_value(name, value, one)
 
     def check_complete(self) -> None:
-        """Refuse what no run could use, before a long log is read."""
+        """Refuse settings that no run could use, before a long log is read."""
         _ = self.discounted
         _ = self.log_format
         _check_steps(self)
@@ -91,8 +91,8 @@ class Settings(Declarations, Shown):
 
     @property
     def log_format(self) -> LogFormat:
-        """How the log and the files beside it are written."""
-        from surefoot.data.log_format import LogFormat  # --help has no use for it
+        """How the log and its side files are written."""
+        from surefoot.data.log_format import LogFormat  # not needed for --help
 
         names = ("decimal", "date_format", "encoding", "sheet", "table", "query", "bins")
         return LogFormat.of(**{name: getattr(self, name) for name in names})
@@ -100,25 +100,25 @@ class Settings(Declarations, Shown):
     @property
     def columns(self) -> LabelColumns:
         """The columns of states and actions in the log."""
-        from surefoot.data.side_files import LabelColumns  # --help has no use for it
+        from surefoot.data.side_files import LabelColumns  # not needed for --help
 
         own = LabelColumns()
         return LabelColumns(state=self.state or own.state, action=self.action or own.action)
 
     @property
     def one_rule(self) -> bool:
-        """Whether the policy is one action per state: states that carry their step need no more."""
+        """Whether the policy is one action per state, as with states that include the step."""
         return self.stationary or self.by_step
 
     @property
     def discounted(self) -> float:
-        """The discount, which must have been given."""
+        """The discount; if none was given, 1 with a horizon and an error without one."""
         if self.discount is None and self.horizon is not None:
             return 1.0
         if self.discount is None:
             raise ValueError(
                 "no discount was given: it says how much next step's reward is worth today. "
-                "Pass --discount 0.95, say; or --horizon 12, say, to count 12 steps alike."
+                "Pass --discount 0.95, for instance, or --horizon 12 to count 12 steps equally."
             )
         return self.discount
 
@@ -139,7 +139,7 @@ class Settings(Declarations, Shown):
     def from_mapping(
         cls, values: Mapping[str, Any], place: str, base: Settings | None = None
     ) -> Settings:
-        """Return settings from names and values; dashes and underscores are the same."""
+        """Return settings from names and values; dashes and underscores are equivalent."""
         known = declared(cls)
         given: dict[str, Any] = {}
         for key, value in values.items():
@@ -153,7 +153,7 @@ class Settings(Declarations, Shown):
     @classmethod
     def from_toml(cls, path: str | Path, base: Settings | None = None) -> Settings:
         """Read a configuration file."""
-        import tomllib  # --help has no use for it
+        import tomllib  # not needed for --help
 
         source = Path(path)
         if not source.is_file():
@@ -177,7 +177,7 @@ class Settings(Declarations, Shown):
         }
 
     def in_full(self) -> Settings:
-        """Return the same settings with the paths of files written out."""
+        """Return the same settings with absolute paths."""
         changes: dict[str, Any] = {
             name: str(path.absolute()) for name, path in self.side_files().items()
         }
@@ -189,7 +189,7 @@ class Settings(Declarations, Shown):
     def to_toml(self, *, posterior: str | None = None) -> str:
         """Return the settings as a configuration file.
 
-        ``posterior`` names what made a posterior of the user's own, which no file can hold.
+        ``posterior`` names what made the user's own posterior, which no file can hold.
 
         Examples
         --------
@@ -213,7 +213,7 @@ class Settings(Declarations, Shown):
 
 
 def _check_steps(settings: Settings) -> None:
-    """Refuse what has a meaning only with a horizon."""
+    """Refuse settings that need a horizon without one, and settings that contradict ``by_step``."""
     for name in ("final_reward", "stationary", "by_step"):
         if settings.horizon is None and getattr(settings, name):
             value = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""From several finished runs to one page about all of them."""
+"""One page about several finished runs."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -11,7 +11,7 @@ from surefoot.report.runs_page import RunFacts, runs_page
 from surefoot.report.tables import action_words
 
 PLACES = ("log", "add", "threads", "cluster", "strict")
-"""Settings that say where a run came from or how it was computed, not what was asked."""
+"""Settings about where a run came from or how it was computed, not about the question."""
 
 
 def compare_report(folders: Sequence[str | Path], out: str | Path) -> Path:
@@ -34,7 +34,7 @@ def compare_report(folders: Sequence[str | Path], out: str | Path) -> Path:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return names that tell the folders apart: the last part, or as much as it takes."""
+    """Return names that tell the folders apart: the last part of the path, or more if needed."""
     parts = [folder.resolve().parts for folder in folders]
     if len(set(parts)) < len(parts):
         raise ValueError("the same run folder is named twice.")

@@ -1,4 +1,4 @@
-"""Files beside the log that a run names: pairs a policy may use, first states, final rewards."""
+"""Side files of a run: pairs that a policy may use, first states, final rewards."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def read_initial(settings: Settings, placed: Counts) -> Floats:
-    """Read the distribution of the first state: the columns of the state, and probability."""
+    """Read the distribution of the first state from the state columns and ``probability``."""
     path = str(settings.initial)
     if not Path(path).is_file():
         raise ValueError(
@@ -52,9 +52,9 @@ def read_initial(settings: Settings, placed: Counts) -> Floats:
 def _states(
     settings: Settings, labels: tuple[Hashable, ...] | None, count: int
 ) -> tuple[LabelFinder, NDArray[np.int64]]:
-    """Return what finds states as files name them, and which of those each state is.
+    """Return a finder of states by their names in files, and the index of each state's name.
 
-    Files know nothing of the step that states may carry.
+    Files name states without the step that they may include.
     """
     which = np.arange(count)
     if settings.by_step and labels is not None:
@@ -63,7 +63,7 @@ def _states(
 
 
 def _first(settings: Settings, placed: Counts, named: NDArray[np.bool_], place: str) -> int:
-    """Return the one of some states in which an episode can start."""
+    """Return the state, among those with one name, in which an episode can start."""
     states, labels = np.flatnonzero(named), placed.state_labels
     if settings.by_step and labels is not None:
         states = np.array([s for s in states if step_of(labels[s]) in (0, None)], dtype=np.int64)
@@ -73,9 +73,9 @@ def _first(settings: Settings, placed: Counts, named: NDArray[np.bool_], place: 
 
 
 def final_of(settings: Settings, counts: Counts) -> Floats | None:
-    """Return ``(S,)``: what states are worth after the last step, in rewards; None for nothing.
+    """Return ``(S,)``: the final rewards of states, as rewards; None if there are none.
 
-    Where the unseen leads at the end is taken to be worth as little as anything.
+    The unseen state gets the lowest of them.
     """
     if settings.final_reward is None:
         return None
@@ -87,7 +87,7 @@ def final_of(settings: Settings, counts: Counts) -> Floats | None:
 
 
 def read_final(settings: Settings, counts: Counts) -> Floats:
-    """Read what states are worth after the last step: the columns of the state, and reward."""
+    """Read the final rewards of states from the state columns and ``reward``; others get 0."""
     columns = settings.columns
     states, which = _states(settings, counts.state_labels, counts.num_states)
     worth = columns.own_name("reward")
@@ -111,7 +111,7 @@ def read_allowed(
 ) -> NDArray[np.bool_] | None:
     """Return ``(S, A)``: the pairs that are allowed and not forbidden; None for all.
 
-    Columns that a file does not have mean any. Passive states need no line.
+    A column that a file does not have matches any value. Passive states need no line.
     """
     if settings.allowed is None and settings.forbidden is None:
         return None
@@ -148,7 +148,7 @@ def _pairs(path: str, settings: Settings, mdp: MDP) -> NDArray[np.bool_]:
 
 
 def _check_spelled(file: SideFile, states: LabelFinder, actions: LabelFinder) -> None:
-    """Refuse a file that lacks a column and has an unknown one: it may be misspelt."""
+    """Refuse a file that lacks a column and has an unknown one, which may be misspelt."""
     given = (*states.given(file), *actions.given(file))
     unknown = [name for name in file.header if name not in given]
     if not actions.given(file) or unknown:

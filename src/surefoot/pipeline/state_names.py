@@ -1,4 +1,4 @@
-"""States as people name them: value by column, as text or as the log's own labels."""
+"""Finding states by name: value by column, as text or as the log's own labels."""
 
 import difflib
 from collections import Counter
@@ -14,7 +14,7 @@ from surefoot.data.step_layers import names_of
 from surefoot.pipeline.settings import Settings
 
 NEAR = 3
-"""How many near names a hint lists."""
+"""How many similar names a hint lists."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,13 +26,13 @@ class StateNames:
     columns
         The state columns of the log.
     labels
-        The label of each state, without the step that it may carry; several columns make tuples.
+        The label of each state, without the step that it may include; several columns make tuples.
     ids
         The state of each tuple of texts.
     loose
-        The same with numbers spelled alike (3 and 3.0), where that is allowed and unique.
+        The same with one spelling for equal numbers (3 and 3.0), if that is allowed and unique.
     bins
-        Columns that were cut into bins: their states are named by a measurement, too.
+        Columns that were cut into bins: their states can also be found by a measurement.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class StateNames:
 
     @classmethod
     def of(cls, settings: Settings, counts: Counts, bins: Sequence[Binning] = ()) -> "StateNames":
-        """Return the states of the counts; a label with other columns is one that we added."""
+        """Return the states of the counts, without states that surefoot added."""
         columns = settings.columns.state
         own = range(counts.num_states) if counts.state_labels is None else counts.state_labels
         labels: tuple[Hashable, ...] = tuple(own)
@@ -71,8 +71,7 @@ class StateNames:
     def asked(self, given: Any) -> tuple[str, ...]:
         """Return the values of a state in the order of the columns, as text.
 
-        ``given`` maps columns to values; one value, or a tuple in the order of the columns, will
-        do as well.
+        ``given`` maps columns to values, or is one value, or a tuple in the order of the columns.
         """
         if not isinstance(given, Mapping):
             values = given if isinstance(given, tuple | list) else (given,)
@@ -97,18 +96,18 @@ class StateNames:
         return tuple(self._text(name, given[name]) for name in self.columns)
 
     def _text(self, column: str, value: Any) -> str:
-        """Return a value as the log names it: a measurement becomes the name of its bin."""
+        """Return a value as text; a measurement becomes the name of its bin."""
         own = self.bins.get(column)
         plain = value.strip() if isinstance(value, str) else value
         return str(plain if own is None else own.label(plain))
 
     def find(self, texts: tuple[str, ...]) -> int | None:
-        """Return the state with these values; None where the log never shows it."""
+        """Return the state with these values; None if the log never shows it."""
         found = self.ids.get(texts)
         return self.loose.get(tuple(map(_spelled, texts))) if found is None else found
 
     def label(self, state: int) -> Hashable:
-        """Return the label of a state, as policies are keyed by it."""
+        """Return the label of a state, by which policies are keyed."""
         return self.labels[state]
 
     def parts(self, state: int) -> tuple[Hashable, ...]:
@@ -116,7 +115,7 @@ class StateNames:
         return _parts(self.labels[state], len(self.columns))
 
     def hint(self, texts: tuple[str, ...]) -> str:
-        """Return what the log knows of a state that it never shows."""
+        """Return which values of an unknown state the log does not know, with similar ones."""
         known = [sorted({key[i] for key in self.ids}) for i in range(len(self.columns))]
         strange = [i for i, text in enumerate(texts) if text not in known[i]]
         if not strange and len(self.columns) > 1:
@@ -134,7 +133,7 @@ def _parts(label: Hashable, columns: int) -> tuple[Hashable, ...]:
 
 
 def _spelled(text: str) -> str:
-    """Return numbers in one spelling, other text as it is."""
+    """Return numbers in one spelling, and other text unchanged."""
     try:
         return repr(float(text))
     except ValueError:
@@ -142,7 +141,7 @@ def _spelled(text: str) -> str:
 
 
 def plain_label(label: Any) -> Any:
-    """Return a label as JSON can hold it: several columns are a list.
+    """Convert a label to what JSON can hold: several columns become a list.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What a policy expects of a step, averaged over the steps at which it takes it.
+"""A policy's values of an action, averaged over the steps at which the policy takes it.
 
 Over a horizon the value of a state depends on how many steps are left: ``q_t(s, a)`` and
-``v_{t+1}(s')``. A transition of a log has the same law at every step, so what it says about the
-promise is an average over the steps t at which the policy does a in s, with weights fixed by the
-model: how often, discounted, the policy is there then.
+``v_{t+1}(s')``. A transition of a log has the same distribution at every step, so what it says
+about the promise is an average over the steps t at which the policy takes a in s, with weights
+fixed by the model: the discounted probability that the policy is in s at step t.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,24 +17,24 @@ from surefoot.model.policies import AnyPolicy
 from surefoot.model.step_policy import StepPolicy
 
 NEVER = 1e-12
-"""Weight of steps at which the model never gets to a state."""
+"""The weight of steps at which the model never reaches a state."""
 
 Floats = NDArray[np.float64]
 
 
 class StepValues(NamedTuple):
-    """What the policy expects of its steps.
+    """The values of a policy's steps.
 
     Attributes
     ----------
     quality
-        ``(R,)``: the value of taking each row.
+        ``(R,)``: the action value of each row.
     after
         ``(n,)``: the value of the state that each kind of step led to.
     best
         ``(R,)``: the highest value of a successor of each row.
     expected
-        The return by the model.
+        The policy's return by the model.
     """
 
     quality: Floats
@@ -46,14 +46,14 @@ class StepValues(NamedTuple):
 def averaged(
     mdp: MDP, policy: AnyPolicy, row: NDArray[np.int64], following: Callable[[Floats], Floats]
 ) -> StepValues:
-    """Return what a policy expects of steps over a horizon.
+    """Return a policy's values over a horizon, averaged over the steps.
 
     Parameters
     ----------
     row
         ``(n,)``: the row of each kind of step.
     following
-        From values of states ``(S,)`` to those of the states that the kinds of steps led to.
+        From values of all states ``(S,)`` to the values ``(n,)`` after each kind of step.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def averaged(
 
 
 def played(mdp: MDP, policy: AnyPolicy, step: int) -> Floats:
-    """Return ``(R,)``: how likely the policy takes each row at a step, if it is there."""
+    """Return ``(R,)``: the probability that the policy takes each row at a step, in its state."""
     now = policy.actions_at(step) if isinstance(policy, StepPolicy) else np.asarray(policy)
     if now.ndim == 2:
         return np.asarray(now[mdp.row_state, mdp.row_action], dtype=np.float64)
@@ -90,7 +90,7 @@ def played(mdp: MDP, policy: AnyPolicy, step: int) -> Floats:
 
 
 def _visits_backward(mdp: MDP, policy: AnyPolicy, horizon: int) -> Iterator[tuple[int, Floats]]:
-    """Yield each step with how likely each state is visited then, the last step first."""
+    """Yield each step, the last one first, with the probability of each state at that step."""
     size = int(np.ceil(np.sqrt(horizon)))
     kept, visits = [], np.array(mdp.initial, dtype=np.float64)
     for step in range(horizon):

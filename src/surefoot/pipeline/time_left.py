@@ -1,24 +1,24 @@
-"""What is left of a job: the work that it is made of, and the speed that it has shown."""
+"""The time left of a job, from the work it consists of and the speed seen so far."""
 
 from collections.abc import Callable, Mapping
 
 OWN_SHARE = 0.3
-"""Of the work of a part that is over, what was counted is believed from this share on; else its
-work is of a kind that nobody counts."""
+"""The counted work of a finished part is used if it is at least this share of the expected work;
+below that, the part does work that is not counted, and the expected work is used."""
 OVERRUN = 0.1
-"""A part that has done all its work and more is taken to have this share of it left."""
+"""A part that has done all its expected work is taken to have this share of it left."""
 USUAL = 0.5
-"""Seconds of one core that a unit of work takes: kernels have become faster since it was one."""
+"""Usual seconds of one core per unit of work; below 1, because kernels have become faster."""
 KNOWN = 1.0
-"""How much work the usual speed stands for, before this machine has shown its own."""
+"""The work after which the usual speed is no longer mixed into the measured one."""
 SHARED = 0.7
-"""How much of a run several cores can share."""
+"""The share of a run's work that several cores can share."""
 
 Clock = Callable[[], float]
 
 
 class TimeLeft:
-    """What is left of a run, in seconds.
+    """The time left of a run, in seconds.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class TimeLeft:
     def __init__(
         self, parts: Mapping[str, float], *, clock: Clock | None = None, cores: int | None = None
     ) -> None:
-        from surefoot import _compile, _cores  # the help of a command needs neither
+        from surefoot import _compile, _cores  # not needed for --help
 
         self.expected = dict(parts)
         self.done = dict.fromkeys(parts, 0.0)
@@ -49,40 +49,40 @@ class TimeLeft:
         self.cores = _cores.available_cores() if cores is None else cores
 
     def begin(self, part: str) -> None:
-        """Go on to a part; those before it are over. Parts never go back."""
+        """Begin a part, which ends those before it; never go back to an earlier part."""
         if part in self.expected:
             self.current = max(self.current, list(self.expected).index(part))
 
     def expect(self, part: str, work: float) -> None:
-        """Hear what a part takes, unless it is over."""
+        """Set the expected work of a part, unless it is over."""
         if part in self.expected and list(self.expected).index(part) >= self.current:
             self.expected[part] = work
 
     def add(self, work: float) -> None:
-        """Hear of work that was done."""
+        """Add work that was done to the present part."""
         if self.current >= 0:
             self.done[list(self.expected)[self.current]] += work
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
+        """The seconds left."""
         return sum(map(self._ahead, self.expected)) * self._slowness
 
     def share(self, parts: tuple[str, ...]) -> float:
-        """Return how much of some parts is done."""
+        """Return the share of some parts' work that is done."""
         ahead = sum(self._ahead(part) for part in parts if part in self.expected)
         total = sum(self.expected[part] for part in parts if part in self.expected)
         return 1.0 - min(1.0, ahead / total) if total > 0 else 0.0
 
     def _ahead(self, part: str) -> float:
-        """Return the work of a part that is left."""
+        """Return the work left of a part."""
         place, expected = list(self.expected).index(part), self.expected[part]
         if place < self.current:
             return 0.0
         return max(expected - self.done[part], OVERRUN * expected if self.done[part] else 0.0)
 
     def _behind(self, part: str) -> float:
-        """Return the work of a part that is done."""
+        """Return the work done of a part."""
         place, done = list(self.expected).index(part), self.done[part]
         if place < self.current and done < OWN_SHARE * self.expected[part]:
             return self.expected[part]
@@ -90,7 +90,7 @@ class TimeLeft:
 
     @property
     def _slowness(self) -> float:
-        """Seconds that a unit of work takes; of the usual speed at first."""
+        """Seconds per unit of work; the usual ones at first, later the measured ones."""
         usual = USUAL * (1.0 - SHARED + SHARED / self.cores)
         work = sum(map(self._behind, self.expected))
         known = min(work, KNOWN) / KNOWN

@@ -1,4 +1,4 @@
-"""Runs that differ from a given one in one setting: what a planner asks "what if" about."""
+"""Runs that differ from a given run in one setting, for "what if" questions."""
 
 import csv
 from collections import Counter
@@ -18,9 +18,9 @@ from surefoot.pipeline.settings import Settings
 DELTAS = (0.01, 0.05, 0.1, 0.2)
 PRIORS = (0.5, 1.0, 2.0)
 MOST_ACTIONS = 6
-"""Actions that are left out one by one: those that the policy takes in most states."""
+"""How many actions are left out one by one: those that the policy takes in most states."""
 DIGITS = 12
-"""A discount of 1 - (1 - .95) / 2 is .975, not .9749999999999999."""
+"""Digits that discounts are rounded to: 1 - (1 - .95) / 2 is .975, not .9749999999999999."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,9 @@ class Variation:
     Attributes
     ----------
     setting
-        Which one: "discount", "delta", "forbidden", "prior" or "unseen".
+        The setting: "discount", "delta", "forbidden", "prior" or "unseen".
     value
-        Its other value; for "forbidden" the label of an action that may no longer be used.
+        Its new value; for "forbidden" the label of an action that may no longer be used.
     """
 
     setting: str
@@ -52,16 +52,16 @@ class Variation:
 
 
 def usual_variations(run: Run) -> list[Variation]:
-    """Return what is worth asking about every run, setting by setting."""
+    """Return the usual variations of a run, setting by setting."""
     settings, chosen = run.settings, []
-    rest = 1.0 - settings.discounted  # nothing without a discount: there is none to vary
+    rest = 1.0 - settings.discounted  # 0 without a discount: then there is none to vary
     discounts = [round(d, DIGITS) for d in (1.0 - 2.0 * rest, 1.0 - rest / 2.0) if 0 < d < 1]
     chosen += [Variation(setting="discount", value=value) for value in discounts]
     chosen += [Variation(setting="delta", value=d) for d in DELTAS if d != settings.delta]
     if not settings.by_step:
         chosen += [Variation(setting="forbidden", value=action) for action in _used(run)]
     if settings.basis == "bayesian":
-        brought = run.model.own is not None  # a posterior that has its own prior
+        brought = run.model.own is not None  # the user's posterior has its own prior
         priors = [value for value in PRIORS if value != settings.prior and not brought]
         chosen += [Variation(setting="prior", value=value) for value in priors]
         if run.model.placed.unseen is not None:
@@ -71,13 +71,13 @@ def usual_variations(run: Run) -> list[Variation]:
 
 
 def _used(run: Run) -> list[Hashable]:
-    """Return the actions that the policy takes where there is another one, most used first."""
+    """Return the actions that the policy takes in states with a choice, most used first."""
     often = Counter(line.action for line in run.policy if line.margin is not None)
     return [action for action, _ in often.most_common(MOST_ACTIONS)]
 
 
 def varied(model: Model, variation: Variation, scratch: Path) -> Settings:
-    """Return the settings of a run with one thing changed; files go into a scratch folder."""
+    """Return the settings of a run with one change; files are written to a scratch folder."""
     settings, value = model.settings, variation.value
     if variation.setting == "forbidden":
         path = scratch / "allowed.csv"
@@ -85,12 +85,12 @@ def varied(model: Model, variation: Variation, scratch: Path) -> Settings:
         return replace(settings, allowed=str(path))
     changes: dict[str, Any] = {variation.setting: value}
     if variation.setting == "prior" and settings.support == LEARNED:
-        changes["support"] = None  # learned successors go with a learned prior
+        changes["support"] = None  # learned successors need a learned prior
     return replace(settings, **changes)
 
 
 def write_allowed(path: Path, model: Model, action: Hashable) -> None:
-    """Write the pairs that may be used without an action; states that have no other keep it."""
+    """Write the allowed pairs without one action; states that have no other action keep it."""
     mdp, columns = model.mdp, model.settings.columns
     if model.settings.by_step:
         raise ValueError("with by_step=True no action can be left out: states differ by step.")

@@ -37,23 +37,23 @@ from surefoot.solvers.gpu.choice import choose_engine
 from surefoot.solvers.gpu.device import check_device
 
 AS_IT_IS = "as it is"
-"""What the line of the run itself is called."""
+"""The name of the line for the unchanged run."""
 ALONE = (
-    "Each number holds alone, at the confidence of its own line, not all of them at once. Whoever "
-    "picks a line for its number chooses once more, and nothing was taken off for that: decide "
-    "first what is right, then solve with it."
+    "Each number holds alone, at the confidence of its own line, not all of them at once. Picking "
+    "a line for its number is one more choice, and nothing was subtracted for that: decide first "
+    "what is right, then solve with it."
 )
 
-NO_DISCOUNT = "All steps count alike, so that there is no discount to vary."
+NO_DISCOUNT = "All steps count equally, so there is no discount to vary."
 OF_EPISODES = ("past_matters", "steps_alike", "steps_differ")
 """Findings from whole episodes, which a run folder does not keep."""
 
 WHOLE_LINES = 50_000
-"""Entries of a model up to which a worker of a cluster solves whole lines, each in its own memory;
-those of larger models are shared as a run is."""
+"""For models with up to this many entries, each worker of a cluster solves whole lines in its own
+memory; lines of larger models are shared among the workers as a run is."""
 
 ActionChange = tuple[Hashable, Hashable, Hashable]
-"""A state, what the run does there, what is done there instead."""
+"""A state, the run's action there, and the new action there."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,13 +65,13 @@ class WhatIfLine:
     variation
         What was changed; None for the run as it is.
     certificate
-        What `surefoot solve` would certify; None where it would refuse.
+        What `surefoot solve` would certify; None if it would refuse.
     discount, horizon
-        The discount of the line, and the most steps that count; None without a last one.
+        The discount of the line, and the most steps that count; None for no limit.
     changes
-        Where its policy differs from the run's.
+        The states in which its policy differs from the run's.
     refused
-        Why there is no certificate; "" where there is one.
+        Why there is no certificate; "" if there is one.
     """
 
     variation: Variation | None
@@ -88,20 +88,20 @@ class WhatIfLine:
 
     @property
     def per_step(self) -> float | None:
-        """The promise as an amount for every step: what makes discounts comparable.
+        """The promise as a constant amount per step, which makes discounts comparable.
 
-        None where there is no promise, or no telling how many steps there are.
+        None if there is no promise, or if the number of steps is not known.
         """
         return None if self.certificate is None else self.each(self.certificate.promise)
 
     def each(self, amount: float) -> float | None:
-        """Return an amount as one for every step."""
+        """Return an amount as a constant amount per step; None without discount and horizon."""
         endless = self.discount == 1.0 and self.horizon is None
         return None if endless else steady(amount, self.discount, self.horizon)
 
     @property
     def certified(self) -> bool:
-        """Whether there is a promise and no check took it back."""
+        """Whether there is a promise and no failed check withdrew it."""
         return self.certificate is not None and not self.certificate.withheld
 
     def to_mapping(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class WhatIf(Shown):
     run
         The run that is varied.
     lines
-        In the order in which they were asked.
+        In the order in which they were requested.
     """
 
     run: Run
@@ -139,12 +139,12 @@ class WhatIf(Shown):
 
     @property
     def objective(self) -> str:
-        """Whether the promise is a lower bound on rewards ("max") or an upper one on costs."""
+        """Whether the promise is a lower bound on rewards ("max") or an upper bound on costs."""
         return self.run.certificate.objective
 
     @property
     def undiscounted(self) -> bool:
-        """Whether all steps of the run count alike, and no other discount was asked about."""
+        """Whether no line has a discount below 1."""
         return all(line.discount == 1.0 for line in self.lines)
 
     def _safe(self, value: float, digits: int = DIGITS) -> str:
@@ -152,7 +152,7 @@ class WhatIf(Shown):
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """The table as text; promises are rounded to the safe side."""
+        """The table as text; promises are rounded in the direction in which they still hold."""
         safe, other = self._safe, upper_text if self.objective == "max" else lower_text
         rows: list[tuple[str, ...]] = []
         for line in self.lines:
@@ -254,27 +254,27 @@ def what_if(
     """Solve a run again with one setting changed at a time; its log is not read.
 
     Every line is what a new `run` with that setting would find, to the last digit. That takes a
-    search for each of them. Whether the past of an episode matters is not tested again: where that
-    test took back the promise of the run, it takes back those of all lines.
+    search for each line. Whether the past of an episode matters is not tested again: if that test
+    failed for the run, the promises of all lines are withdrawn.
 
     Parameters
     ----------
     run
         A run, or the folder of one.
     discount, delta, prior, unseen
-        Other values of these settings, a line each. Where nothing at all is asked, the usual
-        questions are.
+        Other values of these settings, one line each. If nothing at all is given, the usual
+        variations are computed.
     forbidden
-        Actions that may no longer be used, one at a time; a state that has no other one keeps it.
+        Actions that may no longer be used, one at a time; a state without another action keeps it.
     posterior
-        What `run` was given, where it was given one: a folder cannot hold it, a `Run` does.
+        The posterior that `run` was given, if any: a folder cannot hold it, but a `Run` does.
     teller
-        Who tells how far it is; None is silent.
+        Shows the progress; None is silent.
     cluster
-        Who does the work, as for `certify`. The answer is the same, bit for bit.
+        Where the work is done, as for `certify`. The answer is the same, bit for bit.
     device
-        Where draws are made and evaluated, as for `certify`; None: as the run did. Lines made
-        elsewhere have other draws.
+        Where draws are made and evaluated, as for `certify`; None: as in the run. Lines made on
+        another device have other draws.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def what_if(
         (teller or Nobody()).stage("Solving again", len(asked)) as stage,
         computing(replace(made.settings, cluster=cluster), Watched(stage).parts),
     ):
-        if made.model.bayesian and made.settings.device == "gpu":  # missing here, missed by all
+        if made.model.bayesian and made.settings.device == "gpu":  # fail once if there is none
             choose_engine(made.settings.device, made.model.mdp, made.model.posterior)
         found = dict(_lines(made, asked, counts, parts, stage))
     return WhatIf(run=made, lines=(own_line, *(found[i] for i in range(len(asked)))))
@@ -317,13 +317,13 @@ def what_if(
 def _lines(
     made: Run, asked: Sequence[Variation], counts: Counts, parts: LogParts, stage: Stage
 ) -> Iterator[tuple[int, WhatIfLine]]:
-    """Yield place and line of each variation, in the order in which they are done."""
+    """Yield index and line of each variation, in the order in which they are done."""
     if not _by_workers(made):
         for i, one in enumerate(asked):
             stage.update(i, one.words)
             yield i, _line(made, counts, parts, one)
         return
-    # Workers draw on their cores, as they do for a run.
+    # Workers make draws on the CPU, as they do for a run.
     on_cores = replace(made.model, settings=replace(made.settings, device="cpu"))
     shared = (replace(made, model=on_cores), counts, parts)
     lines = each_part(_line, shared, [(one,) for one in asked])
@@ -333,7 +333,7 @@ def _lines(
 
 
 def _by_workers(made: Run) -> bool:
-    """Tell whether workers solve whole lines: they know the run, but not the files it names."""
+    """Return whether workers can solve whole lines: they have the run, but not its side files."""
     settings = made.settings
     fits = made.model.mdp.num_entries <= WHOLE_LINES and settings.device != "gpu"
     return current() is not None and fits and not settings.side_files()
@@ -378,7 +378,7 @@ def _changes(made: Run, model: Model, certificate: Certificate) -> tuple[ActionC
 
 
 def _actions(lines: Sequence[PolicyLine]) -> Mapping[Hashable, Hashable]:
-    """Return what to do in each state; in words where that depends on the step."""
+    """Return what to do in each state, in words if it depends on the step."""
     if any(line.first_step for line in lines):
         return action_words(lines)
     return {line.state: line.action for line in lines}

@@ -1,1 +1,1 @@
-"""What the data say about the transition probabilities."""
+"""Posteriors: what the data say about the transition probabilities."""

@@ -1,4 +1,4 @@
-"""Which draws of a posterior are meant, before any is made."""
+"""A batch of a posterior's draws, fixed before any of them is made."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -15,17 +15,17 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """Some draws of a posterior, the same ones each time they are asked for.
+    """Some draws of a posterior; asking again gives the same draws.
 
     Attributes
     ----------
     posterior
-        Where they come from.
+        The posterior that is drawn from.
     source
-        The generator whose next key they belong to. It is never advanced.
+        A generator: the draws belong to the next key it would give. It is never advanced.
     first, last
-        Which draws of that key: batches of finitely many draws share one source and overlap
-        nowhere.
+        Draws ``first`` to ``last - 1`` of that key. Batches of a posterior with finitely many draws
+        share one source and do not overlap.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Batch:
 
     @classmethod
     def take(cls, posterior: Posterior, n: int, rng: np.random.Generator) -> "Batch":
-        """Return the next ``n`` draws of a generator, which moves on to its next key."""
+        """Return a batch of ``n`` draws with the generator's next key; advance the generator."""
         batch = cls(posterior=posterior, source=deepcopy(rng), first=0, last=n)
         stream_key(rng)
         return batch
@@ -56,13 +56,13 @@ class Batch:
 
     @property
     def key(self) -> tuple[np.uint64, np.uint64]:
-        """The 128 bits that name the stream: for engines that draw by themselves."""
+        """The 128-bit key of the stream, for engines that make the draws themselves."""
         return stream_key(deepcopy(self.source))
 
     def part(self, first: int, last: int) -> "Batch":
-        """Return draws ``first`` to ``last - 1`` of these."""
+        """Return draws ``first`` to ``last - 1`` of this batch."""
         return replace(self, first=self.first + first, last=self.first + last)
 
     def blocks(self, rows: Ints | None = None) -> Iterator[Floats]:
-        """Yield the entries of some rows (None: of all), some draws at a time."""
+        """Yield the entries of some rows (None means all) in blocks of draws."""
         return stream_range(self.posterior, self.first, self.last, deepcopy(self.source), rows)

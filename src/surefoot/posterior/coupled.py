@@ -1,9 +1,9 @@
-"""Draws in which the actions of a state are lucky together: for bounds from above.
+"""Draws in which the rows of each state are coupled, for upper bounds.
 
-A deterministic policy plays one row in each state. So its return has the same law whatever the
-rows of *different* actions of a state have to do with each other, and whoever bounds what such
-policies can be promised may choose that. Here they are as alike as can be: where one action came
-out well, so did the others, and somebody who knows the drawn model gains little by it.
+A deterministic policy plays one row in each state. So the law of its return does not depend on how
+the rows of *different* actions of a state depend on each other, and an upper bound on what such
+policies can be promised may choose that dependence. Here it is the strongest possible: where one
+action of a state came out well, so did the others, and knowing the drawn model gains little.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ from surefoot.posterior.protocol import (
 from surefoot.posterior.rows import Floats, Ints, OfWhole, RowLayout, SomeRows
 
 RANKS = 0xC0FFEE
-"""What sets the generator of ranks apart from the draws of the same key."""
+"""Part of the seed that separates the generator of ranks from the draws of the same key."""
 GROUP_VALUES = 8 * BLOCK_VALUES
-"""How many probabilities are sorted together at most (64 MB)."""
+"""The most probabilities that are sorted together (64 MB)."""
 LARGEST_GROUP = 1024
-"""Draws that are sorted together: more couple better, and more of them must wait in memory."""
+"""The most draws that are sorted together: larger groups couple better but need more memory."""
 
 
 def can_couple(posterior: Posterior) -> bool:
-    """Tell whether the rows of a posterior can be coupled: independent ones, or given their laws.
+    """Tell whether the rows of a posterior can be coupled.
+
+    They must be independent, at least given learned laws; draws must be unlimited, and a group of
+    them must fit into memory.
 
     Examples
     --------
@@ -50,9 +53,10 @@ def can_couple(posterior: Posterior) -> bool:
 
 
 def group_size(posterior: Posterior) -> int:
-    """Return how many draws are sorted together, whole blocks of them; 0 where none fits.
+    """Return how many draws are sorted together, a multiple of ``BLOCK_DRAWS``; 0 if none fits.
 
-    Rows that share laws are drawn and dealt out in one go: a block always fits where draws do.
+    For a learned posterior it is at least one block: its rows are drawn and reassigned in one
+    call, so that a block fits wherever the draws themselves fit.
     """
     fits = min(LARGEST_GROUP, GROUP_VALUES // max(1, posterior.num_entries))
     least = BLOCK_DRAWS if isinstance(_whole(posterior), LearnedPosterior) else 0
@@ -65,23 +69,23 @@ def _whole(posterior: Posterior) -> Posterior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CoupledRows(OfWhole):
-    """The draws of a posterior, with the rows of each state coupled by what they are worth.
+    """The draws of a posterior, with the rows of each state coupled by their worth ``p.values``.
 
-    Whatever row is chosen in each state, the draws of these rows are independent and have the law
-    of the posterior; the draws of two actions of one state are not independent.
+    For any choice of one row per state, these rows are independent draws of the posterior; the rows
+    of two actions of one state are not independent of each other.
 
-    The draws of a group are sorted by their worth, row by row, and dealt out again in an order that
-    is drawn for each state and shared by its rows. Where rows share laws, only draws with the same
-    laws of the action change places (docs/limit.md has the proof).
+    The draws of a group are sorted by worth, row by row, and reassigned to the models in an order
+    that is drawn for each state and shared by its rows. Where rows share learned laws, only draws
+    with the same laws of the action are exchanged (docs/limit.md has the proof).
 
     Attributes
     ----------
     whole
-        Where the draws come from; `can_couple` tells whether it will do.
+        The posterior that is drawn from; `can_couple` tells whether it is suitable.
     layout
         Its rows.
     values
-        ``(E,)``: what each entry is worth, reward and future.
+        ``(E,)``: the value of each entry, reward plus discounted future.
 
     Examples
     --------
@@ -101,12 +105,12 @@ class CoupledRows(OfWhole):
 
     @property
     def independent_rows(self) -> bool:
-        """Those of one state are not."""
+        """False: the rows of one state are coupled."""
         return False
 
     @property
     def identity(self) -> Floats:
-        """That of the whole."""
+        """The identity of ``whole``."""
         return self.whole.identity
 
     def stream(
@@ -118,7 +122,7 @@ class CoupledRows(OfWhole):
     def stream_range(
         self, first: int, last: int, rng: np.random.Generator, rows: ArrayLike | None = None
     ) -> Iterator[Floats]:
-        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; whole groups are made."""
+        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; complete groups are drawn."""
         source = deepcopy(rng)
         ranks = np.random.default_rng([RANKS, *map(int, stream_key(rng))])
         blocks = self._dealt(first, last, source, ranks)
@@ -130,7 +134,7 @@ class CoupledRows(OfWhole):
     def _dealt(
         self, first: int, last: int, source: np.random.Generator, ranks: np.random.Generator
     ) -> Iterator[Floats]:
-        """Yield groups of draws, dealt out anew; there are always whole groups behind them."""
+        """Yield reassigned draws group by group, cut to the range; complete groups are drawn."""
         size = group_size(self.whole)
         begins = range(first - first % size, last, size)
         ranks.bit_generator.advance(begins.start * self.layout.num_states)  # type: ignore[attr-defined]
@@ -152,10 +156,11 @@ class CoupledRows(OfWhole):
     def _learned(
         self, begins: range, source: np.random.Generator, ranks: np.random.Generator
     ) -> Iterator[Floats]:
-        """Yield groups whose rows share laws of their action, shares and rare events.
+        """Yield groups whose rows share the laws of their action, shares and rare events.
 
-        Shares of where the unseen leads and rare events are numbers of a model that no other has:
-        what a row is worth is seen with the usual ones, and the model that gets it has its own.
+        Every model has its own shares (which say where unseen successors lead) and its own rare
+        events. A row's worth is computed with the usual shares and without rare events; the model
+        that receives the row then applies its own.
         """
         learned = _whole(self.whole)
         if not isinstance(learned, LearnedPosterior):
@@ -172,9 +177,10 @@ class CoupledRows(OfWhole):
             yield made
 
     def _places(self, draws: Floats, numbers: Floats) -> Ints:
-        """Return ``(G, R)``: which model gets the row of each draw.
+        """Return ``(G, R)``: the model that receives each row of each draw.
 
-        The k-th row by worth goes to the model with the k-th number.
+        In every row, the draw with the k-th smallest worth goes to the model with the k-th smallest
+        number of the row's state.
         """
         worth = np.empty((len(numbers), self.layout.num_rows))
         kernels.score_rows(draws, self.values, self.layout.row_start, worth)
@@ -189,7 +195,7 @@ class CoupledRows(OfWhole):
 
 
 def _regrouped(blocks: Iterator[Floats], size: int) -> Iterator[Floats]:
-    """Yield groups of ``size`` draws; there are whole numbers of them."""
+    """Yield groups of ``size`` draws; the blocks must hold a multiple of ``size``."""
     waiting: list[Floats] = []
     held = 0
     for block in blocks:

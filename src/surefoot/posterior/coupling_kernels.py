@@ -1,4 +1,4 @@
-"""What drawn rows are worth, and rows dealt out anew: what coupling needs (`coupled.py`)."""
+"""Kernels for coupling (`coupled.py`): the worth of drawn rows, and rows reassigned to models."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 RUN = 8
-"""Draws that are sorted by insertion before runs are merged."""
+"""Length of the runs that are sorted by insertion before they are merged."""
 
 
 @kernel(lean=True)
 def score_rows(draws: Floats, values: Floats, row_start: Ints, out: Floats) -> None:
-    """Write ``out[i, r]``: what row ``r`` of draw ``i`` is worth, ``p.values``. O(n entries)."""
+    """Write the worth ``p.values`` of row ``r`` of draw ``i`` to ``out[i, r]``. O(n entries)."""
     for i in range(len(draws)):
         for r in range(len(row_start) - 1):
             total = 0.0
@@ -50,7 +50,7 @@ def landed(
     row: int, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     numbers: Floats,
 ) -> int:  # fmt: skip
-    """Return the entry on which three numbers let an unseen successor land."""
+    """Return the entry to which an unseen successor leads, given its three uniform numbers."""
     found = candidate(row, usual, part_start, part_cumulative, numbers[0], numbers[1])
     if found < 0:
         found = candidate_of_rest(row, len(usual), part_start, part_cumulative, numbers[2])
@@ -65,10 +65,10 @@ def row_parts(
     place: Ints, shape: Floats, d: Floats, c: Floats, filled: Ints, known: NDArray[np.bool_],
     picked: Floats, used: Ints, landing: Floats, mass: Floats,
 ) -> int:  # fmt: skip
-    """Draw one row but for where its unseen successors land; return how many it has shown.
+    """Draw one row except for where its unseen successors lead; return how many were seen.
 
-    Draw ``i`` has ``used[i]`` successors of probabilities ``mass[i]``: those that were shown, in
-    the order of ``place``, then unseen ones, of which ``landing[i]`` has three numbers each.
+    Draw ``i`` has ``used[i]`` successors with probabilities ``mass[i]``: first those seen, in the
+    order of ``place``, then unseen ones, each with three uniform numbers in ``landing[i]``.
     """
     shown, most = shown_places(count, begin, end, place)
     known[:] = False
@@ -96,7 +96,7 @@ def row_parts(
 
 @kernel(lean=True)
 def merge_sorted(key: Floats, order: Ints, begin: int, middle: int, end: int, out: Ints) -> None:
-    """Merge two runs of an order, ``begin:middle`` and ``middle:end``, into ``out``."""
+    """Merge two sorted runs of ``order``, ``begin:middle`` and ``middle:end``, into ``out``."""
     a, b = begin, middle
     for k in range(begin, end):
         if b >= end or (a < middle and key[order[a]] <= key[order[b]]):
@@ -111,9 +111,10 @@ def merge_sorted(key: Floats, order: Ints, begin: int, middle: int, end: int, ou
 def order_in_classes(
     score: Floats, classes: Floats, action: int, key: Floats, order: Ints, room: Ints
 ) -> None:
-    """Write the order of draws by the class of an action, then by score, which lies in [0, 1).
+    """Write the order of the draws by ``classes[:, action]``, then by score.
 
-    Classes are whole numbers. Runs are sorted by insertion, then merged: stable, O(n log n).
+    Classes are whole numbers and scores lie in [0, 1). Runs are sorted by insertion, then merged:
+    stable, O(n log n).
     """
     size = len(score)
     for i in range(size):
@@ -137,7 +138,7 @@ def order_in_classes(
 
 @kernel(lean=True)
 def scale_down(score: Floats) -> None:
-    """Move scores into [0, 1/2], in their order."""
+    """Rescale scores to [0, 1/2], keeping their order."""
     low, high = np.inf, -np.inf
     for i in range(len(score)):
         low, high = min(low, score[i]), max(high, score[i])
@@ -152,10 +153,10 @@ def deal_row(
     numbers: Floats, usual: Floats, room: float, part_start: Ints, part_entry: Ints,
     part_cumulative: Floats, rare: float, landing: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Write one drawn row into a model with running shares ``usual``, ``room`` their sum.
+    """Write one drawn row into a model whose running shares are ``usual`` and sum to ``room``.
 
-    A share of ``rare`` goes where the unseen lands. Where the model has no room for the unseen,
-    what was shown takes all; where nothing was, the row is as it is on average.
+    A share ``rare`` of the mass is spread as in ``landing``. If ``room`` is 0, unseen successors
+    are dropped and the seen ones rescaled; if none was seen, the row is ``landing``.
     """
     scale, seen = 1.0, 1.0
     if used > shown and not room > 0.0:
@@ -182,7 +183,7 @@ def row_worths(
     bits: Floats, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     values: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Write what each draw of a row is worth with running shares ``usual``."""
+    """Write the worth of each draw of a row, with running shares ``usual``."""
     for i in range(len(out)):
         total = 0.0
         for k in range(used[i]):
@@ -202,7 +203,7 @@ def deal_draws(
     part_start: Ints, part_entry: Ints, part_cumulative: Floats, rare: Floats, open_to: float,
     landing: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Write the k-th draw of a row by worth into the k-th model by number."""
+    """Write the draw of a row that is k-th by worth into the model that is k-th by number."""
     new = 0.0
     for e in range(begin, end):
         new += landing[e]
@@ -225,11 +226,11 @@ def couple_rows(
     states: Ints, values: Floats, classes: Floats, numbers: Floats, usual_shares: Floats,
     rare: Floats, open_to: Floats, landing: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Write draws of several rows, those of one state lucky together; see `learned_rows`.
+    """Write draws of several rows, coupled within each state; see `learned_rows`.
 
-    Every row is drawn once for every line of the laws. The k-th of its draws, by what they are
-    worth with the usual shares, goes to the model whose number of the row's state is the k-th, both
-    among models in which ``classes`` of the row's action are the same. O(K + log n) a row and draw.
+    Every row is drawn once per line of the drawn laws. Among the models with the same ``classes``
+    of the row's action, the draw with the k-th smallest worth (with the usual shares) goes to the
+    model with the k-th smallest number of the row's state. O(K + log n) per row and draw.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)

@@ -1,4 +1,4 @@
-"""Convergence of Markov chains, and how many independent draws they are worth.
+"""Convergence of Markov chains and their effective number of independent draws.
 
 Split rank-normalised r-hat and effective sample sizes after Vehtari, Gelman, Simpson, Carpenter and
 Bürkner (2021), "Rank-normalization, folding, and localization: an improved R-hat".
@@ -14,12 +14,12 @@ from scipy.stats import rankdata
 Floats = NDArray[np.float64]
 
 GOOD_RHAT = 1.01
-"""Above this the chains may not have met; more iterations are advised."""
+"""Above this the chains may not have converged; more iterations are advised."""
 TAILS = (0.05, 0.95)
 COLUMNS = 256
 """Quantities handled at a time, to bound the memory."""
 LEAST_DRAWS = 8
-"""Fewer draws per chain than this cannot be split and correlated."""
+"""Fewer draws per chain than this are too few to split a chain and estimate autocorrelations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +31,13 @@ class Diagnostics:
     chains, draws
         How many chains, and draws in each.
     rhat
-        Largest split rank-normalised r-hat: near 1 when all chains tell the same.
+        Largest split rank-normalised r-hat: near 1 when all chains agree.
     ess_bulk, ess_tail
         Smallest effective sample size, for the centre and for the 5% and 95% quantiles.
     worst
-        Where r-hat is largest, in words.
+        The quantity with the largest r-hat, in words.
     divergences
-        Divergent transitions of the sampler, where it told.
+        Number of divergent transitions, where the sampler reports it.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Diagnostics:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should worry about, one sentence each."""
+        """Reasons to distrust the draws, one sentence each."""
         found = []
         if not self.rhat <= GOOD_RHAT:
             found.append(
@@ -74,7 +74,7 @@ class Diagnostics:
 
     @property
     def brief(self) -> str:
-        """The numbers alone."""
+        """The numbers, without warnings."""
         chains = f"{self.chains} chain{'' if self.chains == 1 else 's'} of {self.draws} draws"
         sizes = f"effective sample size {self.ess_bulk:.0f} (bulk), {self.ess_tail:.0f} (tail)"
         return f"{chains}: r-hat {self.rhat:.3f}, {sizes}"
@@ -84,7 +84,7 @@ class Diagnostics:
 
 
 def diagnostic_facts(found: Diagnostics) -> list[tuple[str, str]]:
-    """Return the diagnostics as words and values for a summary."""
+    """Return the diagnostics as pairs of label and value for a summary."""
     return [
         ("chains", f"{found.chains} of {found.draws:,} draws"),
         ("r-hat", f"{found.rhat:.3f}" + (f" ({found.worst})" if found.worst else "")),
@@ -170,10 +170,10 @@ def tail_effective_size(split: Floats) -> Floats:
 
 
 def effective_size(chains: Floats) -> Floats:
-    """Return how many independent draws the mean of ``(chains, draws, quantities)`` is worth.
+    """Return the effective sample size of the mean of ``(chains, draws, quantities)``.
 
-    The draws divided by the autocorrelation time, whose sum stops where Geyer's (1992) pairs of
-    autocorrelations, made monotone, turn negative. O(draws log draws) per quantity.
+    It is the number of draws divided by the autocorrelation time, a sum that stops where Geyer's
+    (1992) pairs of autocorrelations, made monotone, turn negative. O(draws log draws) per quantity.
     """
     num_chains, length, _ = chains.shape
     covariance = _autocovariance(chains).mean(axis=0)
@@ -188,11 +188,11 @@ def effective_size(chains: Floats) -> Floats:
     pairs = correlation[:even].reshape(even // 2, 2, -1).sum(axis=1)
     positive = np.logical_and.accumulate(pairs > 0, axis=0)
     monotone = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
-    # The even lag behind the last pair still counts where it is positive (antithetic chains).
+    # The even lag after the last pair still counts where it is positive (antithetic chains).
     behind = np.minimum(2 * positive.sum(axis=0), length - 1)
     next_even = np.maximum(np.take_along_axis(correlation, behind[None], axis=0)[0], 0.0)
     total = num_chains * length
-    # An antithetic chain is worth more than its draws; the estimate of that is capped.
+    # The effective size of an antithetic chain exceeds its number of draws; it is capped.
     time = np.maximum(-1.0 + 2.0 * monotone.sum(axis=0) + next_even, 1.0 / np.log10(total))
     size: Floats = np.where(constant, total, total / time)
     return size

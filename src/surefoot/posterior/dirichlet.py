@@ -29,17 +29,18 @@ class DirichletPosterior(OfCounts):
         ``DirichletPosterior(counts.on_support("action"))``.
     prior
         Dirichlet parameter of every successor: one number, one per row ``(R,)`` or one per entry
-        ``(E,)``; positive. ``prior=1.0`` makes all rows equally likely beforehand.
+        ``(E,)``; positive. ``prior=1.0`` is the uniform distribution over each row's simplex.
     unseen
         The parameter of the successor that stands for all those never observed, where the support
-        has one; the coverage study on logs chose the default. Not used with a prior per entry.
+        has one; the default was chosen in the coverage study on logs. Not used with a prior per
+        entry.
 
     Notes
     -----
-    A row with one successor is deterministic: that is a statement of the support, not of the data.
+    A row with one successor is deterministic: that follows from the support, not from the data.
 
     Draw ``i`` of row ``r`` comes from a random stream keyed by (one key taken from ``rng``, ``r``,
-    block of 16 draws), so that any rows, any chunks and any number of threads give the same bits.
+    block of 16 draws), so that the bits do not depend on the choice of rows, blocks or threads.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class DirichletPosterior(OfCounts):
 
     @property
     def independent_rows(self) -> bool:
-        """Rows are independent."""
+        """True: rows are independent."""
         return True
 
     @cached_property
@@ -103,8 +104,8 @@ class DirichletPosterior(OfCounts):
     ) -> Floats:
         """Return draws ``first`` to ``last - 1`` of the streams of one key.
 
-        This is how several threads or machines share the work: the same key everywhere, each its
-        own range of draws or of rows.
+        Several threads or machines can share the work: they use the same key, and each makes its
+        own range of draws or rows.
 
         Examples
         --------
@@ -118,7 +119,7 @@ class DirichletPosterior(OfCounts):
         chosen = self.layout.check_rows(rows)
         ends = np.cumsum(np.diff(self.row_start)[chosen])
         columns = ends - np.diff(self.row_start)[chosen]
-        # Streams are opened at the start of a block of draws; what lies before ``first`` is cut.
+        # Streams are opened at the start of a block of draws; those before ``first`` are cut off.
         begin = first - first % kernels.BLOCK_DRAWS
         out = np.empty((last - begin, ends[-1] if len(ends) else 0))
 
@@ -143,7 +144,7 @@ class DirichletPosterior(OfCounts):
         return [
             ("prior", self.prior_words),
             ("data per row", least if least == most else f"{least} to {most} transitions"),
-            ("rows with doubt", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
+            ("uncertain rows", f"{np.count_nonzero(np.diff(self.row_start) > 1):,}"),
         ]
 
     @property

@@ -30,12 +30,12 @@ Ints = NDArray[np.int64]
 BLOCK_DRAWS = 16
 """Draws that share one stream. Changing this, or ``WORDS``, changes every draw."""
 LOGARITHMIC_BELOW = 0.1
-"""A row with a larger shape than this underflows with probability below 1e-30."""
+"""A row with a shape larger than this underflows with probability below 1e-30."""
 
 
 @kernel(lean=True)
 def prepare(shape: Floats, d: Floats, c: Floats, size: int) -> bool:
-    """Write the squeeze's constants of one row; tell whether it needs logarithms."""
+    """Write the constants of the squeeze for one row; tell whether the row needs logarithms."""
     largest = 0.0
     for k in range(size):
         lifted = shape[k] + 1.0 if shape[k] < 1.0 else shape[k]
@@ -56,7 +56,7 @@ def dirichlet_draws(
     shape: Floats, d: Floats, c: Floats, begin: int, end: int, logarithmic: bool,
     words: Words, control: Words, first: int, last: int, column: int, out: Floats,
 ) -> None:  # fmt: skip
-    """Write draws ``first..last-1`` of one row into ``out[first:last, column:]``. O(K) a draw.
+    """Write draws ``first..last-1`` of one row into ``out[first:last, column:]``. O(K) per draw.
 
     The row's entries are ``begin..end-1`` of ``shape``; ``d = a - 1/3`` and ``c = 1/sqrt(9 d)`` are
     the squeeze's constants for ``a = shape``, or ``shape + 1`` where that is below 1: there
@@ -135,7 +135,7 @@ def dirichlet_rows(
     """Write draws ``first..last-1`` of several rows into ``out[0:last-first]``.
 
     ``first`` is a multiple of ``BLOCK_DRAWS``; row ``rows[j]`` goes to the columns from
-    ``columns[j]`` on. A row with one entry is 1 and takes no bits.
+    ``columns[j]`` on. A row with one entry is 1 and uses no random bits.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)
@@ -159,9 +159,9 @@ def dirichlet_models(
     shapes: Floats, row_start: Ints, rows: Ints, columns: Ints,
     key0: np.uint64, key1: np.uint64, first: int, out: Floats,
 ) -> None:  # fmt: skip
-    """Write one draw of every row for each line of ``shapes``: a posterior of posteriors.
+    """Write one draw of every row for each line of Dirichlet parameters ``shapes``.
 
-    Line ``i`` is draw ``first + i`` and has streams of its own, keyed by that number.
+    Line ``i`` is draw ``first + i`` and has its own streams, keyed by that number.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)

@@ -1,4 +1,4 @@
-"""From arrays of drawn models to the entries of a layout."""
+"""Convert arrays of drawn models to the entries of a layout."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,7 +8,7 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior.rows import Floats, RowLayout
 
 SUM_TOLERANCE = 1e-4
-"""How far a drawn row may be from summing to 1 (text files keep few digits); it is rescaled."""
+"""How far a drawn row's sum may be from 1 (text files keep few digits); the row is rescaled."""
 
 
 def arrange(draws: ArrayLike, mdp: MDP | None) -> tuple[RowLayout, Floats]:
@@ -75,7 +75,7 @@ def _layout_of(values: Floats) -> RowLayout:
 
 
 def _entries(values: Floats, layout: RowLayout) -> Floats:
-    """Pick the entries of a layout out of dense models, and see that nothing is left behind."""
+    """Return the entries of a layout from dense models; check that no mass lies outside them."""
     shape = (layout.num_states, layout.num_actions, layout.num_states)
     if values.shape[2:] != shape:
         raise ValueError(f"draws are {values.shape[2:]} each; the model is {shape}.")

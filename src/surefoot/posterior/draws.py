@@ -1,4 +1,4 @@
-"""Any posterior given as draws: arrays, Markov chains, files of other samplers."""
+"""A posterior given as draws: arrays, Markov chains or files of other samplers."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MOST_RHAT = 1.05
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PosteriorDraws(OnRows):
-    """A posterior known by its draws only, usually those of a Markov chain.
+    """A posterior given by its draws only, usually those of a Markov chain.
 
     Make one with :meth:`from_arrays`, :meth:`from_inference` or :meth:`from_stan_csv`.
 
     Order statistics need independent draws. So :meth:`sample` and :meth:`stream` use the chains
     thinned to :attr:`num_draws`, and refuse to give more; chains with an r-hat above ``max_rhat``
-    are refused altogether. There are no fresh draws here: :meth:`split` them once, choose on one
-    part and certify on the other.
+    are refused altogether. No new draws can be made: :meth:`split` them once, choose on one part
+    and certify on the other.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class PosteriorDraws(OnRows):
     chains
         ``(chains, draws, E)``; every row of every draw sums to 1.
     independent
-        Whether the draws are independent by construction. It is believed unless they show
-        otherwise.
+        Whether the draws are independent by construction. They are refused if successive draws are
+        visibly correlated.
     max_rhat
         The largest r-hat that is accepted.
     divergences
@@ -53,7 +53,7 @@ class PosteriorDraws(OnRows):
         The declared counts that the draws were fitted to, where known: certificates then include
         what these say about uncertain mean rewards and about the support.
     origin
-        The mean of the draws that these are a part of; None where they are the whole.
+        For a part made by :meth:`split`, the mean of all the original draws; else None.
 
     Examples
     --------
@@ -104,8 +104,8 @@ class PosteriorDraws(OnRows):
             Dense models ``(n, S, A, S)`` or chains of them ``(chains, n, S, A, S)``; with ``mdp``
             also entries in its order, ``(n, E)`` or ``(chains, n, E)``.
         mdp
-            The model they belong to. None: successors that are zero in every draw are not
-            reachable, rows that are zero altogether are not available.
+            The model they belong to. None means that successors with probability 0 in every draw
+            are not reachable, and rows that are all 0 are not available.
         independent, max_rhat, divergences, counts
             See the class.
 
@@ -131,7 +131,7 @@ class PosteriorDraws(OnRows):
         max_rhat: float = MOST_RHAT,
         counts: Counts | None = None,
     ) -> PosteriorDraws:
-        """Build from what a sampler returned.
+        """Build from the result of a sampler.
 
         ``source`` is an ArviZ InferenceData or DataTree (which PyMC returns too), an xarray
         Dataset, a fitted NumPyro ``MCMC``, a PyMC ``MultiTrace`` or a mapping from names to arrays
@@ -169,7 +169,7 @@ class PosteriorDraws(OnRows):
 
     @property
     def independent_rows(self) -> bool:
-        """Draws may share parameters: rows are not independent."""
+        """False: draws may share parameters across rows."""
         return False
 
     @cached_property
@@ -187,7 +187,7 @@ class PosteriorDraws(OnRows):
 
     @cached_property
     def kept(self) -> Kept:
-        """Which draws count as independent; all of them if they were declared independent."""
+        """The draws that count as independent; all of them if they were declared independent."""
         total = self.chains.shape[0] * self.chains.shape[1]
         if not self.independent and not self.diagnostics.rhat <= self.max_rhat:
             raise ValueError(
@@ -213,7 +213,7 @@ class PosteriorDraws(OnRows):
 
     @property
     def num_draws(self) -> int:
-        """How many draws are left after thinning to independence."""
+        """The number of draws left after thinning to independence."""
         return len(self.kept.chosen)
 
     @property
@@ -222,7 +222,7 @@ class PosteriorDraws(OnRows):
         return self.mean() if self.origin is None else self.origin
 
     def mean(self) -> Floats:
-        """Return the mean of all draws, ``(E,)``; correlated draws serve a mean as well."""
+        """Return the mean of all draws, ``(E,)``; a mean does not need independent draws."""
         average: Floats = self.chains.mean(axis=(0, 1))
         return average
 
@@ -243,7 +243,7 @@ class PosteriorDraws(OnRows):
         )
 
     def split(self, first: int, rng: np.random.Generator) -> tuple[PosteriorDraws, PosteriorDraws]:
-        """Return ``first`` of the independent draws and the rest: two parts without a common draw.
+        """Return ``first`` of the independent draws, and the rest: two disjoint parts.
 
         Examples
         --------

@@ -1,6 +1,6 @@
 """The population-growth model with uncertain growth parameters.
 
-One law serves the sampler (JAX) and the draws (NumPy): the functions take the array module.
+The sampler (JAX) and the draws (NumPy) use the same functions, which take the array module.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from surefoot.posterior.mcmc import Sampling, require, run_nuts
 from surefoot.posterior.rows import Floats, Ints, RowLayout
 
 LEAST_SHARE = 0.99
-"""A model whose successors hold less of a row's mass than this is refused."""
+"""A model is refused if the successors of a row hold less of its mass than this."""
 FLOOR = 1e-12
-"""Added to probabilities before the logarithm, for parameters that forbid what was seen."""
+"""Added to probabilities before the logarithm: parameters may rule out an observed transition."""
 
 
 class GrowthPrior(NamedTuple):
-    """Medians and deviations of the logarithms of the growth parameters, log-normal a priori."""
+    """Log-normal priors of the growth parameters: median, and deviation of the logarithm."""
 
     untreated: tuple[float, float] = (1.5, 0.5)
     treated: tuple[float, float] = (0.5, 0.75)
@@ -44,7 +44,7 @@ class PopulationRows:
     layout
         The rows and entries; states are population sizes, action 0 is no treatment.
     arrivals_mean, arrivals_sd
-        Of the Normal that adds to the population each step.
+        Mean and standard deviation of the Normal number of arrivals per step.
     """
 
     layout: RowLayout
@@ -90,7 +90,7 @@ class PopulationRows:
         return law / share[:, self.layout.entry_row]
 
     def draw(self, parameters: Parameters, _key: Key, _first: int, rows: Ints, /) -> Floats:
-        """Return ``(b, entries of the rows)``: parameters leave nothing to chance."""
+        """Return ``(b, entries of the rows)``: the parameters determine the model."""
         return self.expected(parameters)[:, self.layout.entries_of(rows)]
 
 
@@ -111,7 +111,8 @@ def fit_population(
     counts
         Declared counts whose states are the population sizes 0, 1, ... and whose action 0 is no
         treatment, such as those of ``population_growth(drop_below=0).simulate(...)``. Successors
-        left out of them are impossible; fitted parameters that disagree are refused.
+        that are not listed count as impossible; fitted parameters that give them more than 1% of a
+        row are refused.
     rng
         Seeds the sampler.
     prior
@@ -131,8 +132,8 @@ def fit_population(
     sampling = Sampling(draws=draws, warmup=warmup, chains=chains, progress=progress)
     if not counts.declared:
         raise ValueError(
-            "counts must list every possible successor here: the growth law says what can happen, "
-            "not the log. Use population_growth(drop_below=0).simulate(...), or "
+            "counts must list every possible successor here: the growth law determines what can "
+            "happen, not the log. Use population_growth(drop_below=0).simulate(...), or "
             "Counts.from_arrays(..., support=...)."
         )
     layout = RowLayout.of(counts)
@@ -143,7 +144,7 @@ def fit_population(
 
 
 def _program(model: PopulationRows, counts: Counts, prior: GrowthPrior) -> Any:
-    """Return the NumPyro program: exact likelihood of the transitions."""
+    """Return the NumPyro program with the exact likelihood of the transitions."""
     jax, numpyro, dist = require("jax"), require("numpyro"), require("numpyro.distributions")
     jnp, ndtr = jax.numpy, require("jax.scipy.special").ndtr
     layout = model.layout

@@ -25,7 +25,7 @@ Key = tuple[np.uint64, np.uint64]
 
 
 class RowModel(Protocol):
-    """How parameter draws become transition models; arrays have the draws in front."""
+    """How parameter draws become transition models; the first axis of arrays is the draw."""
 
     def expected(self, parameters: Parameters) -> Floats:
         """Return ``(b, E)``: the mean model given each parameter draw."""
@@ -39,8 +39,8 @@ class HierarchicalPosterior(OnRows):
     """A posterior over shared parameters and, through them, over transition models.
 
     Made by :func:`fit_pooled` and :func:`fit_population`. The Markov chains of the parameters are
-    thinned to independence before they are used, and refused when their r-hat is above
-    ``max_rhat``; there are :attr:`num_draws` of them.
+    thinned to independence before they are used, which leaves :attr:`num_draws`, and refused when
+    their r-hat is above ``max_rhat``.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class HierarchicalPosterior(OnRows):
     def fitted(
         cls, model: RowModel, layout: RowLayout, chains: Chains, counts: Counts, title: str | None
     ) -> HierarchicalPosterior:
-        """Return what a sampler found; under a ``title``, tell the user how the fit ended."""
+        """Return the posterior of a sampler's chains; given a ``title``, print its diagnostics."""
         made = cls(
             layout=layout, parameters=chains.parameters, model=model,
             divergences=chains.divergences, counts=counts,
@@ -95,7 +95,7 @@ class HierarchicalPosterior(OnRows):
 
     @property
     def independent_rows(self) -> bool:
-        """Rows share parameters."""
+        """False: rows share parameters."""
         return False
 
     @cached_property
@@ -115,7 +115,7 @@ class HierarchicalPosterior(OnRows):
 
     @cached_property
     def kept(self) -> Kept:
-        """Which parameter draws count as independent."""
+        """The parameter draws that count as independent."""
         if not self.diagnostics.rhat <= self.max_rhat:
             raise ValueError(
                 f"the chains do not agree: r-hat is {self.diagnostics.rhat:.3f} "
@@ -126,7 +126,7 @@ class HierarchicalPosterior(OnRows):
 
     @property
     def num_draws(self) -> int:
-        """How many parameter draws are left after thinning to independence."""
+        """The number of parameter draws left after thinning to independence."""
         return len(self.kept.chosen)
 
     def _one_chain(self) -> dict[str, Floats]:
@@ -150,7 +150,7 @@ class HierarchicalPosterior(OnRows):
         return mean / total
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return ``n`` independent draws, ``(n, E)``, each from a parameter draw of its own."""
+        """Return ``n`` independent draws, ``(n, E)``, each from a different parameter draw."""
         return np.concatenate(list(self.stream(n, rng)))
 
     def stream(
@@ -208,7 +208,7 @@ def draw_dirichlet_models(
 ) -> Floats:
     """Return one model for each line of Dirichlet parameters ``(b, E)``.
 
-    Line ``i`` has random streams of its own, keyed by the draw's number ``first + i``.
+    Line ``i`` has its own random streams, keyed by the draw's number ``first + i``.
     """
     sizes = np.diff(layout.row_start)[rows]
     columns = np.cumsum(sizes) - sizes

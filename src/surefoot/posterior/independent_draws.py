@@ -1,4 +1,4 @@
-"""From correlated Markov chain draws to draws that count as independent."""
+"""Thin correlated Markov chain draws to draws that count as independent."""
 
 import math
 from typing import NamedTuple
@@ -12,13 +12,13 @@ from surefoot.posterior.diagnostics import COLUMNS, Diagnostics, lag_one
 Floats = NDArray[np.float64]
 
 DETECTED = 1e-3
-"""Autocorrelation counts as real when chance alone would show as much this rarely."""
+"""Autocorrelation counts as real if chance alone shows as much with at most this probability."""
 NOISE = 1.25
-"""How far an effective sample size may be off for draws that are in truth independent."""
+"""Factor by which the effective sample size of truly independent draws may be estimated too low."""
 
 
 class Kept(NamedTuple):
-    """Every how many draws of a chain one is kept, and the kept ones, chain after chain."""
+    """The thinning stride, and the indices of the kept draws in all chains laid end to end."""
 
     stride: int
     chosen: NDArray[np.int64]
@@ -30,11 +30,11 @@ def keep_all(chains: Floats) -> Kept:
 
 
 def thin(chains: Floats, diagnostics: Diagnostics) -> Kept:
-    """Choose draws of ``(chains, draws, quantities)`` that may be taken for independent.
+    """Choose draws of ``(chains, draws, quantities)`` that may be treated as independent.
 
-    No more than the effective sample size, and so far apart that no quantity shows an
-    autocorrelation that can be told from zero (a chain thinned by its autocorrelation time alone
-    still keeps a tenth of its correlation).
+    There are no more of them than the effective sample size, and they are so far apart that no
+    quantity has an autocorrelation distinguishable from zero (a chain thinned by its
+    autocorrelation time alone still keeps a tenth of its correlation).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Draws out of what other samplers return; none of their packages is imported here."""
+"""Read draws from the results of other samplers, without importing their packages."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def chains_of(source: Any, variable: str) -> tuple[Floats, int | None]:
-    """Return ``(chains, draws, ...)`` of one variable, and the divergences where known."""
+    """Return ``(chains, draws, ...)`` of one variable, and the number of divergences if known."""
     if hasattr(source, "get_samples") and hasattr(source, "get_extra_fields"):  # NumPyro MCMC
         samples = source.get_samples(group_by_chain=True)
         return _named(samples, variable), _count(source.get_extra_fields().get("diverging"))
@@ -50,8 +50,8 @@ def _named(group: Any, variable: str) -> Floats:
     values = np.asarray(value, dtype=np.float64)
     if values.ndim < 3:
         raise ValueError(
-            f"{variable!r} has shape {values.shape}; it must be (chains, draws, ...) with "
-            "probabilities behind."
+            f"{variable!r} has shape {values.shape}; it must be (chains, draws, ...), with the "
+            "probabilities in the last axes."
         )
     return values
 

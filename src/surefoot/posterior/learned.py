@@ -1,4 +1,4 @@
-"""A posterior that learns from all rows what rows are like and what they have not shown yet."""
+"""A posterior that learns from all rows how even rows are and what they have not shown yet."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from surefoot.posterior.rows import Floats, Ints
 from surefoot.posterior.threads import fill_rows
 
 DrawnLaws = tuple[Ints, Ints, Floats, Floats]
-"""Laws of sizes and of alphas, shares of where the unseen leads, rare events; a line a draw."""
+"""Size laws, alpha laws, shares of where unseen successors lead, rare events: a line per draw."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnedPosterior(OfCounts):
-    """Rows with a learned concentration, number of successors and place of the unseen ones.
+    """Rows with a learned concentration and number of successors, and learned unseen successors.
 
-    A Dirichlet prior with a fixed parameter believes in rows of one evenness; where it is wrong, a
-    search for the best policy picks luck. Here all rows together say how even rows are, how many
-    successors they have, and where successors not seen yet lead
+    A Dirichlet prior with a fixed parameter assumes that all rows are equally even; where that is
+    wrong, a search for the best policy picks rows that were lucky. Here all rows together determine
+    how even rows are, how many successors they have, and where successors not seen yet lead
     (`surefoot.posterior.row_laws`, `surefoot.data.destinations`). Draws are independent.
 
     Attributes
     ----------
     counts
         Counts of transitions. Where they list only what was observed, they are placed on
-        ``counts.on_support("learned")``. Successors that were declared are taken as all there are:
-        then all unseen ones are among these.
+        ``counts.on_support("learned")``. Declared successors are taken as complete: every unseen
+        successor is then one of them.
 
     Examples
     --------
@@ -76,14 +76,14 @@ class LearnedPosterior(OfCounts):
 
     @property
     def independent_rows(self) -> bool:
-        """Rows share what was learned."""
+        """False: rows share the learned laws."""
         return False
 
     @property
     def identity(self) -> Floats:
-        """The counts, and those that the laws were learned from.
+        """The counts, and the counts that the laws were learned from.
 
-        All else follows from them. The last digits of a mean differ from machine to machine.
+        They determine everything else. The mean is not used: its last digits depend on the machine.
         """
         return np.concatenate((self._count, self._learned_from))
 
@@ -93,7 +93,7 @@ class LearnedPosterior(OfCounts):
 
     @cached_property
     def open_rows(self) -> NDArray[np.bool_]:
-        """``(R,)``: rows that may have successors which the support does not name."""
+        """``(R,)``: whether a row may have successors that the support does not name."""
         found = np.zeros(self.layout.num_rows, dtype=np.bool_)
         if self.counts.unseen is not None:
             found[self.layout.entry_row[self.counts.successor == self.counts.unseen]] = True
@@ -102,7 +102,7 @@ class LearnedPosterior(OfCounts):
 
     @cached_property
     def laws(self) -> RowLaws:
-        """What rows are like."""
+        """The learned laws of rows: how even they are and how many successors they have."""
         return self._learned()
 
     def _learned(self, like: RowLaws | None = None) -> RowLaws:
@@ -118,7 +118,7 @@ class LearnedPosterior(OfCounts):
 
     @cached_property
     def destinations(self) -> Destinations:
-        """Where unseen successors lead: candidates among the entries of each row, part by part."""
+        """Where unseen successors lead: candidate entries of each row, part by part."""
         return on_entries(learn_destinations(self.counts), self.counts, self.open_rows)
 
     def mean(self) -> Floats:
@@ -126,10 +126,10 @@ class LearnedPosterior(OfCounts):
         return self._mean
 
     def given(self, count: ArrayLike) -> LearnedPosterior:
-        """Return the posterior with other counts on the same entries, the laws as learned here.
+        """Return the posterior with other counts on the same entries and the laws learned here.
 
-        For parts of a log: what they alone would say of the rows, and of where the unseen leads,
-        given what all rows are like.
+        For parts of a log: what the part alone says about its rows and about where unseen
+        successors lead, given the laws of all rows.
         """
         other = replace(self, counts=replace(self.counts, count=np.asarray(count)))
         places = replace(other.destinations, shares=self.destinations.shares)
@@ -143,10 +143,10 @@ class LearnedPosterior(OfCounts):
         self, *, discount: float, initial: Any = None, unseen: str | None = None,
         horizon: int | None = None, final_reward: ArrayLike | None = None,
     ) -> MDP:  # fmt: skip
-        """Return the model of the mean.
+        """Return the model with the posterior mean.
 
-        The arguments are those of ``counts.to_mdp``; ``unseen=None`` leads the unseen to the
-        state of the log with the smallest value.
+        The arguments are those of ``counts.to_mdp``; ``unseen=None`` lets the unseen state lead to
+        the state of the log with the smallest value.
 
         Examples
         --------
@@ -173,10 +173,10 @@ class LearnedPosterior(OfCounts):
     ) -> Floats:
         """Return draws ``first`` to ``last - 1`` of the streams of one key.
 
-        Rows have streams of their own, one for a block of 16 draws, and the laws have another. So
-        any rows, any ranges and any number of threads give the same numbers.
+        Every row has one random stream per block of 16 draws, and the laws have another. So the
+        numbers do not depend on the choice of rows, ranges or threads.
         """
-        # Streams are opened at the start of a block of draws; what lies before ``first`` is cut.
+        # Streams are opened at the start of a block of draws; those before ``first`` are cut off.
         begin = first - first % BLOCK_DRAWS
         drawn = self._drawn_laws(key, begin, last)
         chosen = self.layout.check_rows(rows)
@@ -185,9 +185,9 @@ class LearnedPosterior(OfCounts):
     def _rows_given(
         self, drawn: DrawnLaws, key: Key, begin: int, chosen: Ints, threads: int | None
     ) -> Floats:
-        """Return some rows of draws ``begin, ...``, one for each line of the drawn laws.
+        """Return some rows of draws ``begin, ...``, one draw for each line of the drawn laws.
 
-        Given these, rows are independent, and a row depends on the laws of its own action only.
+        Given the drawn laws, rows are independent, and a row depends on those of its action only.
         """
         ends = np.cumsum(np.diff(self.row_start)[chosen])
         columns = ends - np.diff(self.row_start)[chosen]
@@ -210,10 +210,11 @@ class LearnedPosterior(OfCounts):
         self, key: Key, first: int, last: int, chosen: Ints, states: Ints, values: Floats,
         numbers: Floats,
     ) -> Floats:  # fmt: skip
-        """Return draws in which the rows of a state are lucky together (`coupled.CoupledRows`).
+        """Return draws in which the rows of each state are coupled (`coupled.CoupledRows`).
 
-        ``states`` are those of the rows ``chosen``; ``values`` say what their entries are worth.
-        ``numbers`` are ``(last - first, S)`` random ones: the order in which models get lucky rows.
+        ``states`` are the states of the rows ``chosen``, ``values`` the values of their entries.
+        ``numbers``, ``(last - first, S)``, are random: their order decides which models get the
+        better rows of a state.
         """
         sizes, alphas, shares, rare = self._drawn_laws(key, first, last)
         ends = np.cumsum(np.diff(self.row_start)[chosen])
@@ -234,7 +235,7 @@ class LearnedPosterior(OfCounts):
 
     @cached_property
     def _law_arrays(self) -> tuple[NDArray[Any], ...]:
-        """What kernels read of the laws."""
+        """The arrays of the laws that kernels read."""
         laws = self.laws
         return (
             laws.action, laws.fine, laws.group, laws.distinct, laws.shape, laws.marginal, LAWS,
@@ -246,11 +247,11 @@ class LearnedPosterior(OfCounts):
         return self.counts.count.astype(np.float64)
 
     def _drawn_laws(self, key: Key, first: int, last: int) -> DrawnLaws:
-        """Return ``(n, actions)`` laws of sizes and of alphas, ``(n, parts)`` shares, rare events.
+        """Return ``(n, actions)`` size laws and alpha laws, ``(n, parts)`` shares, and rare events.
 
-        What the rows of some draws share, whatever came before them.
-
-        Their bits lie beyond those of all rows: counters of rows end in 0, theirs in 1.
+        These are what the rows of draws ``first`` to ``last - 1`` share. A draw does not depend on
+        the range. Its random bits differ from those of all rows: the last word of the Philox
+        counter is 0 for rows and 1 here.
         """
         parts = len(self.destinations.shares)
         laws = self.laws.uniforms
@@ -265,7 +266,7 @@ class LearnedPosterior(OfCounts):
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints, Floats]:
-        """Where the candidates of each row and part begin, their entries, cumulative weights."""
+        """Start of the candidates of each row and part, their entries and cumulative weights."""
         found = self.destinations
         owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
         states = self.counts.num_states
@@ -276,7 +277,7 @@ class LearnedPosterior(OfCounts):
 
     @cached_property
     def rare(self) -> RareEvents:
-        """How often a try shows what its row has never shown, beyond what the laws say."""
+        """How often a try reaches a successor new to its row, beyond what the laws expect."""
         seen = np.where(self._count > 0, self._by_laws, 0.0)
         return RareEvents.count(
             count=self._count, row_start=self.row_start, action=self.laws.action,
@@ -302,25 +303,25 @@ class LearnedPosterior(OfCounts):
         seen = self._count > 0
         mean = np.where(seen, self._count * share.sum(axis=1)[row] + (share @ ALPHA)[row], 0.0)
         left = 1.0 - np.add.reduceat(mean, self.row_start[:-1])
-        mean += self._landing * np.maximum(left, 0.0)[row]  # a rounding below 0 is none
+        mean += self._landing * np.maximum(left, 0.0)[row]  # rounding may make it negative
         mean[self.row_start[:-1][np.diff(self.row_start) == 1]] = 1.0
         return np.asarray(mean / np.add.reduceat(mean, self.row_start[:-1])[row])
 
     @cached_property
     def _has_new(self) -> Floats:
-        """``(R,)``: 1 where a row lists successors that it has not shown, else 0."""
+        """``(R,)``: 1 where a row has candidates for unseen successors, else 0."""
         return np.asarray(np.add.reduceat(self._landing, self.row_start[:-1]) > 0, dtype=np.float64)
 
     @cached_property
     def _landing(self) -> Floats:
-        """``(E,)``: where one unseen successor of each row is expected; nowhere: zeros."""
+        """``(E,)``: the expected law of one unseen successor of each row; 0 without candidates."""
         start, entry, _ = self._places
         shares = self.destinations.shares / self.destinations.shares.sum()
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
         filled = (np.diff(start) > 0).reshape(-1, len(shares)) * shares
         total = filled.sum(axis=1)
         part = np.divide(filled, total[:, None], out=filled.copy(), where=total[:, None] > 0)
-        # What the listed candidates of a part leave goes to the rest, the last part.
+        # The weight that a part's listed candidates leave over goes to the last part, the rest.
         listed = np.bincount(owner, self.destinations.weight, len(start) - 1).reshape(part.shape)
         part[:, -1] += ((1.0 - listed) * part)[:, :-1].sum(axis=1)
         found = np.zeros(self.num_entries)

@@ -1,8 +1,8 @@
-"""What the kernels of the learned prior compute of all rows, on whole arrays, without numba.
+"""The learned prior's computations over all rows, on whole arrays, without numba.
 
-The functions are those of `surefoot.posterior.learned_kernels` that have the same names, and a test
-holds them to the same numbers. Draws of rows are not here: where there is no numba, a device makes
-them (`surefoot.solvers.gpu.learned_rows`).
+Each function computes the same numbers as the function of the same name in
+`surefoot.posterior.learned_kernels`; a test compares them. Draws of rows are not here: without
+numba, a device makes them (`surefoot.solvers.gpu.learned_rows`).
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TINY = 1e-250
-"""As in the kernels: smaller sums of scaled terms are taken again in logarithms."""
+"""As in the kernels: smaller sums of scaled terms are computed again in logarithms."""
 BLOCK = 2**17
-"""Numbers that are worked on at a time: they stay in a core's cache."""
+"""How many numbers are processed at a time, so that they stay in a core's cache."""
 
 
 def size_likelihood(visits: Floats, distinct: Ints, alpha: Floats, most: int) -> Floats:
-    """Return ``[g, a, K]``: how well K = 0..most successors explain what each group shows."""
+    """Return ``[g, a, K]``: the log likelihood of K = 0..most successors in each group."""
     size = np.arange(most + 1)
     n, k = visits[:, None, None], distinct[:, None, None]
     possible = size >= np.maximum(k, 1)
@@ -39,7 +39,7 @@ def size_likelihood(visits: Floats, distinct: Ints, alpha: Floats, most: int) ->
 
 
 def log_sum_weighted(log: Floats) -> Floats:
-    """Return ``log sum exp`` over the last axis, whatever underflows."""
+    """Return ``log sum exp`` over the last axis, without underflow."""
     largest = log.max(axis=-1, keepdims=True)
     shift = np.where(np.isneginf(largest), 0.0, largest)
     with np.errstate(divide="ignore"):
@@ -69,7 +69,7 @@ def size_posteriors(
 def _weighed(
     visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, part: slice
 ) -> Floats:
-    """Return ``[g, l, a, K]``: log likelihood and log prior together."""
+    """Return ``[g, l, a, K]``: log likelihood plus log prior."""
     terms = size_likelihood(visits[part], distinct[part], alpha, log_prior.shape[2] - 1)
     return np.asarray(terms[:, None] + log_prior[kind[part]][:, :, None])
 
@@ -87,7 +87,7 @@ def missing_mass(
 
 
 def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats) -> None:
-    """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``; a count is looked up."""
+    """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``; terms come from a table."""
     known, which = np.unique(count, return_inverse=True)
 
     def fill(a: int) -> None:
@@ -118,7 +118,7 @@ def row_evidence(
 
     with plain_blas():
         on_threads(tell, range(len(parts)), available_cores())
-    for which, sums in told:  # in the same order, whoever took them
+    for which, sums in told:  # always in the same order, whichever thread was first
         out[which] += sums
 
 
@@ -128,7 +128,7 @@ def row_alphas(
 ) -> None:  # fmt: skip
     """Add to ``weight[r, a]`` the probability of each concentration, given all rows.
 
-    ``law[a] exp(log[a] - whole)`` is ``law[a] scaled[a]`` over its sum, which takes no exponential.
+    ``law[a] exp(log[a] - whole)`` is ``law[a] scaled[a]`` over its sum: no further exponential.
     """
 
     def weigh(part: slice) -> None:
@@ -150,26 +150,26 @@ def row_alphas(
 
 
 def _row_likelihood(fine: Ints, marginal: Floats, shape: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return log likelihoods ``[r, size law, alpha]``, these scaled, and the largest of each."""
+    """Return log likelihoods ``[r, size law, alpha]``, scaled exponentials, and the largest."""
     log = marginal[fine] + shape[:, None]
     largest = log.max(axis=-1, keepdims=True)
     return log, np.exp(log - largest), largest
 
 
 def _mixed(scaled: Floats, laws: Floats) -> Floats:
-    """Return ``[r, size law, alpha law]``: sums over concentrations, as one product."""
+    """Return ``[r, size law, alpha law]``: sums over concentrations, as one matrix product."""
     rows, sizes, alphas = scaled.shape
     return np.asarray((scaled.reshape(-1, alphas) @ laws.T).reshape(rows, sizes, len(laws)))
 
 
 def _far_laws(log: Floats, laws: Floats, small: NDArray[np.bool_]) -> Floats:
-    """Return the log evidence of laws far from what their rows show: all terms underflowed."""
+    """Return the log evidence of laws so far from their row's counts that all terms underflow."""
     r, s, h = np.nonzero(small)
     with np.errstate(divide="ignore"):
         return log_sum_weighted(log[r, s] + np.log(laws[h]))
 
 
 def _blocks(size: int, each: int) -> Iterator[slice]:
-    """Cut rows so that a block has about as many numbers as the cache holds."""
+    """Yield slices of rows such that a block has about as many numbers as the cache holds."""
     step = max(1, BLOCK // max(1, each))
     return (slice(first, min(first + step, size)) for first in range(0, size, step))

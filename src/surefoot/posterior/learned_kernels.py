@@ -1,4 +1,4 @@
-"""Kernels of the learned prior: evidence of the laws, and draws of rows with unseen successors."""
+"""Kernels of the learned prior: evidence for the laws, and draws of rows with unseen successors."""
 
 import math
 
@@ -19,14 +19,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TINY = 1e-250
-"""Sums of scaled terms below this have lost digits to underflow; they are taken again in logs."""
+"""Sums of scaled terms below this lost digits to underflow; they are recomputed in logarithms."""
 
 
 @kernel(lean=True)
 def size_likelihood(n: float, k: int, alpha: float, out: Floats) -> float:
-    """Write ``out[K]``: how well K successors explain ``k`` distinct ones in ``n`` visits.
+    """Write ``out[K]``: the log likelihood of K successors given ``k`` distinct in ``n`` visits.
 
-    The logarithm of ``K!/(K-k)! Gamma(K a)/Gamma(K a + n)``, -inf for K < k. Returns the largest.
+    It is the logarithm of ``K!/(K-k)! Gamma(K a)/Gamma(K a + n)``, -inf for K < k. Returns the
+    largest.
     """
     largest = -np.inf
     for size in range(len(out)):
@@ -44,7 +45,7 @@ def size_likelihood(n: float, k: int, alpha: float, out: Floats) -> float:
 
 @kernel(lean=True)
 def log_sum_weighted(log: Floats, log_weight: Floats) -> float:
-    """Return ``log sum exp(log + log_weight)``, whatever underflows."""
+    """Return ``log sum exp(log + log_weight)``, without underflow."""
     largest = -np.inf
     for k in range(len(log)):
         largest = max(largest, log[k] + log_weight[k])
@@ -62,7 +63,7 @@ def size_marginals(
 ) -> None:
     """Write ``out[g, l, a]``: the log likelihood of a group of rows, K summed out.
 
-    ``log_prior[kind, l, K]`` is the log probability of K under size law ``l``. O(laws) a K.
+    ``log_prior[kind, l, K]`` is the log probability of K under size law ``l``. O(laws) per K.
     """
     most = log_prior.shape[2]
     term, scaled = np.empty(most), np.empty(most)
@@ -108,7 +109,7 @@ def missing_mass(
 ) -> None:
     """Write ``out[f, l, a]``: the mean probability of all successors that a row has not shown.
 
-    ``(K - k) a / (n + K a)`` over the posterior of K, ``sizes[group[f]]``.
+    It is the mean of ``(K - k) a / (n + K a)`` over the posterior of K, ``sizes[group[f]]``.
     """
     for f in range(len(visits)):
         n, k = visits[f], distinct[f]
@@ -123,7 +124,7 @@ def missing_mass(
 
 @kernel()
 def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats) -> None:
-    """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``. O(entries) an alpha."""
+    """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``. O(entries) per alpha."""
     for r in range(len(row_start) - 1):
         for a in range(len(alpha)):
             total = 0.0
@@ -141,7 +142,7 @@ def law_evidence(log: Floats, scaled: Floats, largest: float, law: Floats) -> fl
         total += law[a] * scaled[a]
     if total > TINY:
         return largest + math.log(total)
-    best = -np.inf  # a law far from what the row shows: all its terms underflow
+    best = -np.inf  # the law is so far from the row's counts that all its terms underflow
     for a in range(len(law)):
         if law[a] > 0:
             best = max(best, log[a])
@@ -154,7 +155,10 @@ def law_evidence(log: Floats, scaled: Floats, largest: float, law: Floats) -> fl
 
 @kernel(lean=True)
 def row_likelihood(marginal: Floats, shape: Floats, log: Floats, scaled: Floats) -> float:
-    """Write a row's log likelihood of every concentration, also scaled; return the largest."""
+    """Write a row's log likelihood of each concentration, and its scaled exponential.
+
+    Returns the largest log likelihood, by which the exponentials are scaled.
+    """
     largest = -np.inf
     for a in range(len(log)):
         log[a] = marginal[a] + shape[a]
@@ -188,8 +192,8 @@ def row_alphas(
 ) -> None:  # fmt: skip
     """Add to ``weight[r, a]`` the probability of each concentration, given all rows.
 
-    ``seen[r, a]`` is the same times the mean probability of what the row has shown;
-    ``posterior[action, size law, alpha law]`` that of the laws.
+    ``seen[r, a]`` is the same times the mean probability of the successors the row has shown;
+    ``posterior[action, size law, alpha law]`` is the probability of the laws.
     """
     num_alpha = laws.shape[1]
     log, scaled = np.empty(num_alpha), np.empty(num_alpha)
@@ -207,9 +211,9 @@ def row_alphas(
 
 @kernel(lean=True)
 def alpha_weights(log: Floats, scaled: Floats, law: Floats, out: Floats) -> None:
-    """Write running sums of ``law[a] scaled[a]``: how a row's concentration is picked in draws.
+    """Write running sums of ``law[a] scaled[a]``, by which a draw picks a row's concentration.
 
-    Where all terms underflow, the likeliest stands out by far and takes it all.
+    Where all terms underflow, the most likely concentration gets all the weight.
     """
     running = 0.0
     for a in range(len(law)):
@@ -226,7 +230,7 @@ def alpha_weights(log: Floats, scaled: Floats, law: Floats, out: Floats) -> None
 
 @kernel(lean=True)
 def shown_places(count: Floats, begin: int, end: int, place: Ints) -> tuple[int, float]:
-    """Write the entries that a row has shown; return how many, and the largest count."""
+    """Write the entries with a positive count in a row; return how many, and the largest count."""
     shown, most = 0, 0.0
     for e in range(begin, end):
         if count[e] > 0:
@@ -244,7 +248,7 @@ def row_law(
 ) -> tuple[int, int]:  # fmt: skip
     """Draw a row's concentration and its number of successors, given the laws of its action.
 
-    The first draw of a block opens the row's stream for it; ``i`` counts draws from ``first``.
+    The first draw of a block opens the row's stream of that block; this is draw ``first + i``.
     """
     if i % BLOCK_DRAWS == 0:
         open_stream(control, key0, key1, row, (first + i) // BLOCK_DRAWS)
@@ -262,9 +266,9 @@ def extend_shapes(
     count: Floats, place: Ints, shown: int, alpha: float, filled: int, used: int, shape: Floats,
     d: Floats, c: Floats,
 ) -> None:  # fmt: skip
-    """Write shapes ``filled..used-1`` of a row and the squeeze's constants for them.
+    """Write shapes ``filled..used-1`` of a row and the constants of the squeeze for them.
 
-    Seen successors come first, in the order of their places; unseen ones all have ``alpha``.
+    Seen successors come first, in the order of ``place``; unseen ones all have shape ``alpha``.
     """
     for k in range(filled, used):
         shape[k] = count[place[k]] + alpha if k < shown else alpha
@@ -296,7 +300,7 @@ def learned_row(
 ) -> None:  # fmt: skip
     """Write one row of all draws; see `learned_rows`.
 
-    What depends on the row alone, or on the row and its concentration, is found once.
+    What depends on the row alone, or on the row and its concentration, is computed once.
     """
     begin, end = row_start[row], row_start[row + 1]
     shown, most = shown_places(count, begin, end, place)
@@ -337,10 +341,10 @@ def learned_rows(
     """Write draws ``first, first + 1, ...`` of several rows, one for each line of the drawn laws.
 
     A row's concentration and number of successors are drawn given the laws of its action and its
-    own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a); each unseen one lands on an
-    entry of the part that ``shares`` picks among those the row has; the last part, the rest, takes
-    what the weights of another leave. Each row has a stream for every block of draws, and ``first``
-    begins one. O(K) a row.
+    own counts. Seen successors are Gamma(n + a), unseen ones Gamma(a). Each unseen one leads to a
+    candidate entry: ``shares`` picks a part among those that have candidates in the row, and the
+    weight that a part's candidates leave over goes to the last part, the rest. Each row has one
+    random stream per block of draws; ``first`` begins a block. O(K) per row and draw.
     """
     words = np.empty(WORDS, np.uint64)
     control = np.empty(CONTROL, np.uint64)

@@ -1,4 +1,4 @@
-"""Running NumPyro's sampler: the one place that needs the extra ``mcmc``."""
+"""Run NumPyro's sampler: the only module that needs the extra ``mcmc``."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chains:
-    """What a sampler returned.
+    """The draws that a sampler returned.
 
     Attributes
     ----------
     parameters
-        By name, ``(chains, draws, ...)``.
+        Draws by name, ``(chains, draws, ...)``.
     divergences
-        How many transitions diverged.
+        The number of divergent transitions.
     """
 
     parameters: Mapping[str, Floats]
@@ -29,14 +29,14 @@ class Chains:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How long and how a Markov chain is run.
+    """Settings of a Markov chain run.
 
     Attributes
     ----------
     draws, warmup
-        Per chain.
+        Number of draws and of warm-up steps per chain.
     chains
-        How many.
+        Number of chains.
     progress
         Whether to show a bar while sampling and the diagnostics at the end (standard error).
     """
@@ -54,7 +54,7 @@ class Sampling:
 
 
 def require(package: str) -> Any:
-    """Import a package of the extra ``mcmc``, or say how to get it."""
+    """Import a package of the extra ``mcmc``, or raise an error that says how to install it."""
     import importlib
 
     try:
@@ -95,5 +95,5 @@ def _double_precision(jax: Any) -> Any:
 
 
 def show(text: str) -> None:
-    """Tell the user how a fit ended."""
+    """Print a line to standard error."""
     sys.stderr.write(text + "\n")

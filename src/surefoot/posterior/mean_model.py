@@ -1,4 +1,4 @@
-"""The model of a posterior's mean: what a nominal solve and a report look at."""
+"""The model with a posterior's mean, used by nominal solves and reports."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,8 +17,8 @@ def mean_model(
 ) -> MDP:  # fmt: skip
     """Return the model with a posterior's mean and the rewards of declared counts on its rows.
 
-    The arguments are those of ``counts.to_mdp``; ``unseen=None`` leads the unseen to the state of
-    the log with the smallest value.
+    The arguments are those of ``counts.to_mdp``; ``unseen=None`` lets the unseen state lead to the
+    state of the log with the smallest value.
 
     Examples
     --------

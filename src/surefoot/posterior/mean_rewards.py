@@ -1,8 +1,8 @@
-"""Draws of uncertain mean rewards: what a log says about them, model by model.
+"""Draws of uncertain mean rewards, given a log.
 
 The laws are those of `surefoot.data.reward_uncertainty`. Draw ``i`` of entry ``e`` comes from a
-stream keyed by (key, ``e``, block of 16 draws), as for transitions: any entries, any blocks and any
-number of threads give the same numbers. Two policies that are compared meet the same rewards.
+stream keyed by (key, ``e``, block of 16 draws), as for transitions: the numbers do not depend on
+the choice of entries, blocks or threads, and two policies are compared on the same rewards.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class MeanRewards:
 
     @cached_property
     def mean(self) -> Floats:
-        """``(E,)``: the mean rewards as seen."""
+        """``(E,)``: the observed mean rewards."""
         return mean_rewards(self.counts)
 
     @cached_property
@@ -60,7 +60,7 @@ class MeanRewards:
         return uncertain_rewards(self.counts)
 
     def draws(self, key: Key, first: int, last: int, entries: Ints | None = None) -> Floats:
-        """Return draws ``first`` to ``last - 1`` of some entries, of all for None."""
+        """Return draws ``first`` to ``last - 1`` of some entries; None means all entries."""
         chosen = np.arange(len(self.mean)) if entries is None else entries
         begin = first - first % BLOCK_DRAWS
         out = np.empty((last - begin, len(chosen)))
@@ -74,7 +74,7 @@ class MeanRewards:
     def _bounded(
         self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
     ) -> None:
-        """Write ``lowest + width Beta(successes, failures)``; no success means the lowest."""
+        """Write ``lowest + width Beta(successes, failures)``; 0 successes give the lowest."""
         law = self._law
         shape, d, c, start, logarithmic = self._gammas
 
@@ -106,7 +106,7 @@ class MeanRewards:
     def _normal(
         self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
     ) -> None:
-        """Pull each mean towards the drawn mean of its row, and add what is left of doubt."""
+        """Shrink each mean towards the drawn mean of its row and add the remaining uncertainty."""
         rows, row = np.unique(self.counts.entry_row[entries], return_inverse=True)
         action = self.counts.entry_action[entries]
         size = self.counts.count[entries].astype(np.float64)
@@ -143,6 +143,6 @@ def draw_mean_rewards(counts: Counts, n: int, rng: np.random.Generator) -> Float
 
 
 def _on_threads(fill: Callable[[Ints], None], columns: int, variates: int) -> None:
-    """Share columns among threads if there are enough of them."""
+    """Share columns among threads if there are enough variates to pay for them."""
     threads = max(1, min(available_cores(), variates // WORTH_A_THREAD))
     on_threads(fill, np.array_split(np.arange(columns), threads), threads)

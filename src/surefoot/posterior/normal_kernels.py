@@ -1,4 +1,4 @@
-"""Standard normal variates from streams that can be opened anywhere."""
+"""Standard normal variates from random streams that can be opened at any block."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What the posteriors that are computed from counts have in common: draws by key, in blocks."""
+"""The common part of posteriors computed from counts: draws by key, in blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key = tuple[np.uint64, np.uint64]
 
 
 class OfCounts(OnRows):
-    """A posterior whose rows are those of its ``counts`` and whose draws never end."""
+    """A posterior with the rows of its ``counts`` and an unlimited number of draws."""
 
     counts: Counts
 
@@ -80,7 +80,7 @@ class OfCounts(OnRows):
         n
             How many draws in all.
         rng
-            Gives the key of the random streams; one key per call.
+            The source of the key of the random streams; one key per call.
         rows
             Row numbers; None means all. The rows come in the order given.
         threads
@@ -105,9 +105,9 @@ class OfCounts(OnRows):
         *,
         threads: int | None = None,
     ) -> Iterator[Floats]:
-        """Yield draws ``first`` to ``last - 1`` of :meth:`stream`; none before them is made."""
+        """Yield draws ``first`` to ``last - 1`` of :meth:`stream` without making earlier ones."""
         chosen = self.layout.check_rows(rows)
-        key = stream_key(rng)  # at the call, not at the first block
+        key = stream_key(rng)  # taken at the call, not at the first block
         width = max(1, int(np.diff(self.row_start)[chosen].sum()))
         whole = max(1, BLOCK_VALUES // width // BLOCK_DRAWS) * BLOCK_DRAWS
         return (
@@ -126,6 +126,6 @@ class OfCounts(OnRows):
 
 
 def _counted(block: Floats) -> Floats:
-    """Return drawn probabilities, and tell that they were drawn."""
+    """Return a block of drawn probabilities, and add it to the work counter."""
     count(DRAWN * block.size)
     return block

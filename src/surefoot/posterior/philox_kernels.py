@@ -1,8 +1,8 @@
-"""Random bits from streams that can be opened anywhere: one per (key, row, block of draws).
+"""Random bits from independent streams, one per (key, row, block of draws).
 
 The generator is Philox4x64-10 (Salmon, Moraes, Dror and Shaw 2011), which turns counters into bits:
 word ``4 i + j`` of a stream is word ``j`` of ``philox(key, counter=(i, block, row, 0))``. So the
-stream of one row and one block does not depend on which other rows and blocks are drawn, in which
+stream of one row and block does not depend on which other rows and blocks are drawn, in which
 order or by which thread.
 """
 
@@ -21,10 +21,10 @@ if COMPILES:
 Words = NDArray[np.uint64]
 
 WORDS = 64
-"""Words made at a time: independent Philox blocks overlap in the processor's pipeline."""
+"""Words computed at a time: independent Philox blocks overlap in the processor's pipeline."""
 POSITION, COUNTER, BLOCK, ROW, KEY0, KEY1 = range(6)
 CONTROL = 6
-"""Length of the array that says where in its stream a reader is."""
+"""Length of the array that holds a reader's position in its stream."""
 TO_UNIT = 2.0**-53
 
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)

@@ -22,14 +22,14 @@ from surefoot.posterior.rows import Floats, Ints, RowLayout
 CONCENTRATION_PRIOR = (1.0, 2.0)
 """Mean and deviation of the logarithm of an action's concentration: 95% between 0.05 and 140."""
 SMALLEST_SHAPE = 1e-12
-"""A base measure may come so close to zero that its Dirichlet parameter would vanish."""
+"""Lower limit of Dirichlet parameters: a weight of the base measure may come close to zero."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PooledRows:
     """Dirichlet rows with a base measure and a concentration shared by the rows of an action.
 
-    Row ``r`` of action ``a`` has the prior ``Dirichlet(concentration_a * base_a)``, the base
+    Row ``r`` of action ``a`` has the prior ``Dirichlet(concentration_a * base_a)``, with the base
     measure restricted to the row's successors and rescaled.
 
     Attributes
@@ -37,11 +37,12 @@ class PooledRows:
     layout
         The rows and entries.
     count
-        ``(E,)``: transitions seen.
+        ``(E,)``: how often each transition was seen.
     slot
-        ``(E,)``: which weight of the base measure an entry uses; -1 for the unseen successor.
+        ``(E,)``: which weight of the base measure an entry uses; -1 for the unseen successor and
+        for rows with one successor.
     fixed
-        The Dirichlet parameter of the unseen successor, which no data can teach.
+        The Dirichlet parameter where ``slot`` is -1: no data can inform it.
     """
 
     layout: RowLayout
@@ -129,7 +130,7 @@ def fit_pooled(
 
 
 def _slots(counts: Counts, layout: RowLayout, pool: str | ArrayLike) -> Ints:
-    """Give every pair (action, what is shared) that occurs a number."""
+    """Return the number of each entry's pair (action, what rows share), -1 for none."""
     entry_state = layout.row_state[layout.entry_row]
     if isinstance(pool, str):
         kinds = {
@@ -148,7 +149,7 @@ def _slots(counts: Counts, layout: RowLayout, pool: str | ArrayLike) -> Ints:
                 f"pool must be whole numbers of shape ({layout.num_entries},), got {shared.dtype} "
                 f"of shape {shared.shape}."
             )
-    # Certain rows teach nothing; the unseen successor has no data by its nature.
+    # Rows with one successor carry no information; the unseen successor never has data.
     taught = np.diff(layout.row_start)[layout.entry_row] > 1
     if counts.unseen is not None:
         taught &= layout.successor != counts.unseen
@@ -161,7 +162,7 @@ def _slots(counts: Counts, layout: RowLayout, pool: str | ArrayLike) -> Ints:
 
 
 def _program(model: PooledRows) -> Any:
-    """Return the NumPyro program: the rows integrated out (Dirichlet-multinomial)."""
+    """Return the NumPyro program, with the rows integrated out (Dirichlet-multinomial)."""
     jax, numpyro, dist = require("jax"), require("numpyro"), require("numpyro.distributions")
     jnp, gammaln = jax.numpy, require("jax.scipy.special").gammaln
     layout = model.layout

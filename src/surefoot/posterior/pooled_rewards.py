@@ -1,16 +1,16 @@
-"""Normal mean rewards that know of each other: rows of one action are alike, and so are entries.
+"""Normal mean rewards, pooled within each row and across the rows of each action.
 
-A search prefers rows that were lucky. Where the means of an action scatter little, one far from
-the others is mostly luck, and its law must say so. For entry ``e`` of row ``r`` of one action, seen
-``n_e`` times with mean ``x_e``::
+A search for the best policy prefers rows that were lucky. Where the means of an action scatter
+little, a mean far from the others is mostly luck, and its posterior must reflect that. For entry
+``e`` of row ``r`` of one action, seen ``n_e`` times with mean ``x_e``::
 
     x_e ~ N(mean_e, sigma^2 / n_e)
     mean_e ~ N(row_r, within sigma^2)
     row_r ~ N(level, between sigma^2)
 
 with flat priors of level, log sigma and, on a grid, the logarithms of the two ratios. Given the
-ratios all else is conjugate. So a draw takes a pair of ratios by its exact weight, then sigma,
-level, rows and means: draws are independent, there is no chain.
+ratios, everything else is conjugate. So a draw picks a pair of ratios by its exact weight, then
+draws sigma, level, rows and means: draws are independent, without a Markov chain.
 """
 
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from surefoot.posterior.of_counts import Key
 from surefoot.posterior.rows import Floats, Ints
 
 GRID = 27
-"""Values tried of each ratio, evenly spaced in their logarithm."""
+"""Number of values of each ratio, evenly spaced in their logarithm."""
 LEAST_RATIO = 1e-4
 MOST_RATIO = 1e4
-"""Where the grid ends, unless the means seen scatter more than that."""
+"""The ends of the grid; the upper end is larger where the observed means scatter more."""
 
 
 class Common(NamedTuple):
-    """Draws ``(n, A)`` of what the entries of an action share; ``place`` is that of ``within``."""
+    """Draws ``(n, A)`` of what an action's entries share; ``place`` is the index of ``within``."""
 
     place: Ints
     within: Floats
@@ -45,23 +45,23 @@ class Common(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PooledRewards:
-    """What the entries of each row and each action say together.
+    """The pooled posterior of the mean rewards of all rows and actions.
 
     Attributes
     ----------
     row_action, num_entries
-        The action of each row; how many streams the entries take.
+        The action of each row; the number of entries, whose streams come before those of rows.
     ratio
         ``(A, G)``; the grid of both ratios.
     row_mean, row_precision
         ``(G, R)``; a row's mean and its precision times sigma^2, for each ``within``.
     cumulative
-        ``(A, G^2)``; posterior probabilities of pairs of ratios, summed up.
+        ``(A, G^2)``; cumulative posterior probabilities of pairs of ratios.
     level, precision, square
         ``(A, G^2)``; given a pair, ``level ~ N(level, sigma^2 / precision)`` and
         ``sigma^2 = square / chi-square(freedom)``.
     freedom
-        ``(A,)``.
+        ``(A,)``; degrees of freedom of sigma^2.
     """
 
     row_action: Ints
@@ -76,7 +76,7 @@ class PooledRewards:
     freedom: Floats
 
     def common(self, key: Key, begin: int, last: int) -> Common:
-        """Draw what entries share, draws ``begin`` to ``last - 1``; ``begin`` starts a block."""
+        """Return draws ``begin..last-1`` of what entries share; ``begin`` starts a block."""
         blocks = range(begin // BLOCK_DRAWS, -(-last // BLOCK_DRAWS))
         uniform, chi, normal = (
             np.concatenate(part)[: last - begin]
@@ -94,7 +94,7 @@ class PooledRewards:
         )
 
     def rows(self, key: Key, begin: int, last: int, common: Common, rows: Ints) -> Floats:
-        """Draw the means of some rows; their streams come after those of all entries."""
+        """Return draws of the means of some rows; their streams come after those of all entries."""
         normal = np.empty((last - begin, len(rows)))
         normal_columns(self.num_entries + rows, np.arange(len(rows)), *key, begin, last, normal)
         action = self.row_action[rows]
@@ -111,10 +111,10 @@ class PooledRewards:
 
 
 class _RowSums(NamedTuple):
-    """Rows that have uncertain entries, for one ``within``: what is left when means are summed out.
+    """Statistics of rows with uncertain entries at one ``within``, entry means integrated out.
 
-    ``apart`` is the weighted square of entries around their row, ``log_weight`` the logarithm of
-    the normalising constants, sigma aside.
+    ``apart`` is the weighted sum of squares of entries around their row, ``log_weight`` the
+    logarithm of the normalising constants without sigma.
     """
 
     mean: Floats
@@ -124,7 +124,7 @@ class _RowSums(NamedTuple):
 
 
 class _Actions(NamedTuple):
-    """The same for actions, when rows are summed out too: ``(A, G)``, one column a ``between``."""
+    """The same for actions, with rows integrated out too: ``(A, G)``, a column per ``between``."""
 
     level: Floats
     precision: Floats
@@ -136,14 +136,14 @@ _pooled: WeakKeyDictionary[Counts, PooledRewards] = WeakKeyDictionary()
 
 
 def pool_rewards(counts: Counts) -> PooledRewards:
-    """Return what the uncertain entries say together, found once as long as the counts live."""
+    """Return the pooled posterior of the uncertain entries, cached as long as the counts live."""
     if counts not in _pooled:
         _pooled[counts] = _pool(counts)
     return _pooled[counts]
 
 
 def _pool(counts: Counts) -> PooledRewards:
-    """Return what the uncertain entries say together. O(GRID entries + GRID^2 rows)."""
+    """Return the pooled posterior of the uncertain entries. O(GRID entries + GRID^2 rows)."""
     which = np.flatnonzero(uncertain_rewards(counts))
     used, row = np.unique(counts.entry_row[which], return_inverse=True)
     action = counts.row_action[used]
@@ -156,7 +156,7 @@ def _pool(counts: Counts) -> PooledRewards:
         np.concatenate(part, axis=1) for part in zip(*pairs, strict=True)
     )
     square = (freedom * variance)[:, None] + apart
-    # An action without uncertain entries takes part in no draw; 1 keeps its arithmetic harmless.
+    # An action without uncertain entries is never drawn; 1 keeps its arithmetic harmless.
     square[square <= 0] = 1.0
     number = np.bincount(action[row], minlength=counts.num_actions)
     freedom = freedom + np.maximum(number - 1, 0)
@@ -200,7 +200,7 @@ def _sum_out_rows(action: Ints, rows: _RowSums, between: Floats) -> _Actions:
 
 
 def _grid(action: Ints, means: Floats, variance: Floats) -> Floats:
-    """Return ``(A, G)`` ratios, far enough up for means that scatter as those seen."""
+    """Return ``(A, G)`` ratios, reaching high enough for the scatter of the observed means."""
     low, high = np.full((2, len(variance)), np.nan)
     np.fmin.at(low, action, means)
     np.fmax.at(high, action, means)

@@ -1,4 +1,4 @@
-"""What a posterior over transition models is, however it came about."""
+"""The interface of a posterior over transition models, however it was made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from surefoot.model.mdp import MDP
 Floats = NDArray[np.float64]
 
 BLOCK_VALUES = 2**20
-"""How many probabilities a streamed block holds at most, where the draws allow it (8 MB)."""
+"""The most probabilities in a streamed block, unless a minimum of draws needs more (8 MB)."""
 
 
 @runtime_checkable
@@ -52,12 +52,13 @@ class Posterior(Protocol):
     def num_draws(self) -> int | None:
         """The number of independent draws; None when draws are unlimited.
 
-        Finitely many draws are never fresh twice: split them before choosing and certifying.
+        Finitely many draws cannot be replaced by new ones: split them, choose on one part and
+        certify on the other.
         """
 
     @property
     def counts(self) -> Counts | None:
-        """The declared counts behind it, on the same rows; None where there are none.
+        """The declared counts it was computed from, on the same rows; None where there are none.
 
         Certificates read from them how uncertain mean rewards are and what the support assumes.
         Without counts they take the rewards of the model as exact, and say so.
@@ -93,26 +94,26 @@ class Posterior(Protocol):
 
 
 class Divisible(Posterior, Protocol):
-    """A posterior of counts that can say what part of them alone would say.
+    """A posterior of counts that can be recomputed for other counts, such as a part of them.
 
-    Runs then measure, on halves of the log, what choosing a policy owes to luck, and backtest it.
+    Runs then measure, on halves of the log, how much a chosen policy owes to luck, and backtest it.
     """
 
     @property
     def counts(self) -> Counts:
-        """The declared counts behind it, on the same rows."""
+        """The declared counts it was computed from, on the same rows."""
 
     def given(self, count: ArrayLike) -> Posterior:
         """Return the posterior with other counts on the same entries, ``(E,)``."""
 
 
 def is_divisible(posterior: Posterior) -> TypeGuard[Divisible]:
-    """Tell whether a posterior can say what part of its counts alone would say."""
+    """Tell whether a posterior can be recomputed for a part of its counts."""
     return posterior.counts is not None and hasattr(posterior, "given")
 
 
 class Ranged(Posterior, Protocol):
-    """A posterior that makes any range of its draws without those before it."""
+    """A posterior that can make any range of its draws without the earlier ones."""
 
     def stream_range(
         self, first: int, last: int, rng: np.random.Generator, rows: ArrayLike | None = None
@@ -129,7 +130,7 @@ def stream_range(
 ) -> Iterator[Floats]:
     """Yield draws ``first`` to ``last - 1`` of a posterior's stream, block by block.
 
-    What lies before ``first`` is made and thrown away where the posterior knows no better way.
+    Where the posterior cannot start at ``first``, the earlier draws are made and thrown away.
     """
     if _is_ranged(posterior):
         return posterior.stream_range(first, last, rng, rows)
@@ -148,11 +149,11 @@ def _without_first(blocks: Iterator[Floats], skip: int) -> Iterator[Floats]:
 
 
 def check_posterior(posterior: Posterior) -> Posterior:
-    """Return a posterior that has everything of the protocol, or say what it lacks."""
+    """Return a posterior that implements the protocol, or raise an error naming what it lacks."""
     kind = type(posterior)
     wanted = [name for name in vars(Posterior) if not name.startswith("_")]
     fields = getattr(posterior, "__dict__", {})
-    # The class and the fields come first: reading a property may cost a pass over all draws.
+    # The class and the fields are tried first: reading a property may cost a pass over all draws.
     missing = [
         name
         for name in wanted
@@ -167,14 +168,14 @@ def check_posterior(posterior: Posterior) -> Posterior:
 
 
 def check_draws_wanted(n: int) -> int:
-    """Return a number of draws, at least 1."""
+    """Return a number of draws as an int, or refuse it unless it is a whole number, 1 or more."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ValueError(f"n={n!r}; the number of draws must be a whole number, 1 or more.")
     return int(n)
 
 
 def at_most(posterior: Posterior, wanted: int) -> int:
-    """Return how many of the draws wanted a posterior has.
+    """Return the number of draws a posterior can give, at most ``wanted``.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def at_most(posterior: Posterior, wanted: int) -> int:
 
 
 def check_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator, or say how to make one."""
+    """Return the generator, or raise an error that says how to make one."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(
             f"rng must be a numpy Generator, got {type(rng).__name__}. Pass "

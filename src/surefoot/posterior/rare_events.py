@@ -1,20 +1,21 @@
-"""How often a try shows what its row has never shown, counted over all rows of an action.
+"""How often a try reaches a successor new to its row, counted over all rows of an action.
 
-The learned laws say how many successors rows have and how even these are. Rare ones beside usual
-ones fit no such law: where a thousand tries of two successors each end in one accident, rows look
-as if they had two. What such a law misses can be counted. Of ``N`` tries of an action, those that
-ended where their row went just once estimate how many of the next ``N`` would end somewhere new
-(Good 1953); corrected for what these tries have shown themselves (Chao and Jost 2012). Their rate
-has a Beta posterior with a flat prior. What the laws lack of it is added to every row of the
-action: a number of new ones that is drawn, since numbers of new ones drawn from the laws and from
-the rest add up to those of the whole (as gamma variates of one scale do).
+The learned laws say how many successors rows have and how even these are. Rare successors next to
+common ones fit no such law: where rows have two common successors and one try in a thousand ends in
+an accident, rows look as if they had two successors. What the laws miss can be counted. Of ``N``
+tries of an action, the number of those whose successor their row showed just once estimates how
+many of the next ``N`` tries would reach a successor new to their row (Good 1953), corrected for
+what these tries have themselves shown (Chao and Jost 2012). The rate of such tries has a Beta
+posterior with a flat prior. The part of it that the laws do not explain is added to every row of
+the action, as a separate Beta variate: the numbers of new successors that the laws expect and that
+they miss add up to the total (as gamma variates of one scale do).
 
-Not to all rows alike. Rows that were tried often have less left to show: what the laws lack is
-counted among rows with about as many tries. And a row that has shown the ditch cannot show it for
-the first time. A successor (or, where states have an order, a step) that several rows of the action
-have shown is expected in the rows that have not, and only there. A policy is chosen among rows that
-look good because they have shown no accident: spread over all rows, they got half of what they
-hide.
+Rows do not all get the same share. Rows that were tried often have less left to show, so what the
+laws miss is counted among rows with a similar number of tries. And a successor that a row has shown
+cannot be new to it: a successor (or, where states are ordered, a displacement) that several rows of
+the action have shown is expected only in the rows that have not shown it. A policy is chosen among
+rows that look good because they have shown no accident: with equal shares these rows got half of
+the probability they hide.
 """
 
 from dataclasses import dataclass
@@ -27,22 +28,22 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BEFORE = 1.0
-"""New ones before any was counted: a flat prior of their rate."""
+"""New successors assumed before any was counted: the flat prior of their rate."""
 FEWEST_ROWS = 3
-"""Rows that must have shown something before it is expected in the others more than elsewhere."""
+"""A pattern counts only if at least this many rows have shown it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RareEvents:
-    """How often rows show something new.
+    """How often tries reach successors new to their row.
 
     Attributes
     ----------
     tries, new, by_laws
-        ``(A,)``: tries of each action, how many of as many more are expected to be new, and by the
-        laws alone.
+        ``(A,)``: the tries of each action; how many of as many further tries are expected to reach
+        a new successor; and how many the laws alone expect.
     open
-        ``(R,)``: how many times as often as the mean of its action a row is expected to do so.
+        ``(R,)``: a row's rate of new successors, relative to the mean of its action.
     """
 
     tries: Floats
@@ -55,9 +56,10 @@ class RareEvents:
         cls, *, count: Floats, row_start: Ints, action: Ints, num_actions: int, missing: Floats,
         patterns: tuple[Ints, ...],
     ) -> "RareEvents":  # fmt: skip
-        """Count over the rows of every action; ``missing`` is the unseen mass by the laws.
+        """Count over the rows of every action; ``missing``, ``(R,)``, is the laws' unseen mass.
 
-        ``patterns``: names of what each entry shows, such as its successor; below 0 for none.
+        Each array of ``patterns`` numbers what entries show, such as their successor; negative
+        means no pattern.
         """
         visits = np.add.reduceat(count, row_start[:-1])
 
@@ -78,11 +80,11 @@ class RareEvents:
 
     @property
     def _beyond(self) -> Floats:
-        """How many new ones of ``tries`` the laws leave out."""
+        """The expected new successors in ``tries`` that the laws do not explain."""
         return np.where(self.tries > 0, np.maximum(self.new + BEFORE - self.by_laws, 0.0), 0.0)
 
     def draw(self, uniform: Floats) -> Floats:
-        """Return ``(n, actions)``: what is added to the unseen mass of the rows of each action."""
+        """Return ``(n, actions)``: the share of mass moved to unseen successors in each action."""
         beyond = np.broadcast_to(self._beyond, uniform.shape)
         found = np.zeros(uniform.shape)
         some = beyond > 0
@@ -91,7 +93,7 @@ class RareEvents:
         return found
 
     def row_means(self, action: Ints) -> Floats:
-        """Return ``(R,)``: the mean of what is added to each row, ``1 - (1 - drawn) ** open``."""
+        """Return ``(R,)``: the mean share moved in each row, ``1 - (1 - drawn) ** open``."""
         beyond, rest = self._beyond[action], self.tries[action] + 1.0
         left = gammaln(rest + self.open) - gammaln(rest)
         left += gammaln(beyond + rest) - gammaln(beyond + rest + self.open)
@@ -99,10 +101,10 @@ class RareEvents:
 
 
 def _lacking_by_tries(action: Ints, visits: Floats, new: Floats, by_laws: Floats) -> Floats:
-    """Return ``(R,)``: what the laws lack in rows with about as many tries, over the action's mean.
+    """Return ``(R,)``: what the laws miss in rows tried similarly often, over the action's mean.
 
-    Rows tried ten thousand times have little left to show, however much rows tried once hide. So
-    rows of an action are compared with those whose tries have the same power of two.
+    Rows tried ten thousand times have little left to show, however much rows tried once hide. So a
+    row is grouped with the rows of its action whose number of tries has the same power of two.
     """
     level = np.log2(np.maximum(visits, 1.0)).astype(np.int64)
     levels = int(level.max(initial=0)) + 1
@@ -119,12 +121,12 @@ def _lacking_by_tries(action: Ints, visits: Floats, new: Floats, by_laws: Floats
 
 
 def _open_rows(count: Floats, row_start: Ints, action: Ints, patterns: tuple[Ints, ...]) -> Floats:
-    """Return ``(R,)``: how many times as often as the mean of its action a row shows new things.
+    """Return ``(R,)``: a row's rate of new successors by patterns, over the mean of its action.
 
-    What ``N`` rows have shown just once is expected, in a try of a row that has not shown it, with
-    the chance ``N / (tries of all such rows, and of one more)``: the empirical Bayes estimate of
-    Robbins (1956). Of several patterns that an entry belongs to, the one of most rows counts. What
-    is no pattern of enough rows may come anywhere.
+    A pattern that ``N`` rows have shown just once is expected in a try of a row that has not shown
+    it with probability ``N / (tries of all rows that have not, plus the tries of one that has)``:
+    the empirical Bayes estimate of Robbins (1956). An entry with several patterns counts for the
+    one that most rows have shown. An entry without a pattern of enough rows is expected anywhere.
     """
     visits = np.add.reduceat(count, row_start[:-1])
     tries = np.bincount(action, visits)
@@ -149,12 +151,12 @@ def _open_rows(count: Floats, row_start: Ints, action: Ints, patterns: tuple[Int
         expected += of_action[action] - np.bincount(row, hazard, len(visits))
     free = BEFORE + np.bincount(action[row], anywhere, len(tries))
     total = BEFORE + np.bincount(action[row], once, len(tries))
-    # What is left of a difference of equal sums may lie below zero by its rounding.
+    # Rounding may leave a difference of equal sums below zero.
     share = (np.maximum(expected, 0.0) * tries[action] + free[action]) / total[action]
     return np.asarray(share, dtype=np.float64)
 
 
 def _keys(action: Ints, name: Ints) -> Ints:
-    """Return a number for each action and name; those without a name share one."""
+    """Return a number for each pair of action and pattern; without a pattern, one per action."""
     both = action * (int(name.max(initial=0)) + 2) + name + 1
     return np.asarray(np.unique(both, return_inverse=True)[1])

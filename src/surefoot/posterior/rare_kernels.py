@@ -14,10 +14,10 @@ def add_rare(
     rare: Floats, open_to: Floats, landing: Floats, row_start: Ints, rows: Ints, columns: Ints,
     action: Ints, out: Floats,
 ) -> None:  # fmt: skip
-    """Move a share of every row of model ``i`` to where the unseen lands.
+    """Move a share of the mass of every row of model ``i`` to its unseen successors, ``landing``.
 
-    The share is ``1 - (1 - rare[i, action]) ** open_to[row]``. Rows of which no successor is new,
-    or that have a single one, stay as they are.
+    The share is ``1 - (1 - rare[i, action]) ** open_to[row]``. Rows without unseen successors, or
+    with a single successor, stay unchanged.
     """
     for j in range(len(rows)):
         begin, end = row_start[rows[j]], row_start[rows[j] + 1]

@@ -1,11 +1,11 @@
-"""What the rows of a log are like: how even, and with how many successors. Learned from all rows.
+"""How even the rows of a log are and how many successors they have, learned from all rows.
 
 A row has ``K`` successors with a symmetric Dirichlet prior of parameter ``a``. With counts ``n_j``
 of ``k`` distinct successors its likelihood is
-``K!/(K-k)! Gamma(Ka)/Gamma(Ka+n) prod_j Gamma(a+n_j)/Gamma(a)``. Which ``a`` and ``K`` are usual is
-unknown: the law of ``a`` over rows and the law of ``K`` lie on grids with flat priors, and actions
-may share these laws or not. So the posterior of the laws is a finite sum, sampled exactly: its
-draws are independent, as strict order statistics need.
+``K!/(K-k)! Gamma(Ka)/Gamma(Ka+n) prod_j Gamma(a+n_j)/Gamma(a)``. The law of ``a`` over rows and the
+law of ``K`` are unknown. They lie on grids, with a flat prior for the law of ``a`` and
+``SIZE_PRIOR`` for that of ``K``, and actions may share these laws or not. So the posterior of the
+laws is a finite sum, sampled exactly: its draws are independent, as strict order statistics need.
 """
 
 from collections.abc import Callable
@@ -31,26 +31,26 @@ Bools = NDArray[np.bool_]
 ALPHA = np.array([0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0])
 """Dirichlet parameters that a row may have."""
 SPREADS = (0.0, 0.8, 1.6)
-"""How far the parameters of rows lie from their centre, in steps of the grid."""
+"""Standard deviations of rows' parameters around their centre, in steps of the grid."""
 GEOMETRIC = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POISSON = (1.0, 2.0, 4.0, 7.0, 12.0, 20.0, 35.0)
-"""Mean numbers of successors after the first, under the two families of laws of K."""
+"""Mean numbers of successors beyond the first, in the two families of laws of K."""
 SIZE_PRIOR = np.append(1.0 / (1.0 + np.array(GEOMETRIC + POISSON)), 1.0)
 SIZE_PRIOR /= SIZE_PRIOR.sum()
-"""Laws of K with mean m further successors have prior weight 1/(1+m): long rows must show it.
-The last law is that a row has all the successors it is allowed."""
+"""Laws of K with a mean of m further successors have prior weight 1/(1+m): long rows need evidence.
+Under the last law a row has all the successors it may have."""
 NEGLIGIBLE = 1e-6
 """Laws of K less probable than this, for every action, are left out."""
 FINE_VISITS = 100
-"""More visits than this are grouped to two digits, downwards, where the posterior of K is kept for
-draws: K hardly depends on them. Likelihoods take every visit: concentrations do depend on them."""
+"""Above this, visits are rounded down to two digits in the posterior of K that draws use: K hardly
+depends on them. Likelihoods use exact visits: concentrations do depend on them."""
 
 WORTH_A_THREAD = 1000
-"""Fewer rows than this are done sooner than a thread is woken."""
+"""Fewer rows than this take less time than starting a thread."""
 
 
 def alpha_laws() -> Floats:
-    """Return ``(laws, alphas)``: every centre of the grid with every spread around it."""
+    """Return ``(laws, alphas)``: a law of ``a`` for every centre on the grid and every spread."""
     step = np.arange(len(ALPHA))
     laws = [
         (step == centre).astype(np.float64)
@@ -63,7 +63,7 @@ def alpha_laws() -> Floats:
 
 
 def log_size_laws(most: int) -> Floats:
-    """Return ``(laws, most + 1)``: the log probability of K = 0..most; K = 0 has none.
+    """Return ``(laws, most + 1)``: the log probability of K = 0..most; K = 0 has probability 0.
 
     Examples
     --------
@@ -88,29 +88,30 @@ LAWS.setflags(write=False)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowLaws:
-    """The exact posterior of the laws, and what it says of each row.
+    """The exact posterior of the laws, and what it says about each row.
 
     Attributes
     ----------
     action, distinct
         ``(R,)``: the action of each row, and how many distinct successors it has shown.
     fine, group
-        ``(R,)``: numbers of rows alike in visits, distinct successors and most successors; in a
-        ``group`` the visits agree in two digits.
+        ``(R,)``: class of a row; rows of a ``fine`` class agree in visits, distinct successors,
+        cap and whether they are declared; in a ``group`` the visits agree in two digits only.
     shape
         ``(R, alphas)``: the part of the log likelihood that depends on the counts themselves.
     marginal
-        ``(fine, size laws, alphas)``: the rest of it, K summed out.
+        ``(fine, size laws, alphas)``: the rest of the log likelihood, with K summed out.
     sizes
         ``(groups, size laws, alphas, most + 1)``: cumulative posterior of K.
     missing
-        ``(fine, size laws, alphas)``: mean probability of all unseen successors together.
+        ``(fine, size laws, alphas)``: mean total probability of all unseen successors.
     evidence
         ``(actions, all size laws, alpha laws)``: log likelihood of the rows of each action.
     posterior
         ``(actions, all size laws, alpha laws)``: how probable the laws of each action are.
     usual
-        The size laws that matter: those of the arrays above.
+        The indices of the size laws that are not negligible: those of ``marginal``, ``sizes`` and
+        ``missing``.
     """
 
     action: Ints
@@ -132,7 +133,7 @@ class RowLaws:
     ) -> "RowLaws":  # fmt: skip
         """Learn from all rows; row ``r`` has at most ``cap[r]`` successors.
 
-        ``declared`` rows name them. ``like``: take the laws learned before from other counts.
+        ``declared`` rows list all of them. ``like``: laws learned from other counts, used as is.
         """
         distinct = np.add.reduceat((count > 0).astype(np.int64), row_start[:-1])
         visits = np.add.reduceat(count, row_start[:-1])
@@ -168,7 +169,7 @@ class RowLaws:
 
     @cached_property
     def structure(self) -> Floats:
-        """``(3,)``: how probable it is that actions share the alpha law, nothing, or both laws."""
+        """``(3,)``: the probabilities that actions share the alpha law, nothing, or both laws."""
         return _structure(self.evidence)
 
     @property
@@ -179,8 +180,8 @@ class RowLaws:
     def draw(self, uniform: Floats) -> tuple[Ints, Ints]:
         """Return ``(n, actions)`` draws of the size law and of the alpha law.
 
-        ``uniform`` is ``(n, uniforms)`` with numbers in [0, 1): draws are independent where they
-        are.
+        ``uniform`` is ``(n, uniforms)`` with numbers in [0, 1); independent numbers give
+        independent draws.
         """
         structure, common, given, apart, both = self._cumulative
         laws = len(common)
@@ -196,7 +197,7 @@ class RowLaws:
 
     @cached_property
     def _cumulative(self) -> tuple[Floats, ...]:
-        """The tables that :meth:`draw` looks up, one for each step of a draw."""
+        """The cumulative tables that :meth:`draw` uses, one for each step of a draw."""
         log = self.evidence[:, self.usual] + np.log(SIZE_PRIOR[self.usual, None])
         both = self.evidence[:, self.usual].sum(axis=0) + np.log(SIZE_PRIOR[self.usual, None])
         return (
@@ -208,9 +209,9 @@ class RowLaws:
         )
 
     def row_alphas(self) -> tuple[Floats, Floats]:
-        """Return ``(R, alphas)`` twice: how probable each is, and that times the share seen.
+        """Return ``(R, alphas)`` twice: the probability of each alpha, and that times mass seen.
 
-        The second is the mean over laws and K of the probability of what the row has shown.
+        The mass seen is the mean, over laws and K, of the probability of what the row has shown.
         """
         weight = np.zeros((len(self.action), len(ALPHA)))
         seen = np.zeros_like(weight)
@@ -231,9 +232,10 @@ class RowLaws:
 def _evidence(
     fine: Ints, action: Ints, marginal: Floats, shape: Floats, num_actions: int
 ) -> Floats:
-    """Return ``(actions, size laws, alpha laws)`` log evidence; threads share the size laws.
+    """Return the ``(actions, size laws, alpha laws)`` log evidence.
 
-    Rows are added up in their order, whatever the number of threads.
+    Each thread takes some size laws and adds up the rows in their order, so that the result does
+    not depend on the number of threads.
     """
     evidence = np.zeros((num_actions, marginal.shape[1], len(LAWS)))
     cores = min(available_cores(), len(fine) // WORTH_A_THREAD, marginal.shape[1])
@@ -249,30 +251,30 @@ def _evidence(
 
 
 def _by_rows(work: Callable[[int, int], None], rows: int) -> None:
-    """Do rows from one to before another, which are independent, on as many threads as pay."""
+    """Call ``work(first, last)`` on ranges of rows, on as many threads as pay off."""
     cores = max(1, min(available_cores(), rows // WORTH_A_THREAD))
     cuts = np.linspace(0, rows, cores + 1).astype(np.int64).tolist()
     on_threads(lambda part: work(*part), pairwise(cuts), cores)
 
 
 def _alike(visits: Floats, distinct: Ints, kind: Ints) -> tuple[tuple[Floats, Ints, Ints], Ints]:
-    """Return the distinct combinations, and which one each has."""
+    """Return the distinct combinations, and the index of each row's combination."""
     found, which = np.unique(np.column_stack((visits, distinct, kind)), axis=0, return_inverse=True)
     n, k, kinds = found.T
     return (n.copy(), k.astype(np.int64), kinds.astype(np.int64)), which.ravel()
 
 
 def _grouped(visits: Floats) -> Floats:
-    """Return visits, beyond the fine ones with two digits."""
+    """Return visits, rounded down to two digits above ``FINE_VISITS``."""
     digit = 10.0 ** (np.floor(np.log10(np.maximum(visits, 1.0))) - 1.0)
     return np.where(visits > FINE_VISITS, np.floor(visits / digit) * digit, visits)
 
 
 def _log_prior(caps: Ints, declared: Ints) -> Floats:
-    """Return ``(kinds, size laws, most + 1)``: log probability of K, none above a kind's cap.
+    """Return ``(kinds, size laws, most + 1)``: log probability of K, -inf above a kind's cap.
 
-    That a row has all the successors it may is a law for declared ones; an open row follows the
-    law of one further successor on average instead.
+    The last law, that a row has all the successors it may have, applies to declared rows only; for
+    open rows it is the geometric law with one further successor on average.
     """
     prior = np.full((len(caps), len(SIZE_PRIOR), int(caps.max()) + 1), -np.inf)
     for kind, cap in enumerate(caps):
@@ -282,9 +284,9 @@ def _log_prior(caps: Ints, declared: Ints) -> Floats:
 
 
 def _structure(evidence: Floats) -> Floats:
-    """Return the posterior of what actions share; each case has the same prior.
+    """Return the posterior of which laws actions share; the three cases have the same prior.
 
-    The prior of a law counts once for all who share it, and each case sums over all laws.
+    The prior of a shared law counts once for all actions, and each case sums over all laws.
     """
     prior = np.log(SIZE_PRIOR)[:, None]
     flat = np.log(evidence.shape[2])

@@ -1,4 +1,4 @@
-"""The rows a posterior speaks about: the same entries, in the same order, as its model."""
+"""The rows of a posterior: the same entries, in the same order, as in its model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RowLayout(RowSparse):
-    """Which rows there are and where their entries lie, as in :class:`~surefoot.MDP`.
+    """The rows and the positions of their entries, as in :class:`~surefoot.MDP`.
 
     Examples
     --------
@@ -77,16 +77,16 @@ class RowLayout(RowSparse):
 
     @cached_property
     def _closed(self) -> NDArray[np.bool_]:
-        """``(E,)``: the loops of states that only lead to themselves.
+        """``(E,)``: entries of rows whose only successor is their own state.
 
-        There is no doubt in such a row, so that a posterior has nothing to say about it: a model
-        may let the unseen state lead elsewhere.
+        Such a row is certain, so its successor is not compared with the model's: a model may let
+        the unseen state lead elsewhere.
         """
         alone = (np.diff(self.row_start) == 1)[self.entry_row]
         return np.asarray(alone & (self.successor == self.entry_state))
 
     def mismatch(self, mdp: MDP | RowLayout) -> str | None:
-        """Return in what a model differs from this layout, or None."""
+        """Return how a model differs from this layout, in words, or None."""
         for name in ("num_states", "num_rows", "num_entries"):
             mine, other = getattr(self, name), getattr(mdp, name)
             if mine != other:
@@ -106,7 +106,7 @@ class RowLayout(RowSparse):
 
 
 def check_counts(counts: Any, layout: RowLayout) -> Any:
-    """Return declared counts that have the rows of a posterior, or say where they differ."""
+    """Return declared counts with the rows of a posterior, or raise an error where they differ."""
     placed = counts.on_support()
     difference = RowLayout.of(placed).mismatch(layout)
     if difference is not None:
@@ -118,7 +118,7 @@ def check_counts(counts: Any, layout: RowLayout) -> Any:
 
 
 class OnRows(Shown):
-    """What every posterior knows from its layout."""
+    """The members of a posterior that follow from its layout."""
 
     layout: RowLayout
 
@@ -153,7 +153,7 @@ class OnRows(Shown):
 
 
 class OfWhole(OnRows):
-    """The draws of another posterior, ``whole``, made into something else; without counts."""
+    """A posterior made from the draws of another, ``whole``; it has no counts."""
 
     whole: Posterior
 
@@ -169,7 +169,7 @@ class OfWhole(OnRows):
 
     @property
     def counts(self) -> None:
-        """None: those of the whole say how uncertain rewards are."""
+        """None: the counts of ``whole`` say how uncertain rewards are."""
         return None
 
     @property
@@ -194,7 +194,7 @@ class OfWhole(OnRows):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SomeRows(OfWhole):
-    """Some rows of another posterior, in ascending order; its draws of them are the same bits.
+    """Some rows of another posterior, in ascending order, with exactly the same draws of them.
 
     Examples
     --------
@@ -227,7 +227,7 @@ class SomeRows(OfWhole):
 
     @cached_property
     def entries(self) -> Ints:
-        """Which entries of the whole these are."""
+        """The entries of ``whole`` that are kept."""
         return self.source.entries_of(self.rows)
 
     def mean(self) -> Floats:

@@ -1,4 +1,4 @@
-"""Stan's CSV files: comments, a header, one line per draw, one file per chain."""
+"""Read Stan's CSV files: comments, a header, one line per draw, one file per chain."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class StanFile(NamedTuple):
 def read_chains(
     files: str | PathLike[str] | Sequence[str | PathLike[str]], variable: str
 ) -> tuple[Floats, int | None]:
-    """Return ``(chains, draws, ...)`` of one variable, and the divergences where recorded."""
+    """Return ``(chains, draws, ...)`` of one variable, and the number of divergences if known."""
     paths = [files] if isinstance(files, (str, PathLike)) else list(files)
     if not paths:
         raise ValueError("files is empty; pass the CSV files of Stan, one per chain.")
@@ -42,7 +42,7 @@ def read_chains(
 
 
 def read_file(path: Path) -> StanFile:
-    """Read one CSV file; draws of the warm-up, where saved, are left out."""
+    """Read one CSV file; saved warm-up draws are left out."""
     settings: dict[str, str] = {}
     header: list[str] | None = None
     lines: list[list[float]] = []

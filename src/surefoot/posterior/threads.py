@@ -1,4 +1,4 @@
-"""Rows of draws shared among threads: the bits do not depend on the number of threads."""
+"""Share the rows of draws among threads; the bits do not depend on the number of threads."""
 
 from collections.abc import Callable
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from surefoot._cores import available_cores, on_threads
 
 WORTH_A_THREAD = 2**17
-"""Fewer variates than this are drawn sooner than a thread is started."""
+"""Drawing fewer variates than this takes less time than starting a thread."""
 Places = NDArray[np.intp]
 
 
 def fill_rows(
     fill: Callable[[Places], None], ends: NDArray[np.int64], variates: int, threads: int | None
 ) -> None:
-    """Call ``fill`` for runs of rows of about equal width, one per thread.
+    """Call ``fill`` on runs of rows of about equal total width, one run per thread.
 
-    ``ends`` are the running widths of the rows; ``threads=None`` means as many as pay off.
+    ``ends`` are the cumulative widths of the rows; ``threads=None`` means as many as pay off.
     """
     parts = _shares(ends, variates, threads)
     on_threads(fill, parts, len(parts))

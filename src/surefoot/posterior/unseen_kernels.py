@@ -10,14 +10,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LINEAR = 8
-"""Weights up to this number are looked at one by one; more of them are halved."""
+"""Up to this many weights are searched one by one, more by bisection."""
 
 
 @kernel(lean=True)
 def first_above(cumulative: Floats, first: int, last: int, goal: float) -> int:
-    """Return the first of ``cumulative[first:last]`` that reaches a goal; ``last`` if none does.
+    """Return the first index ``first..last-1`` whose ``cumulative`` reaches a goal, or ``last``.
 
-    Weights are never negative, so they may be halved: O(log n) where they are many.
+    Cumulative weights never fall, so that bisection finds it: O(log n) for long ranges.
     """
     while last - first > LINEAR:
         middle = (first + last) // 2
@@ -33,7 +33,7 @@ def first_above(cumulative: Floats, first: int, last: int, goal: float) -> int:
 
 @kernel(lean=True)
 def running_shares(row: int, shares: Floats, part_start: Ints, out: Floats) -> float:
-    """Write running sums of the shares of those parts that have candidates; return the last."""
+    """Write running sums of the shares of the parts with candidates in a row; return the total."""
     running = 0.0
     parts = len(shares)
     for part in range(parts):
@@ -48,9 +48,9 @@ def running_shares(row: int, shares: Floats, part_start: Ints, out: Floats) -> f
 def candidate(
     row: int, usual: Floats, part_start: Ints, part_cumulative: Floats, first: float, second: float
 ) -> int:
-    """Return the candidate that two numbers pick for an unseen successor; -1 for the rest.
+    """Return the candidate that two uniform numbers pick for an unseen successor; -1: the rest.
 
-    ``usual`` are running shares of the parts: the first number picks one of them.
+    The first number picks a part by the running shares ``usual``, the second a candidate in it.
     """
     parts = len(usual)
     part = first_above(usual, 0, parts, first * usual[parts - 1])
@@ -63,7 +63,7 @@ def candidate(
 def candidate_of_rest(
     row: int, parts: int, part_start: Ints, part_cumulative: Floats, third: float
 ) -> int:
-    """Return the candidate that a number picks in the last part, which takes what others leave."""
+    """Return the candidate that a uniform number picks in the last part, the rest."""
     begin, end = part_start[row * parts + parts - 1], part_start[row * parts + parts]
     return int(min(first_above(part_cumulative, begin, end, third), end - 1))
 
@@ -73,7 +73,7 @@ def unseen_entry(
     row: int, usual: Floats, part_start: Ints, part_entry: Ints, part_cumulative: Floats,
     words: Words, control: Words,
 ) -> int:  # fmt: skip
-    """Draw the entry on which an unseen successor lands; the rest takes what a part leaves."""
+    """Draw the entry of an unseen successor; weight that a part leaves over goes to the rest."""
     first = uniform(words, control)
     second = uniform(words, control)
     found = candidate(row, usual, part_start, part_cumulative, first, second)

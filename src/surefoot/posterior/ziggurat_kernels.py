@@ -2,12 +2,12 @@
 
 Layer 0 is the base strip with the tail beyond ``TAIL``; all layers have the same area. ``WIDTH``
 turns a random whole number below 2^52 (normal) or 2^53 (exponential) into a point of the layer;
-below ``LIMIT`` the point lies under the curve for sure. ``HEIGHT[i]`` is the curve at the right
+below ``LIMIT`` the point certainly lies under the curve. ``HEIGHT[i]`` is the curve at the right
 edge of layer ``i``, ``HEIGHT[i+1]`` at that of the narrower layer above it.
 
 ``TAIL`` is the one number for which 256 layers of equal area end exactly at the top of the curve
-(Marsaglia and Tsang 2000); a test checks that they do. The common case, a word inside the sure part
-of its layer, is written out where variates are used.
+(Marsaglia and Tsang 2000); a test checks that they do. The common case, a word below ``LIMIT``, is
+written out where variates are used.
 """
 
 import math
@@ -67,7 +67,7 @@ EXPONENTIAL_WIDTH, EXPONENTIAL_LIMIT, EXPONENTIAL_HEIGHT, _ = EXPONENTIAL
 
 @kernel(lean=True)
 def rare_normal(word: np.uint64, words: Words, control: Words) -> Any:
-    """Return a standard normal variate for a word outside the sure part of its layer."""
+    """Return a standard normal variate for any word, also one beyond the limit of its layer."""
     while True:
         layer = word & np.uint64(0xFF)
         signed = np.int64(word) >> 11
@@ -87,7 +87,7 @@ def rare_normal(word: np.uint64, words: Words, control: Words) -> Any:
 
 @kernel(lean=True)
 def rare_exponential(word: np.uint64, words: Words, control: Words) -> Any:
-    """Return a standard exponential variate for a word outside the sure part of its layer."""
+    """Return a standard exponential variate for any word, also one beyond its layer's limit."""
     while True:
         layer = word & np.uint64(0xFF)
         magnitude = np.int64(word >> np.uint64(11))

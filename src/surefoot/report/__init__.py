@@ -1,1 +1,1 @@
-"""What a person looks at: tables, figures, one page."""
+"""What a run shows to people: tables, figures, HTML pages."""

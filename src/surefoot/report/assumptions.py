@@ -1,4 +1,4 @@
-"""What a promise rests on, as a short list: each with what would change without it."""
+"""The assumptions of a promise as a short list, each with what happens if it is wrong."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from surefoot._findings import Finding
 
 
 class Assumption(NamedTuple):
-    """What is assumed, and what happens where it does not hold."""
+    """What is assumed, and what happens if it does not hold."""
 
     text: str
     otherwise: str
@@ -17,16 +17,16 @@ class Assumption(NamedTuple):
 def assumptions(
     findings: Iterable[Finding], checks: Iterable[Finding], *, first_state: str, prior: str | None
 ) -> list[Assumption]:
-    """Return what a reader must believe for the promise to mean something to them.
+    """Return the assumptions that a reader must accept for the promise to hold.
 
     Parameters
     ----------
     findings
-        Of the certificate.
+        The findings of the certificate.
     checks
-        What looking for memory and drift in the log found.
+        The results of the checks for memory and drift in the log.
     first_state, prior
-        Where episodes start, and what was believed before the data; None without a prior.
+        Where episodes start, and the prior, in words; None without a prior.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def _told(found: Finding) -> Assumption:
     known = plain(found.code, found.values)
     if known is not None:
         return Assumption(*known)
-    text = found.text  # a code of another version: its own words
+    text = found.text  # a code of another version: use the text that came with it
     return Assumption(f"{text[:1].upper()}{text[1:].rstrip('.')}.", "")
 
 

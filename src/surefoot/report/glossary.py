@@ -1,4 +1,4 @@
-"""The few words of the page that need explaining, each once."""
+"""The few words of the page that need an explanation."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from surefoot.model.checks import discount_text
 
 
 def counted_words(discount: float, *, costs: bool) -> str:
-    """Return how much later steps count.
+    """Return a sentence on how much later steps count.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def counted_words(discount: float, *, costs: bool) -> str:
 def glossary(
     *, basis: str, delta: float, discount: float, horizon: int | None, costs: bool, limit: str
 ) -> Sequence[tuple[str, str]]:
-    """Return words and what they mean, in the order in which a reader meets them.
+    """Return words and their meanings, in the order in which they occur on the page.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def glossary(
         ),
         (
             "Limit",
-            f"{limit} That is from these data, at this confidence.",
+            f"{limit} This is for these data, at this confidence.",
         ),
         (
             "Policy",
@@ -61,17 +61,18 @@ def glossary(
         ("Step", "One row of the log: one state, one decision, what it brought."),
         (
             "Tried",
-            "How often the log shows this action in this state. Little tried means little known.",
+            "How often the log shows this action in this state. What was rarely tried is little "
+            "known.",
         ),
         (
             "Saves" if costs else "Gain",
-            "How much of the expected gain over what was done so far comes from this state. All "
-            "gains together are the whole.",
+            "How much of the expected gain over what was done so far comes from this state. The "
+            "gains of all states add up to the whole.",
         ),
         (
             "Lead",
-            "How much better the action is than the best other one, once, by the model. A negative "
-            "lead is the price of caution.",
+            "How much better the action is, by the model, than taking the best other one this "
+            "once. A negative lead is the price of caution.",
         ),
     )
 

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def rule_margins(mdp: MDP, policy: NDArray[Any]) -> Floats:
-    """Return ``(R,)`` margins of a rule that is the same at all steps: the smallest of them."""
+    """Return ``(R,)`` margins under a rule without steps; with a horizon, the smallest of all."""
     if mdp.horizon is None:
         return _margins(mdp, qualities(mdp, evaluate(mdp, policy).value))
     rows, share = check_policy(mdp, policy).rows.astype(np.int64), check_policy(mdp, policy).share
@@ -29,7 +29,7 @@ def rule_margins(mdp: MDP, policy: NDArray[Any]) -> Floats:
 
 
 def _margins(mdp: MDP, quality: Floats) -> Floats:
-    """Return ``(R,)``: how much better each row is than the best other one of its state."""
+    """Return ``(R,)``: how much better each row is than the best other row of its state."""
     order = np.lexsort((-quality, mdp.row_state))
     first = mdp.state_start[:-1]
     second = np.minimum(first + 1, mdp.state_start[1:] - 1)
@@ -40,7 +40,7 @@ def _margins(mdp: MDP, quality: Floats) -> Floats:
 
 
 def range_margins(mdp: MDP, policy: StepPolicy, row: NDArray[np.int64]) -> Floats:
-    """Return the smallest margin of each range over its steps, by one walk back."""
+    """Return the smallest margin of each range over its steps, by one backward pass."""
     smallest = np.full(len(row), np.inf)
     value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
     now = np.zeros(mdp.num_states, dtype=np.int64)
@@ -55,7 +55,7 @@ def range_margins(mdp: MDP, policy: StepPolicy, row: NDArray[np.int64]) -> Float
 
 
 def qualities(mdp: MDP, value: Floats) -> Floats:
-    """Return ``(R,)``: what taking an action once is worth, with the policy's values after it."""
+    """Return ``(R,)``: the value of taking each action once, given the values of successors."""
     reward = mdp.entry_reward
     gain = mdp.probability * (reward + mdp.discount * value[mdp.successor])
     return np.asarray(np.add.reduceat(gain, mdp.row_start[:-1]))

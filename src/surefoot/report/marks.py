@@ -1,4 +1,4 @@
-"""The numbers that figures point at, and how their words are kept apart."""
+"""The numbers that figures label, and the placement of the labels without overlap."""
 
 import math
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CHARACTER = 0.077
-"""About how many inches a character takes up."""
+"""Approximate width of a character, in inches."""
 
 
 class Mark(NamedTuple):
-    """A number to point at: its words, its place, the name of its colour."""
+    """A number to label: its words, its position, the name of its colour."""
 
     words: str
     place: float
@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(certificate: Certificate) -> list[Mark]:
-    """Return the numbers of a certificate that a picture shows, today's practice first.
+    """Return the numbers of a certificate that a figure shows, past practice first.
 
     Examples
     --------
@@ -58,13 +58,13 @@ def marks_of(certificate: Certificate) -> list[Mark]:
 
 
 def amount_words(certificate: Certificate) -> str:
-    """Return what the numbers of a certificate measure, for an axis."""
+    """Return what the numbers of a certificate measure, as a label for an axis."""
     word = "total reward" if certificate.objective == "max" else "total cost"
     return word if certificate.unit is None else f"{word}, {certificate.unit}"
 
 
 def one_axis(axes: "Axes") -> None:
-    """Keep the lower axis alone, thousands apart."""
+    """Keep only the lower axis, and separate thousands in its numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_yticks([])
@@ -75,7 +75,7 @@ def one_axis(axes: "Axes") -> None:
 
 
 def point_at(axes: "Axes", marks: Sequence[Mark], bottom: float = 1.0, step: float = 1.0) -> None:
-    """Draw a line up to the words of each mark, at heights from ``bottom`` on."""
+    """Draw a vertical line to the words of each mark, at heights from ``bottom`` up."""
     for i, (mark, right) in enumerate(arranged(axes, marks)):
         colour, height = PALETTE[mark.colour], bottom + step * i
         axes.plot([mark.place, mark.place], [0, height], color=colour, linewidth=1.6)
@@ -86,10 +86,11 @@ def point_at(axes: "Axes", marks: Sequence[Mark], bottom: float = 1.0, step: flo
 
 
 def arranged(axes: Any, marks: Sequence[Mark]) -> list[tuple[Mark, bool]]:
-    """Return marks from the lowest to the highest, and whether words stand to their right.
+    """Return marks from the lowest words to the highest, and whether words go to the right.
 
-    No line may cross the words of another mark: one whose line would runs less high. Of the ways to
-    put words left or right that allow this, the one that stays within the axis best is taken.
+    No line may cross the words of another mark, so a mark whose words would be crossed is placed
+    higher. Of all ways to put words left or right that allow this, takes the one that stays within
+    the axis best.
     """
     left, right = axes.get_xlim()
     inches = 0.9 * axes.figure.get_size_inches()[0]
@@ -110,11 +111,11 @@ def arranged(axes: Any, marks: Sequence[Mark]) -> list[tuple[Mark, bool]]:
 def _without_crossing(
     places: Sequence[float], spans: Sequence[tuple[float, float]]
 ) -> list[int] | None:
-    """Return an order in which a line stands before the words it would cross; None without one."""
+    """Return an order of heights in which no line crosses words; None if there is none."""
     order: list[int] = []
     left = list(range(len(places)))
     while left:
-        # The words of the next one must not lie in the way of a line that comes later.
+        # The words of the next mark must not lie on the line of a mark that is placed higher.
         free = [
             i for i in left
             if not any(spans[i][0] < places[j] < spans[i][1] for j in left if j != i)

@@ -1,4 +1,4 @@
-"""One page to open in a browser: it loads nothing, and works without its one script."""
+"""The report page: it loads nothing, and also works without its one script."""
 
 import hashlib
 from base64 import b64encode
@@ -14,14 +14,14 @@ from surefoot.report.assumptions import Assumption
 from surefoot.report.rows import RuleRow
 
 SHOWN = 300
-"""Most lines of the rule that the page has; policy.csv has all of them."""
+"""The page shows at most this many lines of the rule; policy.csv has all of them."""
 LONG = 14
-"""Words of more characters than this are broken where they must."""
+"""Words with more characters than this may be broken on narrow screens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure with its title and caption; ``width`` is the most it takes up, in rem."""
+    """A figure with its title and caption; ``width`` is its largest width, in rem."""
 
     svg: str
     caption: str
@@ -31,7 +31,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class DoubtRow:
-    """One cause of doubt, in words: what it takes off, and the promise without it."""
+    """One cause of doubt, in words: how much it lowers the promise, and the promise without it."""
 
     words: str
     amount: str
@@ -41,48 +41,50 @@ class DoubtRow:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """What the page says.
+    """The content of the page.
 
     Attributes
     ----------
     title
-        What it is about.
+        The subject of the page.
     failures
-        Why the promise is withheld; empty where it stands.
+        Why the promise is withheld; empty if it is not.
     mismatch
-        That model and log disagree about what was done; "" where they do not.
+        A sentence that model and log disagree about past returns; "" if they do not.
     rule, promise, before
-        The head: what to do, what it brings at least, what was earned so far ("" if unknown).
+        The head: what to do, what that is promised to bring, what was earned so far ("" if
+        unknown).
     picture, narrow
         These numbers on one axis, for wide and for narrow screens.
     warnings, notes
-        Reasons for doubt, and what else a reader should know.
+        Reasons for doubt, and other remarks.
     about_rule, columns, rows, num_states, no_advice, gain_word
-        The rule state by state: how to read it, the state columns, the lines shown, how many there
-        are, how many states have none, and what the gain is called ("" where it is not known).
+        The rule state by state: how to read it, the state columns, the lines shown, the number of
+        all lines, the number of states without advice, and the name of the gain ("" if unknown).
     map
-        The rule as a grid, where states have two columns.
+        The rule as a grid, if states have two columns.
     assumptions
-        What the promise rests on.
+        The assumptions of the promise.
     doubt, causes
-        Where the doubt comes from; "" and empty where that is not known.
+        Where the doubt comes from; "" and empty if unknown.
     next_words, next_rows
         What to measure next: how to read it, and states and actions by their share of the doubt;
-        "" and empty where that is not known.
+        "" and empty if unknown.
     tables
-        What else bears on the promise, with a caption each.
+        Further tables about the promise, with a caption each.
     figures
-        In this order.
+        The other figures, in this order.
     glossary
-        Words and what they mean.
+        Words and their meanings.
     sentence, comparison
-        The exact promise, and the exact gain; "" where there is none.
+        The exact promise, and the exact gain; "" if there is none.
     candidates
-        What the policy was chosen from, best first; those with the same numbers together.
+        The candidates that the policy was chosen from, best first; those with equal numbers
+        together.
     percentile
         What the percentile of a candidate is, in words.
     facts
-        Words and values about how it was made.
+        Names and values that say how the run was made.
     log
         The summary of the log, line by line.
     config
@@ -124,11 +126,11 @@ class Page:
 
     @property
     def by_steps(self) -> bool:
-        """Whether what to do depends on the step."""
+        """Whether the rule depends on the step."""
         return any(row.steps for row in self.rows)
 
     def to_html(self) -> str:
-        """Return the page; everything that came from outside is escaped."""
+        """Return the page as HTML; all text from outside is escaped."""
         first = [group[0] for group in self.candidates]
         return render(
             "page.html",
@@ -145,7 +147,7 @@ class Page:
 
 
 def breaks(text: object) -> bool:
-    """Tell whether a text has words so long that a narrow screen must break them.
+    """Return whether a text has words so long that a narrow screen must break them.
 
     Examples
     --------
@@ -156,9 +158,9 @@ def breaks(text: object) -> bool:
 
 
 def render(name: str, **values: Any) -> str:
-    """Return a page from its template, with the head, the style and the script that all share.
+    """Return a page from its template, with the shared head, style and script.
 
-    The page forbids itself to load anything, and any script but this one.
+    Its content security policy forbids loading anything, and any script but this one.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup

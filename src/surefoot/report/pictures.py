@@ -1,4 +1,4 @@
-"""Figures of the cards that notebooks show."""
+"""Figures for the cards that notebooks show."""
 
 from itertools import count
 from typing import Any
@@ -11,13 +11,13 @@ from surefoot.report.marks import marks_of
 from surefoot.report.svg import drawing
 
 _NUMBERS = count()
-"""A notebook shows many cards in one page, and ids are shared by all of it."""
+"""A notebook shows many cards on one page, so every card needs its own ids."""
 
 
 def picture(shown: Any) -> str:
-    """Return the figure of an object as SVG text; "" for one that has none.
+    """Return the figure of an object as SVG text; "" if it has none.
 
-    A run is shown by its certificate.
+    For a run, this is the figure of its certificate.
 
     Examples
     --------

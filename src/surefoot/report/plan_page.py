@@ -11,20 +11,20 @@ from surefoot.report.svg import drawing
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlanPage:
-    """What the page says.
+    """The content of the page.
 
     Attributes
     ----------
     title, subtitle, warnings
-        Its heading, what it is about, and reasons for care.
+        Its heading, its subject, and warnings.
     samples, bars, rows
-        How many samples are shared out, the shares as bars (words, share, tries), and as a table.
+        The number of samples to allocate, the shares as bars (words, share, tries), and as a table.
     episodes, target
-        Sentences; "" where there is none.
+        Sentences; "" if there is none.
     wanted, promise, whiskers, axis, forecasts
-        The picture of the promise after more data, and the same as a table.
+        The figure of the promise after more data, and the same as a table.
     questions, unused, not_used
-        What to ask an expert, rows that are not used, and what must be said of them.
+        What to ask an expert, rows that are not used, and a remark on them.
     """
 
     title: str
@@ -45,7 +45,7 @@ class PlanPage:
     not_used: str
 
     def to_html(self) -> str:
-        """Return the page; everything that came from outside is escaped."""
+        """Return the page as HTML; all text from outside is escaped."""
         return render("plan.html", page=self, picture=self._picture(), widest=self._widest())
 
     def _widest(self) -> float:

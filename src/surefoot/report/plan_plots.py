@@ -1,4 +1,4 @@
-"""Figures of a plan: the promise after more data, and who has a share in the doubt."""
+"""The figure of a plan: the promise after more data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("promise", "expected", "limit", "today")
-"""Of the ways to collect data, in their order."""
+"""Colours of the ways to collect data, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whisker:
-    """A forecast in the picture: its words, its samples, its mean and its interval."""
+    """A forecast in the figure: its words, number of samples, mean and interval."""
 
     words: str
     samples: int
@@ -30,9 +30,9 @@ def plot_forecasts(
     whiskers: Sequence[Whisker], promise: float, wanted: float | None = None, *,
     axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw promises after more samples, with what holds nine in ten futures.
+    """Draw promises after more samples, with intervals that hold nine in ten futures.
 
-    Ways of collecting data stand side by side; the line is the promise of now.
+    Different ways of collecting data are drawn side by side; the dashed line is the promise now.
 
     Examples
     --------

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FLOWS = 12
-"""With more states than this, arrows between them are a tangle."""
+"""With more states than this, the arrows between them would be unreadable."""
 SMALLEST_FLOW = 0.004
-"""Arrows for less than this share of all steps are left out."""
+"""Arrows for less than this share of all steps are omitted."""
 BEND = 0.6
-"""How far the middle of an arrow is bent away, as a share of its length."""
+"""The bend of an arrow, as a share of its length."""
 LEGEND = 8
-"""Most actions that a legend names."""
+"""With more actions than this there is no legend."""
 
 
 def actions_of(lines: Sequence[PolicyLine]) -> list[str]:
@@ -35,7 +35,7 @@ def actions_of(lines: Sequence[PolicyLine]) -> list[str]:
 
 
 def is_grid(lines: Sequence[PolicyLine]) -> bool:
-    """Tell whether states have two columns, so that a policy can be drawn as a grid."""
+    """Return whether states have two columns, so that a policy can be drawn as a grid."""
     states = [line.state for line in lines]
     return bool(states) and all(isinstance(s, tuple) and len(s) == 2 for s in states)
 
@@ -49,19 +49,19 @@ def plot_policy(
 ) -> Axes:
     """Draw what to do in each state, one colour for each action.
 
-    States of two columns are drawn as a grid, others as a list from top to bottom. Where a policy
-    is randomised, the most probable action is drawn.
+    States with two columns are drawn as a grid, others as a list from top to bottom. For a
+    randomised policy, the most probable action is drawn.
 
     Parameters
     ----------
     policy
-        State by state, as a run has it: ``run.policy``.
+        The policy state by state, as in ``run.policy``.
     columns
-        What the state columns are called.
+        The names of the state columns.
     colours
-        By action; chosen otherwise.
+        Colours by action; chosen automatically if not given.
     axes
-        Where to draw; a new figure otherwise.
+        Where to draw; None makes a new figure.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def plot_policy(
 
 
 def side_texts(values: Sequence[Hashable], column: str) -> list[str]:
-    """Return what the side of a grid says; the name of a bin begins with that of the column.
+    """Return the labels along a side of a grid, without the column's name in front of a bin.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def side_texts(values: Sequence[Hashable], column: str) -> list[str]:
 
 
 def are_turned(texts: Sequence[str]) -> bool:
-    """Tell whether texts below a grid are too long to stand side by side."""
+    """Return whether texts below a grid are too long to fit side by side."""
     return sum(map(len, texts)) > 48
 
 
 def _draw_grid(
     axes: Axes, best: Mapping[Any, PolicyLine], shades: Mapping[str, str], columns: Sequence[str]
 ) -> None:
-    """Draw the first column of the states downwards, the second one across."""
+    """Draw the first state column downwards and the second across."""
     across: dict[Hashable, list[Hashable]] = {}
     for down, right in best:
         across.setdefault(down, []).append(right)
@@ -170,7 +170,7 @@ def _cell(
 
 
 def _in_order(groups: Iterable[Sequence[Hashable]]) -> list[Hashable]:
-    """Return all values in an order that every group agrees with, where there is one.
+    """Return all values in an order that agrees with every group, if there is one.
 
     Examples
     --------
@@ -195,9 +195,9 @@ def plot_flow(
     colours: Mapping[str, str],
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw where a policy leads: discs as large as the time spent, arrows as wide as the traffic.
+    """Draw where a policy leads: discs show the time spent in states, arrow widths the traffic.
 
-    ``states`` are the ones to draw, from left to right. Arrows above go right, those below left.
+    ``states`` are the states to draw, from left to right. Arrows above go right, those below left.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def plot_flow(
 
 
 def _draw_arrows(axes: Axes, flow: NDArray[np.float64]) -> None:
-    """Draw arcs between places on a line: those to the right above it, those to the left below."""
+    """Draw arcs between points on a line: above it to the right, below it to the left."""
     from matplotlib.patches import FancyArrowPatch
 
     between = flow * (1 - np.eye(len(flow)))
@@ -243,7 +243,7 @@ def _draw_arrows(axes: Axes, flow: NDArray[np.float64]) -> None:
             linewidth=0.6 + 3.4 * between[i, j] / widest, color=PALETTE["faint"],
         )  # fmt: skip
         axes.add_patch(arrow)
-    # An arc rises to half its bend, and discs need room.
+    # An arc rises to half its bend, and discs need space.
     up, down = (max((sign * (j - i) for i, j in pairs), default=0) for sign in (1, -1))
     axes.set_xlim(-0.6, len(flow) - 0.4)
     axes.set_ylim(-BEND * max(down, 1) / 2 - 0.5, BEND * max(up, 1) / 2 + 0.5)

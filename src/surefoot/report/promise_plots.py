@@ -1,4 +1,4 @@
-"""Figures of promises; each takes matplotlib axes, or makes some, and returns them."""
+"""Figures of promises; each draws on the given matplotlib axes, or new ones, and returns them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
-"""Confidences that an axis names."""
+"""Confidences that an axis labels."""
 
 
 def plot_promise(certificate: Certificate, *, axes: Axes | None = None) -> Axes:
     """Draw a promise on one axis: what was earned so far, promised, expected, and the limit.
 
     The thick bar goes from the promise to the limit, the most that could be promised about any
-    policy; the thin line is how well the log knows what was earned so far.
+    policy; the thin line is the range that the log leaves open for what was earned so far.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def plot_promise(certificate: Certificate, *, axes: Axes | None = None) -> Axes:
 
 
 def _whisker(axes: Axes, lower: float, upper: float) -> None:
-    """Draw how well something is known; an arrow where it goes on beyond the axis."""
+    """Draw a range, with an arrow where it continues beyond the axis."""
     left, right = axes.get_xlim()
     ends = max(lower, left), min(upper, right)
     axes.plot(ends, [0, 0], color=PALETTE["today"], linewidth=2)
@@ -75,16 +75,16 @@ def plot_returns(
     *,
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw how returns scatter over models that fit the data, and where the promise lies.
+    """Draw the distribution of returns over drawn models, and where the promise lies.
 
     Parameters
     ----------
     returns
         One return for each drawn model.
     certificate
-        Whose numbers are marked; may be left out.
+        The certificate whose numbers are marked, if any.
     axes
-        Where to draw; a new figure otherwise.
+        Where to draw; None makes a new figure.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def plot_returns(
     values = np.asarray(returns.lower if isinstance(returns, ReturnDraws) else returns, float)
     low, high = np.quantile(values, [0.0005, 0.9995])
     inside = values[(values >= low) & (values <= high)]
-    spread = max(float(high - low), 1e-6 * max(abs(low), abs(high), 1e-300))  # may be all alike
+    spread = max(float(high - low), 1e-6 * max(abs(low), abs(high), 1e-300))  # may be all equal
     drawn.hist(inside, bins=60, range=(low, low + spread), color=PALETTE["pale"], linewidth=0)
     marks = [] if certificate is None else marks_of(certificate)
     near = [m for m in marks if low - 0.5 * spread <= m.place <= low + 1.5 * spread]
@@ -119,7 +119,7 @@ def _around(limits: tuple[float, float], places: Sequence[float]) -> tuple[float
 def plot_guarantee_curve(
     curve: GuaranteeCurve, delta: float | None = None, *, axes: Axes | None = None
 ) -> Axes:
-    """Draw what can be promised against how sure the promise is; ``delta`` marks one of them.
+    """Draw what can be promised at each confidence; ``delta`` marks one of them.
 
     Examples
     --------
@@ -155,10 +155,10 @@ def plot_guarantee_curve(
 def plot_comparison(
     made: Comparison | Mapping[str, Certificate], *, axes: Axes | None = None
 ) -> Axes:
-    """Draw how much better one policy is than another, or several promises under each other.
+    """Draw how much better one policy is than another, or several promises below each other.
 
-    Each promise of several holds by itself; that one is higher does not mean that its policy is
-    better. For that, compare the two policies.
+    Each of several promises holds by itself; a higher one does not mean that its policy is better.
+    To find out which is better, compare the two policies.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The rule as the lines of a table: beside what was done so far, with what each change gains."""
+"""The rule as lines of a table, with what was done so far and what each change gains."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,17 +22,18 @@ class RuleRow:
     state, order
         One text and one rank for each state column.
     steps
-        At which steps, where that matters; "" otherwise.
+        The steps of the line, if the rule depends on them; "" otherwise.
     action, action_order, colour, chance
-        What to do; how often, where the rule is randomised.
+        What to do; its probability, if the rule is randomised.
     shares, share, habit
-        What was done so far: action, percent and colour of each; the largest share; in words.
+        What was done so far: action, percent and colour of each; the largest share; the most
+        frequent action in words.
     gain, gain_order, lead, lead_order, visits
-        What the change gains, how far ahead the action is, how often it was tried.
+        The gain of the change, the margin of the action, how often it was tried.
     same
-        Whether this is what was mostly done.
+        Whether the action is the one that was taken most often.
     find
-        What a search looks through.
+        The text that the page's search looks through.
     """
 
     state: tuple[str, ...]

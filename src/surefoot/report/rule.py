@@ -1,4 +1,4 @@
-"""The rule in words, and beside what was done so far."""
+"""The rule in words, and compared with what was done so far."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -21,29 +21,29 @@ from surefoot.report.tables import LineKey, PolicyLine, _label
 from surefoot.solvers.solver import evaluate
 
 LONGEST = 130
-"""A rule that takes more characters than this is a table."""
+"""A rule that takes more characters than this is shown as a table."""
 LARGEST = 3000
-"""With more states than this the gain is not split into its parts: it would take long."""
+"""With more states than this the gain is not divided among states: it would take too long."""
 
 MOST_VALUES = 2**24
-"""Values of all steps that are held at most; beyond, the gain over a horizon is not told."""
+"""The most values (steps times states) that are held; beyond, no gain over a horizon is given."""
 
 
 ActionShares = tuple[tuple[str, float], ...]
-"""How often the log took each action in a state, most often first."""
+"""The share of each action in a state of the log, most frequent first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The rule beside what was done so far, in one state.
+    """The rule compared with what was done so far, in one state.
 
     Attributes
     ----------
     shares
-        How often the log took each action there, most often first; empty where it never was there.
+        The share of each action in the log, most frequent first; empty if the log never was there.
     each
-        What the rule gains each time, on average over what was done so far, by the model. None
-        where there are too many steps and states to tell.
+        What the rule gains per visit over what was done so far, on average, by the model. None if
+        there are too many steps and states to compute it.
     total
         This state's part of the gain over what was done so far, by the model; the parts of all
         states add up to the whole. None in large models.
@@ -55,7 +55,7 @@ class Change:
 
     @property
     def habit(self) -> str:
-        """What was done most often."""
+        """The action that was taken most often."""
         return self.shares[0][0] if self.shares else ""
 
 
@@ -63,12 +63,12 @@ def changes(
     mdp: MDP, counts: Counts, policy: AnyPolicy, behaviour: NDArray[np.float64], *,
     by_step: bool = False,
 ) -> dict[LineKey, Change]:  # fmt: skip
-    """Return the rule beside what was done so far, by the keys of its lines (state, first step).
+    """Return the rule compared with past behaviour, by the keys of its lines (state, first step).
 
-    With ``Q`` the value of taking an action once and following the rule afterwards, the rule gains
-    ``Q(s, rule) - Q(s, what was done)`` each time that state ``s`` is met; met as often as what was
-    done meets it, these gains add up to the difference of the two returns. Over a horizon, a line
-    of the rule gains at all of its steps. ``by_step``: the states carry their step.
+    Let ``Q`` be the value of taking an action once and following the rule afterwards. The rule
+    gains ``Q(s, rule) - Q(s, behaviour)`` at each visit of state ``s``; weighted with the visits
+    under behaviour, these gains add up to the difference of the two returns. Over a horizon, a line
+    of the rule sums the gains of all its steps. ``by_step``: the states carry their step.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def changes(
 def _changes_by_step(
     mdp: MDP, counts: Counts, policy: AnyPolicy, behaviour: NDArray[np.float64], horizon: int
 ) -> dict[LineKey, Change]:
-    """Return the same over a horizon, summed over the steps of each line."""
+    """Return the changes over a horizon, summed over the steps of each line."""
     ranges = policy if isinstance(policy, StepPolicy) else None
     size = mdp.num_states if ranges is None else len(ranges.action)
     total, met = np.zeros(size), np.zeros(size)
@@ -136,7 +136,7 @@ def _changes_by_step(
 def _gains(
     mdp: MDP, policy: AnyPolicy, behaviour: NDArray[np.float64], horizon: int
 ) -> NDArray[np.float64]:
-    """Return ``(horizon, S)``: what the rule gains at each step over what was done."""
+    """Return ``(horizon, S)``: what the rule gains at each step over past behaviour."""
     value = np.zeros(mdp.num_states) if mdp.final_reward is None else mdp.final_reward
     gains = np.empty((horizon, mdp.num_states))
     for step in reversed(range(horizon)):
@@ -157,7 +157,7 @@ def _of_states(mdp: MDP, policy: NDArray[Any], quality: NDArray[np.float64]) -> 
 def habits(
     mdp: MDP, counts: Counts, lines: Sequence[PolicyLine], *, by_step: bool = False
 ) -> dict[LineKey, ActionShares]:
-    """Return how often the log took each action, by the keys of the lines of a policy."""
+    """Return the shares of actions in the log, by the keys of the lines of a policy."""
     known = {_label(mdp.state_labels, s): _shares(mdp, counts, s) for s in range(mdp.num_states)}
     if by_step:
         own = {(without_step(label), step_of(label) or 0): one for label, one in known.items()}
@@ -179,7 +179,7 @@ def _shares(mdp: MDP, counts: Counts, state: int) -> ActionShares:
 def rule_words(
     lines: Sequence[PolicyLine], found: Mapping[LineKey, Change], columns: Sequence[str]
 ) -> str:
-    """Return what to do in one sentence: the rule itself, or how much it changes.
+    """Return one sentence: the rule itself, or in how many states it differs from the past.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def rule_words(
 
 
 def in_words(lines: Sequence[PolicyLine], columns: Sequence[str]) -> str:
-    """Return a rule with one action in each state as a sentence; "" for others."""
+    """Return a rule with one action per state as a sentence; "" for other rules."""
     one_each = len({line.state for line in lines}) == len(lines)
     if not one_each or any(line.first_step for line in lines):
         return ""
@@ -231,7 +231,7 @@ def in_words(lines: Sequence[PolicyLine], columns: Sequence[str]) -> str:
 
 
 def _states(states: Sequence[Hashable], columns: Sequence[str]) -> str:
-    """Return states as a list in words; those in a row of numbers as "wear 2 to 5"."""
+    """Return states as a list in words; consecutive numbers become "wear 2 to 5"."""
     parts: list[str] = []
     for names in _runs([_numbered(state, columns) for state in states]):
         first, last = names[0], names[-1]
@@ -244,7 +244,7 @@ Named = tuple[str, int | None, str]
 
 
 def _numbered(state: Hashable, columns: Sequence[str]) -> Named:
-    """Return what stands before the number a label ends in, the number, and its words."""
+    """Return a label's text before its final number, that number, and the label in words."""
     text = label_text(state)
     if isinstance(state, tuple):
         return text, None, f"({text})"

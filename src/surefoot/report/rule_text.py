@@ -1,4 +1,4 @@
-"""The rule for a terminal: a sentence, a short table, or where it departs from what was done."""
+"""The rule for a terminal: a sentence, a short table, or its departures from past practice."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,29 +7,29 @@ from surefoot.report.rule import LONGEST, ActionShares, in_words
 from surefoot.report.tables import LineKey, PolicyLine
 
 WHOLE = 12
-"""A rule of up to this many lines is shown whole; of a longer one, this many departures."""
+"""A rule with at most this many lines is shown in full; of a longer one, this many departures."""
 WIDTH = 78
-"""Characters of a line; states get what actions leave of it."""
+"""Characters of a line; states get the space that the other columns leave."""
 LABEL = 14
-"""Longer names of actions are cut."""
+"""Longer names of actions are cut off."""
 
 
 def rule_text(
     lines: Sequence[PolicyLine], habits: Mapping[LineKey, ActionShares], columns: Sequence[str],
     file: str,
 ) -> list[str]:  # fmt: skip
-    """Return what to do, in lines of at most 78 characters (a sentence may be longer).
+    """Return the rule as lines of at most 78 characters (a sentence may be longer).
 
     Parameters
     ----------
     lines
         The policy.
     habits
-        How often the log took each action, most often first, by the keys of the lines.
+        The shares of actions in the log, most frequent first, by the keys of the lines.
     columns
         The columns of the state.
     file
-        Where the whole rule stands.
+        The file that has the whole rule.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def rule_text(
     a, bearings of wear 8  mend  run (90%)
     b, bearings of wear 4  mend  run (90%)
     c, bearings of wear 3  mend  run (90%)
-    In the other 22 it is what was mostly done. All of it: policy.csv
+    In the other 22 it is what was mostly done. The whole rule: policy.csv
     """
     said = in_words(lines, columns)
     if 0 < len(said) <= LONGEST:
@@ -69,10 +69,10 @@ def rule_text(
         *_table(other[:WHOLE], habits),
     ]
     if len(other) > WHOLE:
-        return [*told, f"... and {len(other) - WHOLE:,} lines more. All of it: {file}"]
+        return [*told, f"... and {len(other) - WHOLE:,} more lines. The whole rule: {file}"]
     rest = len(states) - len(departing)
     same = f"In the other {rest:,} it is what was mostly done. " if rest else ""
-    return [*told, f"{same}All of it: {file}"]
+    return [*told, f"{same}The whole rule: {file}"]
 
 
 def _departs(line: PolicyLine, habits: Mapping[LineKey, ActionShares]) -> bool:
@@ -81,7 +81,7 @@ def _departs(line: PolicyLine, habits: Mapping[LineKey, ActionShares]) -> bool:
 
 
 def _table(lines: Sequence[PolicyLine], habits: Mapping[LineKey, ActionShares]) -> list[str]:
-    """Return state, steps where it depends on them, what to do, what was mostly done."""
+    """Return a table: state, steps (if the rule has any), what to do, what was mostly done."""
     steps = any(line.first_step is not None for line in lines)
     told = [_beside(line, habits.get(line.key, ()), steps=steps) for line in lines]
     head = [*(["steps"] if steps else []), "do", "mostly done"]
@@ -92,7 +92,7 @@ def _table(lines: Sequence[PolicyLine], habits: Mapping[LineKey, ActionShares]) 
 
 
 def _beside(line: PolicyLine, shares: ActionShares, *, steps: bool) -> list[str]:
-    """Return what stands beside a state."""
+    """Return the cells to the right of a state."""
     often = "" if line.probability == 1 else f" ({line.probability:.0%})"
     habit = f"{_cut(shares[0][0], LABEL)} ({shares[0][1]:.0%})" if shares else "never there"
     return [*([line.steps] if steps else []), f"{_cut(line.action_text, LABEL)}{often}", habit]

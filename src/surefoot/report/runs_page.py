@@ -1,4 +1,4 @@
-"""One page about several runs: their promises, their data, and where their rules differ."""
+"""One page that compares runs: their promises, their data, and where their rules differ."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from surefoot.report.svg import action_colours, drawing
 
 CAUTION = (
     "Each promise holds by itself, at its own confidence. A higher one does not show that its rule "
-    "is better; for two rules on one log, surefoot compare does."
+    "is better; to find out which of two rules is better, use surefoot compare on one log."
 )
 
 
@@ -28,15 +28,15 @@ class RunFacts:
     certificate
         Its promise.
     discount
-        Of its model.
+        The discount of its model.
     actions
         What its rule does, by the label of the state.
     columns
-        What its state columns are called.
+        The names of its state columns.
     settings
-        Those that may differ between runs, as text.
+        The settings that may differ between runs, as text.
     transitions, states, pairs, least
-        How large the log was: transitions, states, pairs tried, and how often the rarest.
+        The size of its log: transitions, states, pairs tried, and the tries of the rarest pair.
     """
 
     certificate: Certificate
@@ -52,7 +52,7 @@ class RunFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class RunsTable:
-    """A table; ``states`` columns of it name a state, the rest are actions with colours."""
+    """A table; its first ``states`` columns name a state, the others are actions with colours."""
 
     title: str
     text: str = ""
@@ -63,7 +63,7 @@ class RunsTable:
     colours: Mapping[str, str] = field(default_factory=dict)
 
     def order(self, column: int, row: int) -> int:
-        """Return where a cell stands among those of its column."""
+        """Return the rank of a cell within its column, for sorting."""
         if column < self.states:
             return row
         return sorted({one[column] for one in self.rows}).index(self.rows[row][column])
@@ -71,7 +71,7 @@ class RunsTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunsPage:
-    """What the page says."""
+    """The content of the page."""
 
     title: str
     headline: str
@@ -82,12 +82,12 @@ class RunsPage:
     tables: Sequence[RunsTable]
 
     def to_html(self) -> str:
-        """Return the page; everything that came from outside is escaped."""
+        """Return the page as HTML; all text from outside is escaped."""
         return render("runs.html", page=self)
 
 
 def runs_page(runs: Mapping[str, RunFacts]) -> RunsPage:
-    """Put together the page about several runs, in their order."""
+    """Return the page about several runs, in their order."""
     differing = _differing(runs)
     broad, narrow = _pictures(runs)
     return RunsPage(
@@ -102,13 +102,13 @@ def runs_page(runs: Mapping[str, RunFacts]) -> RunsPage:
 
 
 def _common(runs: Mapping[str, RunFacts]) -> list[Hashable]:
-    """Return the states that all runs know, in the order of the last."""
+    """Return the states that all runs know, in the order of the last run."""
     last = list(runs.values())[-1]
     return [state for state in last.actions if all(state in run.actions for run in runs.values())]
 
 
 def _differing(runs: Mapping[str, RunFacts]) -> list[Hashable]:
-    """Return the states in which not all rules do the same."""
+    """Return the states in which the rules differ."""
     return [s for s in _common(runs) if len({run.actions[s] for run in runs.values()}) > 1]
 
 
@@ -122,7 +122,7 @@ def _headline(runs: Mapping[str, RunFacts], differing: Sequence[Hashable]) -> st
 
 
 def _pictures(runs: Mapping[str, RunFacts]) -> tuple[Figure | None, Figure | None]:
-    """Return all promises on one axis; None where they are not measured alike."""
+    """Return a wide and a narrow figure of all promises; None if their measures differ."""
     measures = {
         (r.certificate.objective, r.certificate.unit, r.discount, r.certificate.horizon)
         for r in runs.values()
@@ -187,7 +187,7 @@ def _settings(runs: Mapping[str, RunFacts]) -> RunsTable:
         for name in names
         if len({run.settings.get(name) for run in runs.values()}) > 1
     ]
-    text = "" if rows else "None: all runs were asked the same."
+    text = "" if rows else "None: all runs have the same settings."
     return RunsTable(title="Settings that differ", text=text, head=("setting", *runs), rows=rows)
 
 

@@ -1,4 +1,4 @@
-"""The triangle of all distributions over three successors, with draws and sets in it."""
+"""A plot of distributions over three successors as a triangle, with draws and sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 FINE = 500
-"""Points of the triangle's grid along its base."""
+"""Grid points along the base of the triangle."""
 COLOURS = ("expected", "today", "limit", "promise")
 HEIGHT = np.sqrt(3) / 2
 
@@ -32,21 +32,21 @@ def plot_simplex(
 ) -> Axes:
     """Draw distributions over three successors as points of a triangle, and sets as outlines.
 
-    Every corner is certainty of one successor. The outline of a set shows which draws it holds, and
-    so why one shape costs less than another that holds as many.
+    At each corner one successor has probability 1. The outline of a set shows which draws it
+    contains, and so why one shape costs less than another that contains as many.
 
     Parameters
     ----------
     draws
         ``(N, 3)``: drawn distributions.
     sets
-        By the name that the legend shows; their row ``row`` must have three successors.
+        Sets by their name in the legend; row ``row`` of each must have three successors.
     row
-        Which row of the sets is drawn.
+        The row of the sets to draw.
     labels
-        What the corners are called; otherwise as in the model of the sets.
+        The names of the corners; None takes those of the sets' model.
     axes
-        Where to draw; a new figure otherwise.
+        Where to draw; None makes a new figure.
 
     Examples
     --------
@@ -110,12 +110,12 @@ def _corners() -> list[tuple[float, float]]:
 
 
 def _flat(p: Floats) -> tuple[Floats, Floats]:
-    """Return the place of distributions in a triangle with corners (0,0), (1,0), (1/2, √3/2)."""
+    """Return the coordinates of distributions in the triangle (0,0), (1,0), (1/2, √3/2)."""
     return p[..., 1] + p[..., 2] / 2, p[..., 2] * HEIGHT
 
 
 def _grid(one: AmbiguitySet, row: int) -> tuple[Floats, Floats, Floats]:
-    """Return places in the triangle, and how far outside the set each is (negative: inside)."""
+    """Return points of the triangle, and how far each is outside the set (negative: inside)."""
     x, y = np.meshgrid(np.linspace(0.0, 1.0, FINE), np.linspace(0.0, HEIGHT, FINE))
     last = y / HEIGHT
     p = np.stack([1 - last - (x - last / 2), x - last / 2, last], axis=-1)

@@ -1,7 +1,7 @@
 """Figures as SVG text for a page: for light and dark screens, and described in words.
 
-The figures are drawn in the colours of `PALETTE`. In the text these become CSS variables with the
-drawn colour as what holds without them, so that a page (or nobody) may change them for dark mode.
+The figures are drawn in the colours of `PALETTE`. In the SVG text these become CSS variables with
+the drawn colour as the fallback, so that a page may change them for dark mode.
 """
 
 import html
@@ -24,11 +24,11 @@ PALETTE = {
     "pale": "#c3ccd5",
     "faint": "#8a949e",
 }
-"""What the colours of figures are called in style sheets."""
+"""The colours of figures, by their names in style sheets."""
 INK = "#33404c"
-"""Words and axes: the colour of the text around the figure."""
+"""The colour of words and axes; on a page, that of the text around the figure."""
 ACTIONS = ("#5b9bd0", "#e6a65a", "#76b58c", "#b98bb4", "#db7a74", "#8fc1c4", "#b59a7a", "#a3a8ae")
-"""What actions are coloured with, in light and dark pages; dark words are readable on them."""
+"""The colours of actions, on light and dark pages; dark words are readable on them."""
 
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -62,7 +62,7 @@ def action_colours(actions: Sequence[str]) -> dict[str, str]:
 
 
 class Drawing:
-    """A figure that is being drawn: its axes, and then its text."""
+    """A figure that is being drawn: its axes, and afterwards its SVG text."""
 
     axes: "Axes"
     svg: str
@@ -75,7 +75,7 @@ class Drawing:
 
 @contextmanager
 def drawing(name: str, alt: str, width: float = 4.7, height: float = 2.9) -> Iterator[Drawing]:
-    """Give axes in the style of the page; after the block the drawing has its SVG text.
+    """Yield a drawing with axes in the style of the page; after the block it has its SVG text.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def drawing(name: str, alt: str, width: float = 4.7, height: float = 2.9) -> Ite
 
 
 def own_axes(axes: "Axes | None") -> "Axes":
-    """Return the axes given, or those of a new figure, which a notebook shows."""
+    """Return the given axes, or those of a new figure, which a notebook shows."""
     if axes is not None:
         return axes
     from matplotlib import pyplot
@@ -105,16 +105,16 @@ def own_axes(axes: "Axes | None") -> "Axes":
 
 
 def svg_text(figure: Any, name: str, alt: str) -> str:
-    """Return a figure as an SVG element that scales with the page and says what it shows.
+    """Return a figure as an SVG element that scales with the page and has a text description.
 
     Parameters
     ----------
     figure
-        Of matplotlib.
+        A matplotlib figure.
     name
-        Stands before all ids: they are shared by the whole page.
+        Prefix of all ids, which must be unique on the page.
     alt
-        What the figure shows, for those who cannot see it.
+        A description of the figure, for those who cannot see it.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def svg_text(figure: Any, name: str, alt: str) -> str:
     text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{name}-", text)
     said = html.escape(" ".join(alt.split())).replace("\\", r"\\")
-    # A style element would hold for the whole page.
+    # A style element would apply to the whole page.
     text = re.sub(r"\s*<style.*?</style>", "", text, flags=re.DOTALL)
     head = f'<svg role="img" aria-label="{said}" {NAMESPACES} style="{LINES}" viewBox="\\1">'
     text = re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', head, text, count=1)

@@ -1,4 +1,4 @@
-"""The policy as a table: what to do, how often it was tried, how clear the choice is."""
+"""The policy as a table: what to do, how often it was tried, and its margin."""
 
 import csv
 import json
@@ -22,13 +22,13 @@ from surefoot.model.step_policy import StepPolicy
 from surefoot.report.margins import range_margins, rule_margins
 
 OWN_COLUMNS = ("probability", "visits", "margin")
-"""What ``policy.csv`` adds to the log's own columns."""
+"""The columns that ``policy.csv`` adds to those of the log."""
 FORMAT = 2
 """Version of the layout of policy.json."""
 
 
 LineKey = tuple[Hashable, int]
-"""What tells lines of a policy apart: the state, and the first step."""
+"""The key of a line of a policy: the state, and the first step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +40,17 @@ class PolicyLine:
     state, action
         Labels.
     probability
-        How often to do it: 1 unless the policy is randomised.
+        Probability of the action: 1 unless the policy is randomised.
     visits
         How often the log shows this action in this state.
     margin
-        How much better the action is than the best other one, if only this once the other one were
-        taken, in the nominal model. Negative: caution has this price. None without another action.
-        Of several steps it is the smallest.
+        How much better the action is, in the nominal model, than taking the best other action this
+        once. A negative margin is the price of caution. None if there is no other action. For
+        several steps, the smallest of their margins.
     share
-        How often the log took this action in this state; None where it never was there.
+        The share of this action in this state of the log; None if the log never was there.
     first_step, last_step
-        The steps at which it is done, counted from 0, where there is a horizon.
+        The steps of the line, counted from 0; None without a horizon.
     """
 
     state: Hashable
@@ -64,7 +64,7 @@ class PolicyLine:
 
     @property
     def steps(self) -> str:
-        """The steps for people: "0 to 3", or "" without a horizon."""
+        """The steps as text: "0 to 3", or "" without a horizon."""
         if self.first_step is None or self.first_step == self.last_step:
             return "" if self.first_step is None else str(self.first_step)
         return f"{self.first_step} to {self.last_step}"
@@ -76,12 +76,12 @@ class PolicyLine:
 
     @property
     def state_text(self) -> str:
-        """The state for people: parts of several columns side by side."""
+        """The state as text, the parts of several columns side by side."""
         return label_text(self.state)
 
     @property
     def action_text(self) -> str:
-        """The action for people."""
+        """The action as text."""
         return label_text(self.action)
 
 
@@ -94,10 +94,10 @@ def policy_lines(
     *,
     by_step: bool = False,
 ) -> list[PolicyLine]:
-    """Return the policy state by state, without those in which there is nothing to decide.
+    """Return the policy state by state, without ``passive`` states, where nothing is decided.
 
-    States come in the given order, or in the natural one. ``by_step``: the states of the model
-    carry their step, which is told as such.
+    States come in the given order, or in natural order. ``by_step``: the states of the model carry
+    their step, which becomes the step of the line.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def policy_lines(
 
 
 def _with_own_step(line: PolicyLine) -> PolicyLine:
-    """Return the line of a state that carries its step, its last component."""
+    """Return the line with the step taken out of its state and put into the steps."""
     step = step_of(line.state)
     return replace(line, state=without_step(line.state), first_step=step, last_step=step)
 
@@ -158,7 +158,7 @@ def _in_order(lines: Sequence[PolicyLine]) -> list[PolicyLine]:
 def _lines_by_step(
     mdp: MDP, counts: Counts, policy: StepPolicy, states: Sequence[Any]
 ) -> list[PolicyLine]:
-    """Return a line for every range of steps in which a state does the same."""
+    """Return a line for every range of steps in which a state takes the same action."""
     row = rows_of_ranges(mdp, policy)
     smallest = range_margins(mdp, policy, row)
     lines = []
@@ -191,7 +191,7 @@ def _plain(value: Any) -> int | float:
 
 
 def action_words(lines: Sequence[PolicyLine]) -> dict[Hashable, str]:
-    """Return what to do in each state, most probable action or all steps, in words.
+    """Return what to do in each state, in words: the most probable action, or that of all steps.
 
     Examples
     --------
@@ -219,13 +219,13 @@ def action_words(lines: Sequence[PolicyLine]) -> dict[Hashable, str]:
 
 
 def policy_header(columns: LabelColumns, *, by_steps: bool = False) -> list[str]:
-    """Return the header of ``policy.csv``: the log's own columns, and ours."""
+    """Return the header of ``policy.csv``: the columns of the log, and ours."""
     steps = map(columns.own_name, STEPS) if by_steps else ()
     return [*columns.state, *steps, *columns.action, *map(columns.own_name, OWN_COLUMNS)]
 
 
 def policy_record(line: PolicyLine, columns: LabelColumns) -> list[Any]:
-    """Return one line of ``policy.csv``, as the header has it."""
+    """Return one line of ``policy.csv``, in the order of the header."""
     margin = "" if line.margin is None else f"{line.margin:.9g}"
     steps = () if line.first_step is None else (line.first_step, line.last_step)
     return [
@@ -253,12 +253,12 @@ def write_policy(
 def policy_content(
     lines: Sequence[PolicyLine], columns: LabelColumns | None = None
 ) -> dict[str, Any]:
-    """Return what ``policy.json`` says about the policy itself.
+    """Return the part of ``policy.json`` that describes the policy itself.
 
-    ``content["action"]`` is keyed by the label of the state; where several columns make a state, by
+    ``content["action"]`` is keyed by the label of the state; if several columns make a state, by
     the label of the first, then of the second, and so on. An action of several columns is an object
-    by column. Where the policy depends on the step, ``action`` is what to do first and ``steps``
-    has all ranges of steps.
+    by column. If the policy depends on the step, ``action`` is what to do first and ``steps`` has
+    all ranges of steps. If it is randomised, ``probability`` has the probabilities of all actions.
     """
     own = columns or LabelColumns()
     likely: dict[Hashable, PolicyLine] = {}
@@ -281,7 +281,7 @@ def policy_content(
 
 
 def _ranges(lines: Sequence[PolicyLine], columns: LabelColumns) -> dict[Hashable, list[Any]]:
-    """Return what each state does from step to step."""
+    """Return the actions of each state by ranges of steps."""
     ranges: dict[Hashable, list[Any]] = {}
     for line in lines:
         span = dict(zip(STEPS, (line.first_step, line.last_step), strict=True))
@@ -290,7 +290,7 @@ def _ranges(lines: Sequence[PolicyLine], columns: LabelColumns) -> dict[Hashable
 
 
 def _nested(pairs: Sequence[tuple[Hashable, Any]], columns: LabelColumns) -> dict[str, Any]:
-    """Return values by the parts of their state, one inside the other."""
+    """Return values in nested dictionaries, by the parts of their state."""
     content: dict[str, Any] = {}
     for state, value in pairs:
         *outer, last = parts_of(state, len(columns.state))
@@ -315,7 +315,7 @@ def write_policy_json(
 ) -> None:
     """Write ``policy.json``: ``content["action"][state]`` is what to do.
 
-    Labels are text there; where a policy is randomised, the most probable action stands.
+    Labels are text there; for a randomised policy it is the most probable action.
     """
     content = {"format": FORMAT, **about, **policy_content(lines, columns)}
     with replacing(path, "w", encoding="utf-8") as file:

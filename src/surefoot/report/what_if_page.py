@@ -1,4 +1,4 @@
-"""The page of a what-if table: one picture, the numbers, where the policy changes."""
+"""The page of a what-if table: a figure, the numbers, and where the policy changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ import numpy as np
 from surefoot.report.page import render
 
 WIDE, NARROW = (640, 190.0, 620.0, 26.0), (340, 14.0, 322.0, 40.0)
-"""Width of the picture, where its axis begins and ends, the height of a line. On narrow screens
-words stand above their lines."""
+"""Width of the figure, start and end of its axis, height of a line. On narrow screens words are
+above their lines."""
 FAR = 6.0
-"""Promises this many times further off than half of the others are shown as arrows at the edge."""
+"""Promises beyond this many times the median distance are shown as arrows at the edge."""
 SHOWN = 200
-"""Most changes of the policy that are listed."""
+"""At most this many changes of the policy are listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A promise in the picture: its words, its place, as text, its limit, whether it stands."""
+    """A promise in the figure: its words, number, text and limit, and whether it is certified."""
 
     words: str
     promise: float
@@ -30,22 +30,22 @@ class Dot:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WhatIfPage:
-    """What the page says.
+    """The content of the page.
 
     Attributes
     ----------
     title, subtitle, alone
-        Its heading, what it is about, and how the numbers are to be read.
+        Its heading, its subject, and how to read the numbers.
     head, rows
         The table.
     dots
-        The picture, the run as it is first.
+        The figure; the unchanged run comes first.
     axis
-        What the picture measures.
+        What the figure measures.
     limit
         What the limit says, in a sentence.
     changes
-        Words, state, old and new action.
+        Words, state, old and new action of each change.
     """
 
     title: str
@@ -59,7 +59,7 @@ class WhatIfPage:
     changes: Sequence[Sequence[str]]
 
     def to_html(self) -> str:
-        """Return the page; everything that came from outside is escaped."""
+        """Return the page as HTML; all text from outside is escaped."""
         plots = [_plot(self.dots, self.axis, shape) for shape in (WIDE, NARROW)]
         return render(
             "what_if.html",
@@ -73,7 +73,7 @@ class WhatIfPage:
 
 
 def _plot(dots: Sequence[Dot], axis: str, shape: tuple[int, float, float, float]) -> dict[str, Any]:
-    """Return places in the picture: a line for each dot, arrows for what is far off, ticks."""
+    """Return coordinates for the figure: a line per dot, arrows for distant promises, ticks."""
     width, left, right, row = shape
     narrow = width == NARROW[0]
     ticks = _ticks(*_view(dots))
@@ -109,7 +109,7 @@ def _plot(dots: Sequence[Dot], axis: str, shape: tuple[int, float, float, float]
 
 
 def _view(dots: Sequence[Dot]) -> tuple[float, float]:
-    """Return what the axis shows: everything but promises that would crowd the rest together."""
+    """Return the range of the axis: all promises but those so far off that they crowd the rest."""
     own = dots[0].promise
     away = np.array([abs(dot.promise - own) for dot in dots[1:]])
     far = FAR * float(np.median(away[away > 0])) if np.any(away > 0) else np.inf

@@ -1,4 +1,4 @@
-"""The algorithms: all end with a Jacobi sweep, whose bracket is what is reported."""
+"""The algorithms. Each ends with a Jacobi sweep and reports the bracket of that sweep."""
 
 import math
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from surefoot.solvers.sweep_kernels import sweeps_of
 from surefoot.solvers.workspace import Workspace
 
 PATIENCE = 8
-"""Sweeps of value iteration before its speed is judged."""
+"""Sweeps of value iteration before its convergence rate is estimated."""
 SWEEPS_WORTH_SWITCHING = 40
 GAUSS_SEIDEL_SWEEPS = 2
 FIRST_REST = 20
-"""Plain sweeps after policy rounds were first seen to stall; twice as many every time after."""
+"""Plain sweeps after policy rounds stall for the first time; doubled at every later stall."""
 ROUNDS_IN_VAIN = 5
-"""Policy rounds that may pass without a narrower bracket while the policy still changes."""
+"""Policy rounds allowed without a narrower bracket while the policy still changes."""
 
 
 OnSweep = Callable[[int, float], None]
@@ -35,7 +35,7 @@ OnSweep = Callable[[int, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Stopping:
-    """When to stop, and whom to tell."""
+    """When to stop, and the callback that reports progress."""
 
     tolerance: float
     max_iterations: int
@@ -51,15 +51,15 @@ class Outcome:
 
 
 class Sweeping(Protocol):
-    """What value iteration asks of a workspace: that of the cores, or of a device."""
+    """What value iteration needs from a workspace, on the CPU or on a device."""
 
     sweeps: int
 
     def sweep(self) -> tuple[SweepChange, Bracket]:
-        """Compute ``Lv`` and the bracket it gives; ``v`` stays as it is."""
+        """Compute ``Lv`` and its bracket; ``v`` is unchanged."""
 
     def accept_image(self, largest_rise: float, /) -> None:
-        """Let the image be the next ``v``."""
+        """Make the image the next ``v``."""
 
 
 def sweep_and_judge(work: Sweeping, stopping: Stopping) -> tuple[SweepChange, Outcome | None]:
@@ -77,7 +77,7 @@ def sweep_and_judge(work: Sweeping, stopping: Stopping) -> tuple[SweepChange, Ou
 
 
 def value_iteration(work: Sweeping, stopping: Stopping) -> Outcome:
-    """Jacobi sweeps with span bounds (MacQueen), skipping rows that cannot win."""
+    """Run Jacobi sweeps with span bounds (MacQueen), skipping rows that cannot be the best."""
     while True:
         change, outcome = sweep_and_judge(work, stopping)
         if outcome is not None:
@@ -86,10 +86,11 @@ def value_iteration(work: Sweeping, stopping: Stopping) -> Outcome:
 
 
 def gauss_seidel(work: Workspace, stopping: Stopping) -> Outcome:
-    """Sweeps in place, to and fro, with a Jacobi sweep for the bounds after every few.
+    """Run in-place sweeps in alternating directions, with a Jacobi sweep every few for the bounds.
 
-    Values travel along a chain at once, but an error that all states share fades by the discount
-    alone, where Jacobi sweeps take it out: near discount 1 the other algorithms are faster.
+    A change travels along a whole chain in one sweep. An error that all states share shrinks only
+    by the discount per sweep, whereas the span bounds of Jacobi sweeps remove it: near discount 1
+    the other algorithms are faster.
     """
     while True:
         change, outcome = sweep_and_judge(work, stopping)
@@ -100,9 +101,9 @@ def gauss_seidel(work: Workspace, stopping: Stopping) -> Outcome:
 
 
 def spread_values(work: Workspace, stopping: Stopping) -> None:
-    """Sweep in place to and fro: a change travels along a chain in one go."""
+    """Sweep in place in alternating directions: a change travels along a chain in one sweep."""
     v = work.v.copy()
-    left = stopping.max_iterations - work.sweeps - 1  # the last sweep is one that gives bounds
+    left = stopping.max_iterations - work.sweeps - 1  # keep the last sweep for the bounds
     turns = max(0, min(GAUSS_SEIDEL_SWEEPS, left))
     sweeps_of(work.problem).gauss_seidel(
         work.problem, v, work.choice, turns, work.accuracy, work.memory, work.scratch[0]
@@ -113,18 +114,18 @@ def spread_values(work: Workspace, stopping: Stopping) -> None:
 
 
 def policy_iteration(work: Workspace, stopping: Stopping) -> Outcome:
-    """Evaluate each policy fully (nature inside) before improving it."""
+    """Evaluate each policy fully, against nature, before improving it."""
     return _policy_rounds(work, stopping, choose_for(work.problem), shrink=0.0)
 
 
 def partial_policy_iteration(work: Workspace, stopping: Stopping) -> Outcome:
-    """Evaluate each policy only as far as the present accuracy deserves (Ho et al. 2021)."""
+    """Evaluate each policy only as accurately as the current bracket needs (Ho et al. 2021)."""
     evaluator = choose_for(work.problem, direct=False)
     return _policy_rounds(work, stopping, evaluator, shrink=0.1)
 
 
 def default(work: Workspace, stopping: Stopping) -> Outcome:
-    """Value iteration while it converges fast; policy rounds once it is seen to be slow."""
+    """Use value iteration while it converges fast, and policy rounds once it is slow."""
     spans: list[float] = []
     if stopping.max_iterations > 2 * PATIENCE:
         work.start_nominally(PATIENCE)
@@ -140,7 +141,7 @@ def default(work: Workspace, stopping: Stopping) -> Outcome:
 
 
 def _sweeps_left(spans: list[float], work: Workspace, stopping: Stopping) -> float:
-    """Predict how many more sweeps value iteration needs, from its latest speed."""
+    """Predict how many more sweeps value iteration needs, from its latest convergence rate."""
     rate = (spans[-1] / spans[-4]) ** (1 / 3) if spans[-4] > 0 else 0.0
     discount = work.problem.discount if work.steps is None else 1 - 1 / work.steps
     target = 2 * stopping.tolerance * (1 - discount) / max(discount, 1e-9)
@@ -156,9 +157,9 @@ def _policy_rounds(
 ) -> Outcome:
     """Alternate a sweep over all rows with an evaluation of the policy it chose.
 
-    Exact policy iteration improves the value every time and cannot cycle, though the bracket may
-    widen on the way. With rounding or inexact evaluation it might stall: then plain sweeps follow,
-    which always narrow the bracket, ever more of them.
+    Exact policy iteration improves the value in every round and cannot cycle, though the bracket
+    may widen on the way. With rounding or inexact evaluation it may stall. Then plain sweeps
+    follow, which always narrow the bracket; each stall doubles their number.
     """
     work.solve_rows_exactly()
     system = room_for(work, evaluator)

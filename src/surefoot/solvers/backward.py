@@ -1,9 +1,10 @@
 """Backward induction: values over a horizon, and the policy by step that attains them.
 
 ``v_t = max_a min_p p.(r + discount v_{t+1})`` from ``v_H``, the final reward, to ``v_0``. Each step
-is one sweep of the robust operator. Nothing needs to contract: an error of ``v_{t+1}`` is at most
-discounted once more, and what a sweep rounds or leaves open is added. Time is linear in the number
-of steps; two value vectors are held, and of the policy only where it changes.
+is one sweep of the robust operator. The error bounds need no contraction: each step multiplies the
+error of ``v_{t+1}`` by at most the discount and adds its own rounding error and inner gap. Time is
+linear in the number of steps. Memory holds two value vectors, and the policy only at the steps
+where it changes.
 """
 
 from typing import NamedTuple
@@ -19,13 +20,16 @@ from surefoot.solvers.bounds import EPSILON
 from surefoot.solvers.workspace import Workspace
 
 GAP_SHARE = 0.25
-"""What all inner problems together may leave open, as a share of the tolerance."""
+"""The inner gaps of all steps together may use this share of the tolerance."""
 
 Ints = NDArray[np.int64]
 
 
 class Induced(NamedTuple):
-    """Bounds around ``work.image``, to be subtracted and added, and the policy that was found."""
+    """Error bounds of ``work.image`` (both 0 or more), and the policy that was found.
+
+    The value lies between ``work.image - below`` and ``work.image + above``.
+    """
 
     below: float
     above: float
@@ -36,9 +40,10 @@ def induce(
     work: Workspace, mdp: MDP, final: NDArray[np.float64], stopping: Stopping,
     fixed: StepPolicy | None,
 ) -> Induced:  # fmt: skip
-    """Walk from the last step to the first; ``work.image`` is then the value of the first.
+    """Step from the last step back to the first and leave its value in ``work.image``.
 
-    Where the policy is sought it is returned; ``fixed`` is one by step that is evaluated.
+    Evaluates ``fixed`` (a policy by step) if given, or the policy of ``work`` if that is fixed;
+    otherwise finds the best policy and returns it.
     """
     horizon = mdp.horizon or 1
     discount, worst = work.problem.discount, work.problem.sign > 0
@@ -74,9 +79,9 @@ class Ranges:
         self.begun: list[tuple[Ints, Ints, int]] = []
 
     def note(self, step: int, choice: NDArray[np.uint64] | Ints) -> None:
-        """Take down which states do something else than at the step after this one.
+        """Record the states whose choice at ``step`` differs from that at ``step + 1``.
 
-        What they did there began at ``step + 1``.
+        For these states, a range with the later choice begins at ``step + 1``.
         """
         if self.played is None:
             self.played = choice.copy()
@@ -87,7 +92,7 @@ class Ranges:
             self.played[state] = choice[state]
 
     def policy(self) -> StepPolicy:
-        """Return the policy; what was done at step 0 is the first range of every state."""
+        """Return the policy; the choice at step 0 begins the first range of every state."""
         size = self.mdp.num_states
         first = np.zeros(size, np.uint64) if self.played is None else self.played
         parts = [(np.arange(size), first.astype(np.int64), 0), *self.begun]

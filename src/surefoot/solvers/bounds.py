@@ -5,9 +5,9 @@ extreme changes ``Lv - v``::
 
     Lv + discount*least/(1 - discount)  <=  fixed point  <=  Lv + discount*most/(1 - discount)
 
-The lower bound also holds for the policy that attains ``Lv``. Rounding is charged on both sides,
-and what the inner problems leave open on the side where it may lie: above where nature minimises
-(the computed values are lower bounds), below where it maximises.
+The lower bound also holds for the policy that attains ``Lv``. Rounding widens both sides. The gap
+that the inner problems leave widens one side: the upper one where nature minimises (the computed
+values are lower bounds), the lower one where it maximises.
 """
 
 from typing import NamedTuple
@@ -50,8 +50,8 @@ def rounding_allowance(
     """Bound the rounding error of one state of ``Lv``.
 
     Derived in docs/rounding.md: no row of K successors is off by more than ``13 K + 56`` half
-    epsilons of the largest ``|r| + discount |v|``. Charged are ``16 (terms + 8)``; what is left
-    over pays for the sum with ``Lv``.
+    epsilons of the largest ``|r| + discount |v|``. The allowance is ``16 (terms + 8)`` half
+    epsilons; the difference covers the rounding of the sum with ``Lv``.
     """
     largest = largest_reward + discount * float(np.abs(v).max())
     if largest == 0:
@@ -64,10 +64,10 @@ def bracket(
 ) -> Bracket:
     """Return the bracket around the fixed point, to be added to ``Lv``.
 
-    ``steps`` bounds the expected steps to an end where only that limits what counts; it takes the
-    place of ``1/(1 - discount)``. With ``w >= 1 + P w`` and ``Lv >= v - e`` follows
-    ``L(v - e w) >= v - e w``, so that the fixed point lies above ``Lv - e (w - 1)``; there is no
-    such thing for changes of one sign, which ends do not share.
+    ``steps`` bounds the expected number of steps to an end, for discount 1 without a horizon; it
+    replaces ``1/(1 - discount)``. From ``w >= 1 + P w`` and ``Lv >= v - e`` with ``e >= 0`` follows
+    ``L(v - e w) >= v - e w``, so the fixed point lies above ``Lv - e (w - 1)``. A ``least`` above 0
+    or a ``most`` below 0 does not tighten the bracket, because ends keep the value 0.
     """
     discount, least, most = problem.discount, change.least, change.most
     if steps is None:
@@ -80,7 +80,7 @@ def bracket(
     )
     below = factor * least - rounding
     above = factor * most + rounding
-    # What the inner searches left open: a minimum may lie higher, a maximum lower than computed.
+    # The gap of the inner searches: a minimum may lie higher, a maximum lower than computed.
     open_ = change.gap * steps * (1 + 8 * EPSILON)
     if problem.sign > 0:
         return Bracket(below, above + open_, rounding)

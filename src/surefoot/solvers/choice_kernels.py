@@ -1,7 +1,7 @@
 """Nature's choice for one row, for each kind of set.
 
-``nominal_choice`` and those made from ``robust_choice`` write the distribution of row ``row`` at
-``v`` into ``out[at:at+k]``; ``scratch`` holds four vectors as long as the longest row.
+``nominal_choice`` and the functions made from ``robust_choice`` write the distribution of row
+``row`` at ``v`` into ``out[at:at+k]``; ``scratch`` holds four vectors as long as the longest row.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ def nominal_choice(problem, row, _v, _scratch, out, at):
 
 
 def robust_choice(problem, row, v, scratch, out, at):
-    """Write the worst distribution; ``set_choice`` stands for one kind of set, see below."""
+    """Write the worst distribution; ``choice_of`` binds ``set_choice`` to one kind of set."""
     nominal_choice(problem, row, v, scratch, out, at)
     if not problem.uncertain[row]:
         return
@@ -86,7 +86,7 @@ set_choice = l1_ball
 
 
 def choice_of(family: str, choice: Any) -> Any:
-    """Return the choice function of a kind of set, from the worst distribution of a row."""
+    """Return the choice function of a kind of set, given the function for an uncertain row."""
     return kernel(lean=True, twin=family, using={"set_choice": choice})(robust_choice)
 
 

@@ -1,9 +1,8 @@
 """Worst-case expectations of one row, by their one-multiplier duals.
 
 Every set here has a dual ``g(x)`` in one real variable that is concave and piecewise linear, and
-each evaluation (value and slopes) is one pass over the row. So one search serves all of them. Any
-``x`` gives a sound lower bound; the search only makes it the best one, and says how far it may
-still be from it.
+each evaluation (value and slopes) is one pass over the row, so one search serves all of them. Any
+``x`` gives a sound lower bound; the search tightens it and returns a bound on the remaining gap.
 
 A row is ``z[0:k]`` (the successor values) and two vectors read from offsets: ``a[aat:aat+k]`` and
 ``b[bat:bat+k]`` are the nominal probabilities and the weights of an L1 ball, or the lower and upper
@@ -19,25 +18,25 @@ EPSILON = float(np.finfo(np.float64).eps)
 HUGE = float(np.finfo(np.float64).max)
 ONE, ZERO, FOUR = np.uint64(1), np.uint64(0), np.uint64(4)
 MAX_STEPS = 200
-"""Evaluations before a row is returned with its remaining gap (seen: at most two dozen)."""
+"""Evaluations before a row is returned with its remaining gap (at most two dozen were seen)."""
 
 NOMINAL, L1, L1_PINNED, BOX = 0, 1, 2, 3
-"""What a row's set is: a point, a weighted L1 ball, one with infinite weights, a box."""
+"""The kinds of sets: a point, a weighted L1 ball, one with infinite weights, a box."""
 
 FAST = {"reassoc", "nsz", "nnan"}
-"""No ``contract``: comparing ``z + mu*w`` with its minimum needs both computed alike."""
+"""Without ``contract``: ``z + mu*w`` and its minimum must be computed alike to be compared."""
 
 LONG_ROW = 32
-"""From here on a row is worth the vector units; shorter ones run faster one entry at a time.
+"""Rows with at least this many entries use vector code; shorter rows run faster as scalar code.
 
 So each evaluation is compiled twice from one source. Indices are unsigned throughout: Numba then
-leaves out the test for negative ones, which halves the time of a short row.
+omits the test for negative indices, which halves the time of a short row.
 """
 
 
 @kernel(lean=True, forceinline=True)
 def l1_receiver(z, w, wat, k, mu):
-    """Return the entry with the smallest ``z + mu*w``; four at a time, to fill the pipeline."""
+    """Return the index of the smallest ``z + mu*w``; O(k), four entries at a time."""
     best0 = best1 = best2 = best3 = z[0] + mu * w[wat]
     at0 = at1 = at2 = at3 = ZERO
     whole = k - k % FOUR
@@ -66,13 +65,16 @@ def l1_receiver(z, w, wat, k, mu):
 
 
 def _l1_donors(z, p, at, w, wat, k, mu, lowest):
-    """Sum over the donors ``{i : z_i - mu w_i > lowest}``: what is taken, mass, weighted mass."""
+    """Sum over the donors ``{i : over_i = z_i - mu w_i > lowest}``; O(k).
+
+    Returns ``sum p_i (over_i - lowest)``, ``sum p_i`` and ``sum p_i w_i``.
+    """
     taken = 0
     mass = 0
     weighted = 0
     for i in range(k):
-        over = z[i] - mu * w[wat + i]  # compared as it is: reordered sums must not move the line
-        here = p[at + i]  # read whatever is compared: a branch would keep vector units idle
+        over = z[i] - mu * w[wat + i]  # compared directly: reordering must not change the donors
+        here = p[at + i]  # read unconditionally: a branch would prevent vectorisation
         moved = here if over > lowest else 0
         taken += moved * (over - lowest)
         mass += moved
@@ -119,8 +121,8 @@ def _box_dual(z, lower, at, upper, uat, k, level):
     before = 0
     upto = 0
     for i in range(k):
-        # Both bounds are read whatever the level: reading one of them only is a branch, which not
-        # all processors have vector units for.
+        # Both bounds are read at every entry: reading only one would be a branch, which not every
+        # processor can vectorise.
         low = lower[at + i]
         high = upper[uat + i]
         distance = z[i] - level
@@ -145,7 +147,7 @@ def box_dual(z, lower, at, upper, uat, k, level):
 
 @kernel(lean=True)
 def dual(kind, z, a, aat, b, bat, k, budget, nominal, x):
-    """Evaluate the dual of a set of any kind: value, slope on the left, slope on the right."""
+    """Evaluate the dual of a set of any kind: value, left slope, right slope."""
     if kind == BOX:
         return box_dual(z, a, aat, b, bat, k, x)
     value, slope = l1_dual(z, a, aat, b, bat, k, budget, nominal, x)
@@ -154,18 +156,18 @@ def dual(kind, z, a, aat, b, bat, k, budget, nominal, x):
 
 @kernel(lean=True)
 def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):
-    """Maximise the dual: bracket the maximum from a guess, then close in on it.
+    """Maximise the dual: bracket the maximum from a guess, then narrow the bracket.
 
-    Between the ends of a bracket the tangents meet above the maximum: that height bounds the gap,
-    and where one breakpoint is left they meet on the graph and the search ends. Where many are
-    left, as in long rows, the graph is nearly a parabola, for which the zero of the interpolated
-    slope is the better next point; there the two rules take turns. Ends once the gap is at most
-    ``accuracy`` (or rounding).
+    The tangents at the two ends of the bracket meet at or above the maximum, and the height of that
+    point bounds the gap. If only one breakpoint lies between the ends, the tangents meet on the
+    graph and the search ends. With many breakpoints, as in long rows, the graph is nearly a
+    parabola, for which the zero of the interpolated slope is the better next point; there the two
+    rules alternate. Stops once the gap is at most ``accuracy`` (or rounding).
 
-    Returns the value, the gap, ``x`` and the two points whose pieces meet there.
+    Returns the value, the gap, ``x`` and the two ends of the last bracket around it.
     """
     bottom, top = _domain(kind, z, k, budget, guess)
-    if kind == BOX:  # a guess may be off by the whole range, however small the step it came with
+    if kind == BOX:  # a guess may be off by the whole range, even if the given step is small
         step = max(step, (top - bottom) / 1024)
     x = min(max(guess, bottom), top)
     value, on_left, on_right = dual(kind, z, a, aat, b, bat, k, budget, nominal, x)
@@ -190,7 +192,7 @@ def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):
             right, right_value, right_slope = left, left_value, on_left
         steps += 1
     while has_left and not has_right and left < top and steps < MAX_STEPS:
-        if kind != BOX:  # the line nominal - mu*budget bounds the graph: go no further than that
+        if kind != BOX:  # the line nominal - mu*budget bounds the graph: stop where it meets it
             to_line = (nominal - left * budget - left_value) / (left_slope + budget)
             if left_slope * to_line <= small:
                 return best, max(left_slope * to_line, x * 0), at, left, left
@@ -242,11 +244,11 @@ def search(kind, z, a, aat, b, bat, k, budget, nominal, guess, step, accuracy):
 
 @kernel(lean=True, forceinline=True)
 def _domain(kind, z, k, budget, guess):
-    """Return the interval that holds a maximum: multipliers from 0 on, or levels between the z.
+    """Return an interval that holds a maximum: multipliers from 0 up, or levels between the z.
 
-    A multiplier beyond ``range / budget`` cannot be the best one, and its value would be so large
-    that nothing is left of the gap but rounding: a guess is cut there. The search itself never
-    goes that far.
+    A multiplier beyond ``range / budget`` cannot be optimal, and the dual there would be so large
+    in size that the computed gap would be all rounding error. So a guess is clipped there; the
+    search itself never goes that far.
     """
     zero = z[0] * 0
     if kind != BOX and guess <= 0:

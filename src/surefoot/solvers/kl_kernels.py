@@ -1,7 +1,8 @@
 """Worst case of one row over a Kullback-Leibler ball, by its one-multiplier dual.
 
-The set is ``{q in the simplex : KL(p || q) = sum_i p_i log(p_i / q_i) <= budget}``. In this order a
-successor never seen (``p_i = 0``) may still receive mass. With ``nu <= min z`` the dual is::
+The set is ``{q in the simplex : KL(p || q) = sum_i p_i log(p_i / q_i) <= budget}``. In this
+direction of the divergence a successor with ``p_i = 0`` ("unseen") may still receive mass. With
+``nu <= min z`` the dual is::
 
     g(nu) = nu + exp(-budget) * prod_i (z_i - nu)^p_i
 
@@ -11,7 +12,7 @@ a concave function, and every ``nu`` gives a lower bound. The kernels write ``nu
     g(t) = p.z + scale * expm1(A - budget),  A = sum_i p_i log1p((z_i - p.z) / scale)
 
 has no cancellation however small the budget is: its rounding error is a few epsilons of the range
-of ``z`` per entry. The maximum is where ``excess(t) = A + log(H) - budget`` is zero, with
+of ``z`` per entry. The maximum is where ``excess(t) = A + log(H) - budget`` is zero, where
 ``H = sum_i p_i scale / (z_i - nu)``: that is ``KL(p || q) - budget`` of the distribution
 ``q_i = p_i scale / ((z_i - nu) H)``, which falls as ``t`` grows.
 """
@@ -30,11 +31,11 @@ RowMemory = NDArray[np.int32]
 EPSILON = float(np.finfo(np.float64).eps)
 ONE, ZERO = np.uint64(1), np.uint64(0)
 MAX_STEPS = 200
-"""Evaluations before a row is returned with its remaining gap (seen: at most two dozen)."""
+"""Evaluations before a row is returned with its remaining gap (at most two dozen were seen)."""
 TICKS = float(2**20)
-"""What one unit of ``log(t / reach)`` is in a row's memory, which holds whole numbers."""
+"""A row's memory holds integers: ``log(t / reach)`` in units of ``1 / TICKS``."""
 FURTHEST = 1e300
-"""Where a multiplier is cut, so that sums with it stay finite."""
+"""The largest multiplier, so that sums with it stay finite."""
 NEVER, INSIDE, AT_EDGE = np.int32(-1), np.int32(0), np.int32(1)
 """Second number of a row's memory: nothing yet, a multiplier ``t > 0``, or ``t = 0``."""
 
@@ -45,7 +46,8 @@ def kl_evaluate(
 ) -> Any:
     """Return ``A``, ``H - 1`` and ``sum_i p_i (scale/(z_i - nu) - 1)^2`` at ``t``; O(k).
 
-    Far from -1 the relative deviation ``x`` carries the digits, near it ``1 + x`` does.
+    For ``x = (z_i - p.z) / scale`` near 0 the logarithm is ``log1p(x)``; otherwise ``1 + x`` is
+    computed as ``((z_i - min z) + t) / scale``, which loses no digits near ``x = -1``.
     """
     scale = (nominal - lowest) + t
     logs = 0.0
@@ -59,7 +61,7 @@ def kl_evaluate(
                 logs += p[at + i] * math.log1p(x)
             else:
                 ratio = ((z[i] - lowest) + t) / scale
-                if ratio <= 0.0:  # a successor that was seen, at the very edge
+                if ratio <= 0.0:  # a seen successor with the lowest value, at t = 0
                     return -np.inf, np.inf, np.inf
                 logs += p[at + i] * math.log(ratio)
             pull = x / ratio
@@ -72,7 +74,7 @@ def kl_evaluate(
 def kl_start(
     z: Vector, p: Vector, at: Any, k: Any, nominal: float, lowest: float, budget: float
 ) -> Any:
-    """Return a first ``t``, right where the ball is small, and whether the lowest entry was seen.
+    """Return a first ``t``, accurate for small balls, and whether a lowest entry was seen.
 
     For a small ball ``excess = variance / (2 scale^2) - budget``.
     """
@@ -83,7 +85,7 @@ def kl_start(
         if z[i] == lowest and p[at + i] > 0.0:
             seen = True
     reach = nominal - lowest
-    far = math.sqrt(variance) / math.sqrt(2.0 * budget)  # the quotient first might overflow
+    far = math.sqrt(variance) / math.sqrt(2.0 * budget)  # variance / budget might overflow
     return max(far - reach, 0.01 * reach), seen
 
 
@@ -94,9 +96,10 @@ def kl_search(
 ) -> Any:  # fmt: skip
     """Maximise the dual by safeguarded Newton steps; return the value, the gap and ``t``.
 
-    Every point gives a lower bound and, through its distribution (mixed with ``p`` where it lies
-    outside the ball), an upper one: their difference is the gap. Near the edge of a seen successor
-    the excess is nearly linear in ``log t``; elsewhere its logarithm is in ``log(scale)``.
+    Every ``t`` gives a lower bound and, through its distribution (mixed with ``p`` if that lies
+    outside the ball), an upper bound: their difference is the gap. If the lowest entry was seen and
+    ``t`` is small, the excess is nearly linear in ``log t``; otherwise the logarithm of the
+    divergence is nearly linear in ``log(scale)``. Each Newton step uses the matching form.
     """
     reach = nominal - lowest
     left, right = 0.0, np.inf
@@ -113,10 +116,10 @@ def kl_search(
         excess = divergence - budget
         if abs(excess) < nearest:
             nearest, where = abs(excess), t
-        if t == 0.0 and excess <= 0.0:  # the rest of the mass goes to the unseen lowest entry
+        if t == 0.0 and excess <= 0.0:  # the remaining mass goes to the unseen lowest entry
             return value, 0.0, t
         if spread < np.inf:
-            gain = scale * (spread / (1.0 + spread))  # in this order: the product may overflow
+            gain = scale * (spread / (1.0 + spread))  # divide first: the product may overflow
             above = min(above, nominal - (gain if excess <= 0.0 else gain * budget / divergence))
         if above - best <= small:
             break
@@ -200,12 +203,12 @@ def kl_distribution(
         value, _, t = kl_search(z, p, at, k, budget, nominal, lowest, guess, seen, 0.0)
         scale += t
         logs, spread, _ = kl_evaluate(z, p, at, k, nominal, lowest, t)
-    if spread == np.inf:  # so large a ball that all mass goes to the lowest entry
+    if spread == np.inf:  # the ball is so large that all mass goes to the lowest entry
         for i in range(k):
             out[i] = 0.0
         out[receiver] = 1.0
         return value
-    # At t = 0 the unseen lowest entry takes what the others leave; elsewhere nothing is left.
+    # At t = 0 the unseen lowest entry takes the mass that remains; for t > 0 none remains.
     kept = math.exp(logs - budget) if t == 0.0 else 1.0 / (1.0 + spread)
     total = 0.0
     for i in range(k):
@@ -215,6 +218,6 @@ def kl_distribution(
     if t == 0.0 and total < 1.0:
         out[receiver] += 1.0 - total
         total = 1.0
-    for i in range(k):  # where all values are alike, rounding is all that is left of the sum
+    for i in range(k):  # if all values are nearly equal, the sum may be off by rounding
         out[i] /= total
     return value

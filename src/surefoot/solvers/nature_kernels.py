@@ -1,4 +1,4 @@
-"""The distribution that nature chooses: the primal side of the duals."""
+"""The distribution that nature chooses: primal solutions that belong to the duals."""
 
 from surefoot._compile import kernel
 from surefoot.solvers.dual_kernels import BOX, HUGE, L1, l1_receiver, search
@@ -8,7 +8,7 @@ from surefoot.solvers.dual_kernels import BOX, HUGE, L1, l1_receiver, search
 def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):
     """Write the minimising distribution of a weighted L1 ball; return its value.
 
-    It mixes the two solutions left and right of the optimal multiplier so that the budget is met.
+    Mixes the solutions left and right of the optimal multiplier so that the budget is used exactly.
     """
     zero = budget * 0
     value, _, _, left, right = search(
@@ -18,7 +18,7 @@ def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):
     if used_left <= budget:
         return value
     used_right = _move(z, p, at, w, wat, k, right, zero + 1, out, True)
-    if used_right >= used_left:  # a single point: its donors overshoot by rounding alone
+    if used_right >= used_left:  # a single point: its donors exceed the budget by rounding only
         _move(z, p, at, w, wat, k, left, budget / used_left, out, True)
         return value
     share = max(zero, (budget - used_right) / (used_left - used_right))
@@ -29,7 +29,11 @@ def l1_distribution(z, p, at, w, wat, k, budget, nominal, out):
 
 @kernel(lean=True)
 def _move(z, p, at, w, wat, k, mu, share, out, fresh):
-    """Move ``share`` of the donors' mass at ``mu`` to the receiver; return the budget it uses."""
+    """Move ``share`` of the donors' mass at ``mu`` to the receiver.
+
+    Starts from ``p`` if ``fresh``, otherwise from ``out``. Returns the budget that moving all of
+    the donors' mass would use.
+    """
     receiver = l1_receiver(z, w, wat, k, mu)
     lowest = z[receiver] + mu * w[wat + receiver]
     if fresh:
@@ -49,8 +53,9 @@ def _move(z, p, at, w, wat, k, mu, share, out, fresh):
 def box_distribution(z, lower, upper, at, k, nominal, out):
     """Write the minimising distribution of a box; return its value.
 
-    Entries below the level are full, those above it empty; what is left goes to the cheapest ones
-    between, which rounding may have put on either side of the level.
+    Entries with ``z`` below the optimal level get their upper bound, the others their lower bound.
+    The remaining mass goes to the lowest entries within the last bracket, since rounding may have
+    put them on either side of the level. O(k) for every distinct ``z`` that is filled up.
     """
     value, _, _, left, right = search(
         BOX, z, lower, at, upper, at, k, nominal, nominal, nominal, nominal * 0 + 1, nominal * 0
@@ -67,7 +72,7 @@ def box_distribution(z, lower, upper, at, k, nominal, out):
                 cheapest = i
         if cheapest == k:
             break
-        for i in range(k):  # all that are as cheap, in one go
+        for i in range(k):  # all entries with this value at once
             if z[i] == z[cheapest]:
                 poured = min(rest, upper[at + i] - out[i])
                 out[i] += poured

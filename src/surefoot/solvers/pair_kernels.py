@@ -1,11 +1,12 @@
-"""Rows of L1 balls, by the two entries that are level at the best multiplier.
+"""Rows of L1 balls, solved by the donor and receiver that tie at the optimal multiplier.
 
-The dual of ``dual_kernels.l1_dual`` is best where some donor and the receiver are level,
-``mu = (z_donor - z_receiver) / (w_donor + w_receiver)``: without the donor the budget is not yet
-spent, and with it it is. One pass proves a pair right, and that of the last sweep mostly still is.
-Where it is not, passes that only add up what donors would spend find the next one. A pair that is
-not proved is never used: the dual is searched instead. That is so where two receivers are level, or
-two donors: such rows are marked (their donor is remembered as ``-2 - donor``) and searched at once.
+The dual of ``dual_kernels.l1_dual`` has its maximum where some donor and the receiver tie,
+``mu = (z_donor - z_receiver) / (w_donor + w_receiver)``: without that donor the budget is not used
+up, with it it is. One pass verifies a pair, and the pair of the last sweep is usually still right.
+If it is not, passes that only add up the budget the donors would use find the next pair. A pair
+that is not verified is never used; the dual is searched instead. This happens where two receivers
+or two donors tie: such rows are marked (their donor is stored as ``-2 - donor``), and in the next
+sweep the dual is searched as soon as the stored pair fails.
 """
 
 import numpy as np
@@ -24,21 +25,22 @@ from surefoot.solvers.dual_kernels import (
 )
 
 NEVER = np.int32(-1)
-"""What the memory of a row holds before the row was first solved."""
+"""The memory of a row before it is solved for the first time."""
 STEP = 0.05
-"""How far the first step goes from a multiplier that was right for other values, relative to it."""
+"""First step away from a multiplier that was optimal for earlier values, relative to it."""
 MAX_STEPS = 40
-"""Passes before a donor is given up; two to six are usual."""
+"""Passes before the search for a donor is abandoned; two to six are usual."""
 MAX_IDLE = 6
-"""Passes in a row that take no entry out of the bracket: then those in it are level."""
+"""Consecutive passes that remove no entry from the bracket: beyond this, its entries tie."""
 
 
 @kernel(lean=True, forceinline=True)
 def l1_value(z, p, at, w, wat, k, budget, nominal, accuracy, row, memory):
     """Return the worst case of an L1 row and its gap.
 
-    The remembered pair comes first. Where it is not the right one, the donor is found that is right
-    for its receiver, or for the entry that undercuts that; only then the dual is searched.
+    Tries the remembered pair first. If that fails, finds the right donor for its receiver, or for
+    the entry that undercuts the receiver, and tries that pair. Searches the dual only if that
+    fails too.
     """
     guess, step = 0.0, HUGE
     turns = 2
@@ -84,14 +86,14 @@ def first_pair(z, p, at, w, wat, k, budget, nominal):
 
 @kernel(lean=True, forceinline=True)
 def l1_pair(z, p, at, w, wat, k, budget, nominal, mu, donor, receiver):
-    """Evaluate the dual where donor and receiver are level.
+    """Evaluate the dual where donor and receiver tie; O(k).
 
-    Returns the value, the slope without the donor, what the donor adds to it, and whether another
-    entry undercuts the receiver: then nothing is proved.
+    Returns the value, the slope without the donor, the donor's share of the slope, and whether
+    another entry undercuts the receiver (then the pair is not optimal).
     """
     lowest = z[receiver] + mu * w[wat + receiver]
     kept = z[donor]
-    z[donor] = lowest  # whatever rounding says: level, so no donor
+    z[donor] = lowest  # it ties, so it must not count as a donor because of rounding
     taken, mass, weighted = l1_donors(z, p, at, w, wat, k, mu, lowest)
     undercut = l1_undercut(z, w, wat, k, mu, lowest)
     z[donor] = kept
@@ -123,7 +125,7 @@ def _spent(z, p, at, w, wat, k, receiver, mu):
 
 
 def _between(z, w, wat, k, receiver, low, high):
-    """Return the sum of the places of entries that are donors at ``low`` but not at ``high``."""
+    """Return the sum of the indices of entries that are donors at ``low`` but not at ``high``."""
     weight = w[wat + receiver]
     at_low, at_high = z[receiver] + low * weight, z[receiver] + high * weight
     places = 0
@@ -158,10 +160,11 @@ def between(z, w, wat, k, receiver, low, high):
 
 @kernel(lean=True)
 def find_donor(z, p, at, w, wat, k, budget, receiver, mu):
-    """Return the entry at whose level the budget is spent, for a receiver; itself if none is found.
+    """Return the donor whose tie with the receiver uses up the budget; the receiver if none found.
 
-    What donors spend falls as the multiplier rises. From a guess ``mu > 0`` on, the budget is
-    bracketed and closed in on until one donor is left between the ends. Each step is one pass.
+    The budget that donors use falls as the multiplier rises. Starting from a guess ``mu > 0``, the
+    search brackets the multiplier at which they use exactly ``budget`` and narrows the bracket
+    until one donor is left between its ends. Each step is one pass.
     """
     if not budget > 0:
         return receiver
@@ -196,7 +199,7 @@ def find_donor(z, p, at, w, wat, k, budget, receiver, mu):
 
 @kernel(lean=True, forceinline=True)
 def remember_pair(z, w, wat, k, mu, row, memory):
-    """Remember the receiver at ``mu`` and the entry nearest to being its donor; mark the row."""
+    """Remember the receiver at ``mu`` and the entry nearest to a tie with it; mark the row."""
     receiver = l1_receiver(z, w, wat, k, mu)
     lowest = z[receiver] + mu * w[wat + receiver]
     smallest = HUGE

@@ -1,4 +1,4 @@
-"""Asking for memory some time before it is read."""
+"""Prefetching: requesting memory some time before it is read."""
 
 from surefoot._compile import COMPILES
 
@@ -10,13 +10,13 @@ if COMPILES:
 else:
 
     def intrinsic(source):
-        """Leave a function as it is: without Numba no kernel calls it."""
+        """Return the function unchanged: without Numba no kernel calls it."""
         return source
 
 
 @intrinsic
 def prefetch(_typing, array, index):
-    """Ask the processor to bring ``array[index]`` into its caches; nothing is waited for."""
+    """Ask the processor to load ``array[index]`` into its caches, without waiting for it."""
 
     def generate(context, builder, signature, arguments):
         kind = signature.args[0]

@@ -1,4 +1,4 @@
-"""From a model and its sets to the plain arrays that the kernels read."""
+"""Turns a model and its sets into the plain arrays that the kernels read."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 OBJECTIVES = ("max", "min")
 NATURES = ("worst", "best")
 LARGEST_VALUE = 1e150
-"""Values must stay below this: products and quotients of them are formed."""
+"""Values must stay below this, so that their products and quotients stay finite."""
 EMPTY = np.empty(0)
 EMPTY.setflags(write=False)
 NOTHING = np.empty(0, dtype=np.bool_)
@@ -41,16 +41,16 @@ class SetArrays(NamedTuple):
 
 
 _rows: WeakKeyDictionary[MDP, tuple[NDArray[np.float64], int]] = WeakKeyDictionary()
-"""The probabilities of a model as they count, and the length of its longest row."""
+"""The probabilities that the solvers use for a model, and the length of its longest row."""
 _set_arrays: WeakKeyDictionary[AmbiguitySet, SetArrays] = WeakKeyDictionary()
 
 
 def make_problem(
     mdp: MDP, ambiguity: AmbiguitySet | None, *, objective: str, nature: str
 ) -> Problem:
-    """Validate and lay out one solve. Costs are rewards with the other sign.
+    """Validate the arguments of a solve and return its arrays. Costs are negated rewards.
 
-    What takes a pass over the entries is kept for as long as the model and the set live.
+    Results that take a pass over the entries are cached for as long as the model and the set live.
     """
     for name, thing, wanted in (("mdp", mdp, MDP), ("ambiguity", ambiguity, AmbiguitySet)):
         if not isinstance(thing, wanted) and not (name == "ambiguity" and thing is None):
@@ -95,9 +95,9 @@ def make_problem(
 
 
 def _going_on(mdp: MDP, probability: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities of what counts: where only the end limits it, an end leads nowhere.
+    """Return the probabilities; with discount 1 and no horizon, 0 in the rows of end states.
 
-    Its value is then 0 by itself, and ``I - P`` can be solved.
+    An end then has the value 0 without further care, and ``I - P`` can be solved.
     """
     if not until_the_end(mdp):
         return probability
@@ -106,7 +106,7 @@ def _going_on(mdp: MDP, probability: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _check_range(mdp: MDP) -> None:
-    """Refuse rewards whose sums would leave the range of doubles: no bound would be left."""
+    """Refuse rewards whose sums could overflow: no valid bound could be computed."""
     largest = largest_value(mdp)
     if not largest <= LARGEST_VALUE:
         raise ValueError(
@@ -119,7 +119,7 @@ def _check_range(mdp: MDP) -> None:
 def set_arrays(
     ambiguity: AmbiguitySet, probability: NDArray[np.float64], longest: int
 ) -> SetArrays:
-    """Classify the rows of a set and bring its numbers into the form the kernels read."""
+    """Classify the rows of a set and convert its numbers to the form the kernels read."""
     mdp = ambiguity.mdp
     uncertain = np.diff(mdp.row_start) > 1
     if ambiguity.norm != "box":
@@ -146,7 +146,7 @@ def set_arrays(
 
 
 def locked(array: NDArray[Any]) -> NDArray[Any]:
-    """Lock an array of our own: models hold locked ones, and kernels compile for one kind only."""
+    """Make an array read-only, like those of a model, so that kernels compile for one kind only."""
     array.setflags(write=False)
     return array
 
@@ -160,7 +160,7 @@ def ones(length: int) -> NDArray[np.float64]:
 def normalised(
     probability: NDArray[np.float64], row_start: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Divide rows by their sum, unless all sums are 1 up to rounding (then nothing is copied)."""
+    """Divide rows by their sums; return the array itself if all sums are 1 up to rounding."""
     sums = np.add.reduceat(probability, row_start[:-1])
     lengths = np.diff(row_start)
     if np.all(np.abs(sums - 1) <= EPSILON * (lengths + 1)):
@@ -169,14 +169,14 @@ def normalised(
 
 
 def present(array: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Return an array that the set's own checks have made sure of."""
+    """Return an array that the checks of its set guarantee to be there."""
     if array is None:
         raise TypeError("an ambiguity set lost one of its arrays.")
     return array
 
 
 def _clip_budget(ambiguity: AmbiguitySet) -> NDArray[np.float64]:
-    """Cap budgets at the largest possible distance (infinite ones would produce NaN)."""
+    """Cap budgets at the largest possible distance (infinite budgets would produce NaN)."""
     budget = present(ambiguity.budget)
     if ambiguity.weights is None:
         return np.minimum(budget, 2.0).astype(np.float64)
@@ -187,7 +187,7 @@ def _clip_budget(ambiguity: AmbiguitySet) -> NDArray[np.float64]:
 
 
 def _only_nominal(ambiguity: AmbiguitySet) -> NDArray[np.bool_]:
-    """Find the rows whose ball is a point: no budget, and at most one weightless entry."""
+    """Find the rows whose ball is a point: budget 0, and at most one entry of weight 0."""
     budget = present(ambiguity.budget)
     if ambiguity.weights is None:
         return np.asarray(budget == 0)
@@ -196,9 +196,9 @@ def _only_nominal(ambiguity: AmbiguitySet) -> NDArray[np.bool_]:
 
 
 def _reaching_one(ambiguity: AmbiguitySet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the bounds of a box; where they miss 1 (by rounding), divided by their sum.
+    """Return the bounds of a box; divided by their sum where rounding makes them miss 1.
 
-    Else the search would put what is missing where it likes: on the best successor.
+    Otherwise the search would put the missing mass on an arbitrary successor: the best one.
     """
     lower, upper = present(ambiguity.lower), present(ambiguity.upper)
     start = ambiguity.mdp.row_start

@@ -22,11 +22,11 @@ from surefoot.solvers.pair_kernels import NEVER, l1_value
 class Problem(NamedTuple):
     """The plain arrays that the kernels read; made once per solve (see ``problem.py``).
 
-    ``first[s]:last[s]`` are the rows offered to state ``s``. ``family`` is the kind of all rows
-    that are ``uncertain``; the others are points. ``weights`` holds one number per entry, or
-    (``shared``) ones for the longest row. ``lower`` and ``upper`` are empty without boxes. ``sign``
-    is 1 where nature minimises, -1 where it maximises. ``nominal_caps`` tells that a row's nominal
-    value is an upper bound on its robust one.
+    ``first[s]:last[s]`` are the rows of state ``s``. ``family`` is the kind of set of all rows that
+    are ``uncertain``; the sets of the others are points. ``weights`` holds one number per entry, or
+    (if ``shared``) as many ones as the longest row has entries. ``lower`` and ``upper`` are empty
+    without boxes. ``sign`` is 1 where nature minimises, -1 where it maximises. ``nominal_caps``
+    says that a row's nominal value is an upper bound on its robust value.
     """
 
     first: NDArray[np.uint64]
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
 
 VECTOR = {"reassoc", "nsz", "contract"}
-"""Sums may be reordered, so that they run on vector units; the rounding allowance covers that."""
+"""Sums may be reordered, so that they vectorise; the rounding allowance covers that."""
 
 
 def _gather(problem, row, v, z):
@@ -91,7 +91,7 @@ def _expected_long(problem, start, k, v):
     total = 0.0
     first = problem.successor[start]
     if problem.successor[start + k - ONE] - first == k - ONE:
-        for i in range(k):  # neighbours: no need to look each one up
+        for i in range(k):  # consecutive successors: no index lookup needed
             total += problem.probability[start + i] * v[first + i]
         return total
     for i in range(k):
@@ -120,7 +120,7 @@ def nominal_value(problem, row, v):
 
 @kernel(lean=True, forceinline=True)
 def nominal_row(problem, row, v, _accuracy, _memory, _scratch):
-    """Return the expectation of a row that is a point, and no gap."""
+    """Return the expectation of a certain row, and a gap of 0."""
     return nominal_value(problem, row, v), 0.0
 
 
@@ -128,10 +128,10 @@ def robust_row(problem, row, v, accuracy, memory, scratch):
     """Return the worst-case (or best-case) expectation of a row and the gap left by the search.
 
     Nature's minimum lies between the value and value + gap (its maximum between value - gap and
-    the value); the gap is at most ``accuracy`` or rounding. ``memory[row]`` remembers the two
-    entries between which the solution lies, for the next sweep: where they are still the right
-    ones, the row costs one pass. ``scratch`` holds vectors as long as the longest row, the first
-    of them for the successor values. ``set_value`` stands for one kind of set: see below.
+    the value); the gap is at most ``accuracy`` or rounding. ``memory[row]`` remembers where the
+    solution was found, for the next sweep: if it is still there, the row costs one pass.
+    ``scratch`` holds vectors as long as the longest row, the first of them for the successor
+    values. ``row_of`` binds ``set_value`` to one kind of set.
     """
     if not problem.uncertain[row]:
         return nominal_value(problem, row, v), 0.0
@@ -194,7 +194,7 @@ def box_value(problem, row, start, k, nominal, accuracy, memory, scratch):
 
 @kernel(lean=True, forceinline=True)
 def nearest(z, k, level):
-    """Return the entry whose value is nearest to a level."""
+    """Return the index of the value nearest to a level."""
     at, smallest = ZERO, HUGE
     for i in range(k):
         distance = abs(z[i] - level)
@@ -207,7 +207,7 @@ def nearest(z, k, level):
 def compact(problem, start, k, z, free_p, free_w):
     """Move the entries with finite weights to the front of ``z``; return how many there are.
 
-    A pinned entry is neither donor nor receiver: it stays in the nominal expectation only.
+    A pinned entry is neither donor nor receiver: it only contributes to the nominal expectation.
     """
     free = ZERO
     for i in range(k):
@@ -223,7 +223,7 @@ set_value = l1_ball
 
 
 def row_of(family: str, value: Any) -> Any:
-    """Return the row function of a kind of set, from the worst case of one of its rows."""
+    """Return the row function of a kind of set, given the function for an uncertain row."""
     return kernel(lean=True, forceinline=True, twin=family, using={"set_value": value})(robust_row)
 
 
@@ -232,7 +232,7 @@ any_l1_row = kernel(lean=True, twin="l1", using={"set_value": l1_ball})(robust_r
 
 @kernel(lean=True, forceinline=True)
 def l1_row(problem, row, v, accuracy, memory, scratch):
-    """Return the robust value of an L1 row: in one pass if it is short and its pair still right."""
+    """Return the robust value of an L1 row; one pass if it is short and its pair is still right."""
     start = problem.row_start[row]
     k = problem.row_start[row + ONE] - start
     if k < LONG_ROW and problem.uncertain[row] and memory[row, 0] >= 0:
@@ -244,9 +244,9 @@ def l1_row(problem, row, v, accuracy, memory, scratch):
 
 @kernel(lean=True, forceinline=True)
 def same_pair(problem, row, start, k, v, memory):
-    """Evaluate the dual of a row where its remembered pair is level, and tell whether it is best.
+    """Evaluate the dual of a row where its remembered pair ties; also return if that is optimal.
 
-    What ``l1_pair`` does, with the successor values computed on the way instead of stored.
+    Does what ``l1_pair`` does, computing the successor values on the fly instead of storing them.
     """
     scale = problem.sign * problem.discount
     reward, own, base = problem.reward, problem.reward_per_entry, 0.0

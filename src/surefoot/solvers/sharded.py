@@ -1,8 +1,8 @@
-"""A prototype: a robust solve whose rows lie with several processes, each with its own states.
+"""A prototype: a robust solve whose rows are spread over several processes.
 
-Every holder keeps the rows of a block of states. A sweep sends ``v`` to all of them (through the
+Every process holds the rows of a block of states. A sweep sends ``v`` to all of them (through the
 object store: once per node), gets back ``Lv`` of each block and its extreme changes, and reduces
-these to one bracket. The process that drives it never sees a row. Whether that pays is measured in
+these to one bracket. The driving process never holds a row. Whether this pays is measured in
 docs/decisions/0011-robust-solves-over-several-machines.md.
 """
 
@@ -30,14 +30,14 @@ from surefoot.solvers.workspace import INNER_SHARE
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LIMIT = 3600.0
-"""Seconds that one sweep, or reading a block, may take."""
+"""Seconds that one sweep, or making a block, may take."""
 
 RowRange = Callable[[int, int], Problem]
-"""Makes the rows of the states from one to before another; called where they are to lie."""
+"""Returns the rows of states ``first`` to ``last - 1``; called in the process that holds them."""
 
 
 class Size(NamedTuple):
-    """What the driver must know of a block."""
+    """What the driver needs to know about a block."""
 
     longest: int
     largest_reward: float
@@ -45,16 +45,16 @@ class Size(NamedTuple):
 
 
 class Block:
-    """The rows of some states, and all that sweeps remember of them."""
+    """The rows of some states, and everything that sweeps remember about them."""
 
     def __init__(self, rows: RowRange, first: int, last: int, num_states: int) -> None:
         own = rows(first, last)
         if own.family != NOMINAL and np.any(own.uncertain & (np.diff(own.row_start) < 2)):
             raise ValueError(
-                f"states {first} to {last - 1} have uncertain rows of one successor; these are "
+                f"states {first} to {last - 1} have uncertain rows of one successor; mark these as "
                 "certain: nature has no choice there."
             )
-        # Kernels find a state's rows and its value by one number: the state's own.
+        # Kernels index rows and values by state, so these arrays cover all states.
         starts = np.zeros((2, num_states), dtype=np.uint64)
         starts[0, first:last], starts[1, first:last] = own.first, own.last
         self.problem = own._replace(first=starts[0], last=starts[1])
@@ -66,33 +66,41 @@ class Block:
         self.rest = np.full(num_states, np.inf)
         robust = own.family != NOMINAL
         self.memory = np.full((count if robust else 0, 2), NEVER, dtype=np.int32)
+        self.swept = False
 
     def size(self) -> Size:
-        """Return what the driver must know."""
+        """Return what the driver needs to know."""
         problem = self.problem
         largest = float(np.abs(problem.reward).max())
         return Size(problem.longest, largest, len(problem.row_start) - 1)
 
     def sweep(self, v: Floats, shift: float, margin: float, accuracy: float) -> tuple[Floats, Any]:
-        """Return ``Lv`` of the block and what changed."""
+        """Return ``Lv`` of the block, and its extreme changes, gap and count of rows evaluated."""
         scratch = np.empty((4, self.problem.longest))
         change = sweeps_of(self.problem).bellman(
             self.problem, *self.span, v, self.image, self.choice, self.cap, self.rest, shift,
             margin, accuracy, self.memory, scratch,
         )  # fmt: skip
+        self.swept = True
         return self.image[slice(*self.span)].copy(), change
 
-    def chosen(self) -> Ints:
-        """Return which of its actions each state has chosen, in the order of its rows."""
+    def chosen(self, v: Floats, shift: float, margin: float, accuracy: float) -> Ints:
+        """Return, for each state, the index of the chosen row among its rows.
+
+        The arguments are those of the last sweep: a block that was restarted after it has forgotten
+        its choices, and sweeps again.
+        """
+        if not self.swept:
+            self.sweep(v, shift, margin, accuracy)
         own = slice(*self.span)
         return (self.choice[own] - self.problem.first[own]).astype(np.int64)
 
 
 class Holders(Protocol):
-    """The blocks of a model, wherever they lie."""
+    """The blocks of a model, in this process or in others."""
 
     def ask(self, method: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every block returns, in the order of the states."""
+        """Call a method of every block; return the results in the order of the states."""
 
 
 class _Here:
@@ -106,7 +114,10 @@ class _Here:
 
 
 class _Actors:
-    """Blocks in actors of a Ray cluster; one that dies reads its rows again."""
+    """Blocks in actors of a Ray cluster; an actor that dies is restarted and makes its rows again.
+
+    The restarted block remembers nothing of earlier sweeps.
+    """
 
     def __init__(self, ray: Any, actors: list[Any]) -> None:
         self.ray, self.actors = ray, actors
@@ -145,11 +156,11 @@ class ShardedSolution:
     Attributes
     ----------
     lower, upper
-        ``(S,)``: bounds on the robust value, rounding charged.
+        ``(S,)``: bounds on the robust value, rounding included.
     chosen
-        ``(S,)``: which of its rows each state plays.
+        ``(S,)``: the index of the row that each state plays, among its rows.
     error_bound, sweeps, status
-        As of a `Solution`.
+        As in a `Solution`.
     """
 
     lower: Floats
@@ -174,13 +185,13 @@ def solve_sharded(
     Parameters
     ----------
     rows
-        Makes the rows of a range of states, where they are to lie.
+        Returns the rows of a range of states; called in the process that holds them.
     edges
-        Where blocks of states begin, and the number of states at the end.
+        The first state of every block, followed by the number of states.
     discount, tolerance, max_iterations
         As for `solve`.
     told
-        Called with sweeps and error bound.
+        Called with (sweeps, error bound) after each sweep.
 
     Examples
     --------
@@ -203,7 +214,8 @@ def solve_sharded(
         while True:
             allowance = rounding_allowance(terms, discount, largest, v)
             noise = max(noise, allowance)
-            answers = blocks.ask("sweep", v, rise, 2 * (noise + drift), accuracy)
+            asked = v, rise, 2 * (noise + drift), accuracy
+            answers = blocks.ask("sweep", *asked)
             image = np.concatenate([part for part, _ in answers])
             change = _reduced([part for _, part in answers])
             sweeps += 1
@@ -219,8 +231,8 @@ def solve_sharded(
             drift += 4 * EPSILON * (abs(rise) + abs(change.most))
         return ShardedSolution(
             lower=image + bounds.below, upper=image + bounds.above,
-            chosen=np.concatenate(blocks.ask("chosen")), error_bound=float(bounds.error_bound),
-            sweeps=sweeps, status=status,
+            chosen=np.concatenate(blocks.ask("chosen", *asked)), sweeps=sweeps, status=status,
+            error_bound=float(bounds.error_bound),
         )  # fmt: skip
 
 
@@ -238,7 +250,7 @@ def _reduced(changes: list[Any]) -> SweepChange:
 
 
 def _like(discount: float) -> Problem:
-    """Return what `bracket` reads of a problem: nature minimises, and this discount."""
+    """Return a problem without rows, for `bracket`: nature minimises, at this discount."""
     none, nothing = np.empty(0), np.empty(0, dtype=np.uint64)
     return Problem(
         nothing, nothing, nothing, np.empty(0, np.uint32), none, none, False, discount, 1.0,
@@ -247,7 +259,7 @@ def _like(discount: float) -> Problem:
 
 
 def part_of(whole: Problem) -> RowRange:
-    """Return what cuts the rows of some states out of a problem that fits into memory."""
+    """Return a function that cuts the rows of some states out of a problem held in memory."""
 
     def rows(first: int, last: int) -> Problem:
         begin, end = int(whole.first[first]), int(whole.last[last - 1])

@@ -1,4 +1,4 @@
-"""What a solver returns, with its honesty built in."""
+"""What a solver returns: a policy, its value, error bounds, and how the solve ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from surefoot.solvers.problem import make_problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 
 SolvedPolicy = NDArray[np.int64] | NDArray[np.float64] | StepPolicy
-"""One action per state, probabilities, or with a horizon a policy by step."""
+"""One action per state, action probabilities per state, or with a horizon a policy by step."""
 
 
 class Status(Enum):
@@ -59,8 +59,8 @@ class Solution(Shown):
         ``(S,)``; the middle of ``lower`` and ``upper``.
     lower, upper
         ``(S,)``; certified bounds on the optimal robust value (on the policy's robust value when a
-        policy was evaluated); with a horizon, at the first step. What the policy is promised,
-        ``lower`` for rewards and ``upper`` for costs, also holds for the returned policy itself.
+        policy was evaluated); with a horizon, at the first step. The cautious bound, ``lower`` for
+        rewards and ``upper`` for costs, also holds for the returned policy itself.
     return_lower, return_upper
         The same for the expected return from the initial distribution.
     error_bound
@@ -68,7 +68,7 @@ class Solution(Shown):
     iterations
         Sweeps over all states.
     status
-        How it ended; ``status.message`` says it in words.
+        How the solve ended; ``status.message`` says it in words.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Solution(Shown):
         return self.status is Status.CONVERGED
 
     def nature_model(self) -> MDP:
-        """Return the model in which every row holds nature's choice at this solution's value.
+        """Return the model whose rows are nature's choices at this solution's value.
 
         Examples
         --------

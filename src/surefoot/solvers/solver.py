@@ -47,22 +47,23 @@ def solve(
     """Find the policy that is best against nature's choice of model from a set.
 
     Solves ``v_s = max_a min_{p in set(s,a)} p.(r_{s,a,.} + discount*v)``. The returned bounds are
-    certified: they hold at every stop, rounding included. With discount 1 and no horizon the model
-    must end, whatever policy and nature do; otherwise the states are named from which it need not.
+    certified: they hold at every stop, rounding included. With discount 1 and no horizon every
+    policy must reach an end, whatever nature chooses; otherwise a ValueError names states from
+    which some policy never does.
 
     Parameters
     ----------
     mdp
         The model.
     ambiguity
-        What nature may choose from; None solves the nominal model.
+        The set that nature chooses from; None solves the nominal model.
     algorithm
         ``"value_iteration"``, ``"gauss_seidel"``, ``"policy_iteration"``,
         ``"partial_policy_iteration"``, or None to let the solver choose as it goes.
     tolerance
         Wanted error bound, in units of value.
     max_iterations
-        Sweeps over all states before giving up (with bounds that hold, and a status that says so).
+        Sweeps over all states before stopping; the bounds still hold, and the status says so.
     progress
         Called with (sweeps, error bound) after each sweep.
     objective
@@ -70,16 +71,16 @@ def solve(
     nature
         ``"worst"`` plays against the objective, ``"best"`` with it.
     threads
-        None: as many as pay off.
+        Number of threads; None uses as many as pay off.
     horizon
         Count at most this many steps: backward induction, with a policy that may depend on the step
-        (`StepPolicy`) and bounds for the first step. None: as the model has it. All steps are
-        done, whatever ``max_iterations``; there is one algorithm.
+        (`StepPolicy`) and bounds for the first step. None uses the horizon of the model, if any.
+        All steps are computed, whatever ``max_iterations`` and ``algorithm`` say.
     final_reward
-        ``(S,)``: what the state reached after the last step is worth.
+        ``(S,)``: the reward for the state reached after the last step.
     device
-        ``"cpu"``, ``"gpu"``, or ``"auto"``: a GPU where there is one and it clearly pays. The
-        algorithm of a solution tells which it was.
+        ``"cpu"``, ``"gpu"``, or ``"auto"``: a GPU if there is one and it clearly pays. The
+        ``algorithm`` of the solution says which was used.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def evaluate(
 
 
 def counted(mdp: MDP, horizon: int | None, final_reward: ArrayLike | None) -> MDP:
-    """Return the model over the steps asked for; as it is where nothing is."""
+    """Return the model with the given horizon and final reward; unchanged if both are None."""
     if horizon is None and final_reward is None:
         return mdp
     return mdp.over(mdp.horizon if horizon is None else horizon, final_reward)

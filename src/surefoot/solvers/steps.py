@@ -1,10 +1,10 @@
-"""How many steps a model counts: what a reward of 1 at every step adds up to.
+"""How many steps a model counts: the return of a policy that earns 1 at every step.
 
-Without discount and horizon that is the expected number of steps until an end, and it is finite
-only where every policy ends. The proof has two parts. On the graph of possible successors no policy
-can stay away from the ends forever; else the states are named in which one can. And numbers
-``w >= 1 + max_a P_a w`` bound the expected steps of every policy: they take the place that
-``1/(1 - discount)`` has elsewhere.
+With discount 1 and no horizon this is the expected number of steps until an end, and it is finite
+only if every policy reaches an end. That is checked in two parts. On the graph of possible
+successors, no policy may stay away from the ends forever; otherwise an error names the states where
+one can. Then numbers ``w >= 1 + max_a P_a w`` bound the expected steps of every policy; they
+replace the ``1/(1 - discount)`` of discounted models.
 """
 
 from weakref import WeakKeyDictionary
@@ -18,16 +18,16 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SETTLED = 0.1
-"""The bound on expected steps is at most a ninth too large."""
+"""Sweeps stop at changes of at most this: the bound on steps is then at most a ninth too large."""
 MOST_SWEEPS = 100_000
 NAMED = 3
-"""States that a refusal names."""
+"""How many states an error message names."""
 
 _expected: WeakKeyDictionary[MDP, Floats] = WeakKeyDictionary()
 
 
 def counted_steps(mdp: MDP) -> float:
-    """Return ``sum of discount^t`` over all steps that count; the most of any policy.
+    """Return the largest expected ``sum of discount^t`` over all steps, of any policy.
 
     Examples
     --------
@@ -47,18 +47,18 @@ def counted_steps(mdp: MDP) -> float:
 
 
 def largest_value(mdp: MDP) -> float:
-    """Return the most that the size of a value can be."""
+    """Return a bound on the absolute value of every state under every policy."""
     final = 0.0 if mdp.final_reward is None else float(np.abs(mdp.final_reward).max())
     return float(np.abs(mdp.reward).max()) * counted_steps(mdp) + final
 
 
 def until_the_end(mdp: MDP) -> bool:
-    """Tell whether nothing but an end limits what counts: no discount and no horizon."""
+    """Return whether rewards count until an end: discount 1 and no horizon."""
     return mdp.discount == 1.0 and mdp.horizon is None
 
 
 def ends_of(mdp: MDP) -> Flags:
-    """Return ``(S,)``: states that all actions leave as they are, without reward."""
+    """Return ``(S,)``: whether every action stays in the state for sure, without reward."""
     lengths = np.diff(mdp.row_start)
     stays = (lengths == 1) & (mdp.successor[mdp.row_start[:-1]] == mdp.row_state)
     if mdp.reward_per_entry:
@@ -72,7 +72,7 @@ def ends_of(mdp: MDP) -> Flags:
 def check_ends(mdp: MDP, sure: Flags) -> Flags:
     """Return the ends, or refuse a model in which a policy can stay away from them forever.
 
-    ``sure`` is ``(E,)``: successors that cannot be ruled out.
+    ``sure`` is ``(E,)``: whether the entry is sure to have a probability above 0.
     """
     ends = ends_of(mdp)
     left = endless_states(mdp, sure)
@@ -82,10 +82,11 @@ def check_ends(mdp: MDP, sure: Flags) -> Flags:
 
 
 def endless_states(mdp: MDP, sure: Flags) -> Flags:
-    """Return ``(S,)``: states from which some policy never comes to an end.
+    """Return ``(S,)``: states in which some policy may never reach an end.
 
-    States fall away as long as each of their actions surely may leave those that are left; where
-    some are left, nothing need end.
+    Starts from all states that are not ends and removes those where every action has a sure
+    successor outside the remaining states, until nothing changes. In the states that remain, a
+    policy can choose actions that never leave them.
     """
     left = ~ends_of(mdp)
     while left.any():
@@ -103,17 +104,17 @@ def _refuse(mdp: MDP, states: NDArray[np.int64], ends: Flags) -> None:
     plural, verb = ("s", "") if len(states) > 1 else ("", "s")
     none = "" if ends.any() else " The model has no end: no absorbing state without reward."
     raise ValueError(
-        f"discount=1 without a horizon counts until the end, but from state{plural} {named}{more} "
-        f"nothing need{verb} ever end: actions can be chosen that never leave "
+        f"discount=1 without a horizon counts until the end, but state{plural} {named}{more} "
+        f"lead{verb} to no end under some policies: actions can be chosen that never leave "
         f"{'them' if len(states) > 1 else 'it'}.{none} Give horizon= (the most steps that count), "
         "or a discount below 1."
     )
 
 
 def expected_steps(mdp: MDP) -> Floats:
-    """Return ``(S,)``: bounds on the expected steps to an end, whatever the policy; 0 at ends.
+    """Return ``(S,)``: upper bounds on the expected steps to an end, for any policy; 0 at ends.
 
-    Kept for as long as the model lives.
+    Cached for as long as the model lives.
     """
     if mdp not in _expected:
         ends = check_ends(mdp, mdp.probability > 0)
@@ -122,9 +123,9 @@ def expected_steps(mdp: MDP) -> Floats:
 
 
 def _bound(mdp: MDP, ends: Flags) -> Floats:
-    """Iterate ``w = 1 + max_a P_a w`` until no state gains more than a tenth of a step.
+    """Iterate ``w = 1 + max_a P_a w`` until no state rises by more than ``SETTLED`` steps.
 
-    Then ``w - max P w >= 1 - SETTLED - rounding``, and dividing by that makes it a bound.
+    Then ``w - max P w >= 1 - change - rounding``, and dividing ``w`` by that makes it a bound.
     """
     share = mdp.probability / np.add.reduceat(mdp.probability, mdp.row_start[:-1])[mdp.entry_row]
     steps = np.zeros(mdp.num_states)

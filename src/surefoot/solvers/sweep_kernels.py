@@ -1,11 +1,11 @@
 """Sweeps of the robust Bellman operator over a contiguous block of states.
 
-A sweep reads ``v`` and writes its own block only, so blocks can run on threads or machines.
+A sweep reads ``v`` and writes its own block only, so blocks can run on several threads or machines.
 ``scratch`` is four vectors as long as the longest row, one set per thread.
 
 The sweeps are written once and compiled for one family of sets at a time, when first used:
-``row_value``, ``row_choice`` and ``row_floor`` stand for that family's functions (see ``FAMILIES``
-at the end). A nominal solve thus compiles nothing of the sets.
+``row_value``, ``row_choice`` and ``row_floor`` are replaced by that family's functions (see
+``FAMILIES`` at the end). So a nominal solve compiles none of the code for sets.
 """
 
 from typing import Any, NamedTuple
@@ -26,16 +26,16 @@ from surefoot.solvers.prefetch_kernels import prefetch
 from surefoot.solvers.row_kernels import Problem, box_row, l1_row, nominal_row, pinned_row, row_of
 
 AHEAD = np.uint64(8)
-"""How many states ahead values of successors are asked for; their rows, twice as many."""
+"""How many states ahead the values of successors are prefetched; their rows, twice as many."""
 LINE = np.uint64(8)
-"""Numbers that come from memory at a time."""
+"""Float64 numbers in a cache line."""
 FEW_ENTRIES = 16_384
-"""Models with no more entries stay in the caches: nothing is asked for ahead."""
+"""Models with at most this many entries stay in the caches: nothing is prefetched."""
 
 
 @kernel(lean=True, forceinline=True)
 def nominal_floor(problem, _row, at):
-    """Return the least probability of an entry over its row's set: here, the only one."""
+    """Return the least probability of an entry over its row's set: the nominal one."""
     return problem.probability[at]
 
 
@@ -44,7 +44,7 @@ def l1_floor(problem, row, at):
     """Return a lower bound on the probability of an entry over an L1 ball."""
     if not problem.uncertain[row]:
         return problem.probability[at]
-    # Without weights, mass costs its distance twice: where it leaves and where it goes.
+    # Without weights, moving mass m uses 2m of the budget: where it leaves and where it arrives.
     price = 2.0 if problem.shared else problem.weights[at]
     if problem.probability[at] * price <= problem.budget[row]:
         return 0.0
@@ -59,13 +59,13 @@ def box_floor(problem, row, at):
 
 @kernel(lean=True, forceinline=True)
 def kl_floor(problem, row, at):
-    """Return a lower bound on the probability of an entry over a KL ball."""
+    """Return a lower bound on the probability of an entry over a KL ball: 0 if uncertain."""
     return 0.0 if problem.uncertain[row] else problem.probability[at]
 
 
 @kernel(lean=True, forceinline=True)
 def ask_ahead(problem, choice, state, end, v):
-    """Ask for the rows that states ahead play, and nearer by for the values of their successors."""
+    """Prefetch the chosen row of a later state, and for a nearer one the successors' values."""
     if state + AHEAD + AHEAD < end:
         start = problem.row_start[choice[state + AHEAD + AHEAD]]
         prefetch(problem.successor, start)
@@ -89,11 +89,12 @@ def bellman_sweep(
 ):
     """Apply the robust Bellman operator to the states ``begin:end`` (Jacobi).
 
-    ``cap[row] + shift`` is an upper bound on the row's value at this ``v``: what it was when last
-    computed, plus discount times the most any ``v`` has risen since. A row whose bound lies below
-    the best value found is skipped without being read. ``choice[s]`` is the chosen row, tried
-    first and kept in a tie. ``rest[s]`` is the largest cap of the others: where even that lies
-    below the chosen row's value, none of them is looked at.
+    ``cap[row] + shift`` is an upper bound on the row's value at this ``v``: its value when last
+    computed, plus discount times the largest rise of ``v`` since then. A row whose bound lies below
+    the best value found so far, by more than ``margin`` (rounding), is skipped without being read.
+    ``choice[s]`` is the chosen row, tried first and kept in a tie. ``rest[s]`` is the largest cap
+    of the other rows of state ``s``: if even that lies below the chosen row's value, all of them
+    are skipped.
 
     Returns the smallest and largest change, the largest gap of an inner problem, and the number of
     rows evaluated.
@@ -112,7 +113,7 @@ def bellman_sweep(
         chosen = incumbent
         others = rest[state]
         for turn in range(problem.last[state] - start + ONE):
-            row = incumbent  # first of all, then all the others in order
+            row = incumbent  # the chosen row first, then the others in order
             if turn > 0:
                 if turn == ONE:
                     if others + shift < best - margin:
@@ -168,8 +169,9 @@ def policy_sweep(problem, begin, end, v, out, start, rows, share, accuracy, memo
 def gauss_seidel_sweeps(problem, v, choice, turns, accuracy, memory, scratch):
     """Update ``v`` in place, state by state, forwards and backwards in turn.
 
-    A state's own value is solved out, as far as it is sure to stay: with more, a step would go too
-    far wherever nature moves away, and the sweeps would diverge. The changes are not ``Lv - v``:
+    A state's equation is solved for its own value, counting only the probability of staying that
+    every model of the set has (``row_floor``): with more, an update would overshoot wherever nature
+    makes staying less likely, and the sweeps could diverge. The changes are not ``Lv - v``, so
     bounds come from a Jacobi sweep afterwards.
     """
     num_states = np.uint64(len(problem.first))
@@ -236,7 +238,7 @@ FAMILIES = {
 
 
 OWN_FAMILY: dict[str, int] = {}
-"""The numbers of balls that are one family each, by the names of ``ambiguity.sets.BALLS``."""
+"""The family number of each registered ball, by its name in ``ambiguity.sets.BALLS``."""
 
 
 def add_ball(norm: str, value: Any, choice: Any, floor: Any) -> None:
@@ -246,7 +248,7 @@ def add_ball(norm: str, value: Any, choice: Any, floor: Any) -> None:
     expectation and its gap, ``choice(problem, row, start, k, nominal, scratch, out, at)`` writes
     the distribution that attains it, ``floor(problem, row, at)`` returns a lower bound on the
     probability of an entry. ``scratch[0]`` holds the values of the successors, ``nominal`` their
-    nominal expectation. Rows without doubt never come to the first two.
+    nominal expectation. The first two are never called for certain rows.
     """
     number = len(FAMILIES)
     FAMILIES[number] = _sweeps(norm, row_of(norm, value), choice_of(norm, choice), floor)
@@ -257,5 +259,5 @@ add_ball("kl", row_kernels.kl_ball, choice_kernels.kl_ball, kl_floor)
 
 
 def sweeps_of(problem: Problem) -> Sweeps:
-    """Return the sweeps for a problem's sets."""
+    """Return the sweeps for the family of a problem's sets."""
     return FAMILIES[problem.family]

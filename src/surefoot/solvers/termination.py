@@ -1,4 +1,4 @@
-"""Models that end, against nature: how many steps it can make of them."""
+"""Robust models that end: how many steps nature can make the episode last."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,11 @@ from surefoot.solvers.workspace import Workspace
 
 
 def steps_to_the_end(mdp: MDP, ambiguity: AmbiguitySet | None, problem: Problem) -> float:
-    """Bound the expected steps of any policy, whatever nature chooses from the sets."""
+    """Bound the expected number of steps of any policy, whatever nature chooses from the sets.
+
+    Runs sweeps of value iteration with a reward of 1 per step, nature maximising, until no state
+    rises by more than ``SETTLED``.
+    """
     if ambiguity is None or problem.family == NOMINAL:
         return counted_steps(mdp)
     ends = check_ends(mdp, _sure(mdp, ambiguity, problem))
@@ -32,8 +36,8 @@ def steps_to_the_end(mdp: MDP, ambiguity: AmbiguitySet | None, problem: Problem)
             work.accept_image(change.most)
             work.accuracy = 0.1 * SETTLED
     raise ValueError(
-        f"discount=1 without a horizon counts until the end, which nature can put off for more "
-        f"than {MOST_SWEEPS:,} steps. Give horizon=, smaller sets, or a discount below 1."
+        f"discount=1 without a horizon counts until the end, which nature can delay by more than "
+        f"{MOST_SWEEPS:,} steps. Give horizon=, smaller sets, or a discount below 1."
     )
 
 
@@ -47,7 +51,7 @@ def _sure(mdp: MDP, ambiguity: AmbiguitySet, problem: Problem) -> NDArray[np.boo
         price = np.full(len(p), 2.0) if ambiguity.weights is None else ambiguity.weights
         floor = p * price - present(ambiguity.budget)[row]
     elif ambiguity.norm == "kl":
-        floor = p  # KL(p || q) <= budget keeps q above 0 wherever p is
+        floor = p  # KL(p || q) <= budget keeps q above 0 wherever p is above 0
     else:
-        floor = np.where(problem.uncertain[row], 0.0, p)  # nothing is known of other balls
+        floor = np.where(problem.uncertain[row], 0.0, p)  # nothing is known about other balls
     return np.asarray(np.where(lengths[row] == 1, p > 0, floor > 0))

@@ -1,4 +1,4 @@
-"""Where the unseen state leads: to the worst state of the log."""
+"""Where the unseen state leads: to the worst state of the log, or to the best one."""
 
 from dataclasses import replace
 
@@ -11,27 +11,28 @@ from surefoot.solvers.solver import solve
 from surefoot.solvers.steps import largest_value, until_the_end
 
 MOST_ROUNDS = 100
-"""Rounds of looking for the worst state; each one lowers its value, so few are needed."""
+"""Rounds of the search for the worst state at most; each lowers its value, so few are needed."""
 PRECISION = 1e-8
-"""How exactly values are known when states are compared, as a share of the largest there can be."""
+"""Tolerance of the values that are compared, as a share of the largest possible value."""
 
 
 def lead_to_worst(mdp: MDP, counts: Counts) -> MDP:
-    """Let the unseen state of a model lead to the state of the log with the smallest value.
+    """Make the unseen state of a model lead to the state of the log with the smallest value.
 
-    In a model made from counts the unseen state is absorbing at the lowest reward. Here it leads
-    on after one step at that reward, to the worst known state under the best policy against just
-    that. With a horizon the worst state is the one with the smallest value over all its steps.
+    In a model made from counts the unseen state is absorbing at the lowest reward. Here it pays
+    that reward for one step and then leads to the worst known state: the one with the smallest
+    value under the policy that is best in the resulting model. With a horizon, values are those
+    over all its steps.
 
-    Each round lets the policy answer, then looks for a worse state: Hoffman and Karp's strategy
-    iteration for the side that chooses where the unseen leads.
+    Each round solves for the best policy, then looks for a worse state: Hoffman and Karp's strategy
+    iteration, for the player that chooses where the unseen state leads.
     """
     known = known_states(counts)
     if counts.unseen is None or len(known) == 0:
         return mdp
     entry = mdp.row_start[mdp.state_start[counts.unseen]]
     target = counts.unseen
-    if until_the_end(mdp):  # it must lead on before anything can be valued: to an end, at first
+    if until_the_end(mdp):  # values are finite only if it leads on: start with an end
         mdp = _leading_to(mdp, entry, int(known[np.argmax(counts.is_terminal[known])]))
     largest = largest_value(mdp)
     for _ in range(MOST_ROUNDS):
@@ -52,9 +53,9 @@ def _leading_to(mdp: MDP, entry: int, state: int) -> MDP:
 
 
 def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
-    """Let the unseen state pay the highest reward of the model and lead to its best state.
+    """Make the unseen state pay the highest reward of the model and lead to its best state.
 
-    For bounds from above: whatever was never observed, it is taken to be no better.
+    For upper bounds, which assume that nothing unobserved is better than this.
     """
     known = known_states(counts)
     if counts.unseen is None or len(known) == 0:
@@ -74,7 +75,7 @@ def lead_to_best(mdp: MDP, counts: Counts) -> MDP:
 
 
 def known_states(counts: Counts) -> NDArray[np.int64]:
-    """Return the states of which the log says something: left at least once, or terminal."""
+    """Return the states that the log knows about: left at least once, or terminal."""
     left = np.zeros(counts.num_states, dtype=np.bool_)
     left[counts.row_state[counts.visits > 0]] = True
     return np.flatnonzero(left | counts.is_terminal)

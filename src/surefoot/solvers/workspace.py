@@ -24,23 +24,23 @@ from surefoot.solvers.row_kernels import Problem
 from surefoot.solvers.sweep_kernels import sweeps_of
 
 ENTRIES_PER_THREAD = 200_000
-"""Below this many entries a second thread costs more than it gives."""
+"""Entries for each thread; with fewer, another thread costs more than it saves."""
 
 INNER_SHARE = 0.01
-"""How exactly rows are solved, as a share of the spread of the last sweep's changes.
+"""Accuracy to which rows are solved, as a share of the spread of the last sweep's changes.
 
-What is left open in a row is charged to the bounds, so this is about speed alone.
+The bounds include the gap of every row, so this affects speed only.
 """
 
 NOMINAL_SHARE = 0.02
-"""How far the nominal start is taken, as a share of its first spread of changes."""
+"""The nominal start ends when the spread of its changes is this share of the first spread."""
 
 
 class Workspace:
     """Everything that changes during a solve.
 
-    ``v`` is the current value function, ``image`` what the last sweep made of it (``Lv``), and
-    ``policy`` the policy that attains the image (or the fixed one under evaluation).
+    ``v`` is the current value function, ``image`` the result of the last sweep (``Lv``), and
+    ``policy`` the policy that attains the image (or the fixed policy under evaluation).
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Workspace:
         steps: float | None = None,
     ) -> None:  # fmt: skip
         self.problem = problem
-        self.steps = steps  # the most steps to an end, where nothing else limits what counts
+        self.steps = steps  # a bound on the expected steps to an end, for discount 1, else None
         self.num_states = len(problem.first)
         num_rows = len(problem.row_start) - 1
         self.fixed = policy is not None
@@ -61,8 +61,8 @@ class Workspace:
         self.cap = np.full(0 if self.fixed else num_rows, np.inf)
         self.rest = np.full(0 if self.fixed else self.num_states, np.inf)
         self.rise = 0.0  # discount times the sum of the largest rises of v so far
-        self.drift = 0.0  # what rounding may have taken from that sum
-        self.noise = 0.0  # the largest rounding error of any row so far: caps are as old as that
+        self.drift = 0.0  # a bound on the rounding error of that sum
+        self.noise = 0.0  # the largest rounding error of any row so far: caps may be that old
         self.sweeps = 0
         self.largest_reward = float(np.abs(problem.reward).max())
         mixed = int(np.diff(policy.start).max()) if policy is not None else 1
@@ -84,10 +84,10 @@ class Workspace:
         self._stack.close()
 
     def start_nominally(self, sweeps: int) -> None:
-        """Take ``v`` from a few sweeps of the nominal model, which cost a fraction of robust ones.
+        """Start ``v`` with a few sweeps of the nominal model, which are much cheaper.
 
-        Its values differ from the robust ones by little more than a constant. Where nominal values
-        bound robust ones from above, they also serve to skip rows from the first robust sweep on.
+        Its values differ from the robust ones by little more than a constant. If nominal values
+        bound robust ones from above, the first robust sweep can already skip rows by them.
         """
         robust = self.problem
         if robust.family == NOMINAL:
@@ -107,17 +107,17 @@ class Workspace:
             self.forget_rest()
 
     def forget_rest(self) -> None:
-        """Look at all caps again: the choices, or the caps themselves, are no longer the same."""
+        """Forget the largest cap of each state's other rows, after choices or caps have changed."""
         self.rest[:] = np.inf
 
     def sweep(self) -> tuple[SweepChange, Bracket]:
-        """Compute ``image = Lv`` and the bracket it gives; ``v`` stays as it is."""
+        """Compute ``image = Lv`` and its bracket; ``v`` is unchanged."""
         change, allowance = self.step()
         self.accuracy = self.inner_share * (change.most - change.least)
         return change, bracket(self.problem, change, allowance, self.steps)
 
     def step(self) -> tuple[SweepChange, float]:
-        """Compute ``image = Lv`` and bound its rounding error; ``v`` stays as it is."""
+        """Compute ``image = Lv`` and bound its rounding error; ``v`` is unchanged."""
         allowance = self.allowance()
         self.noise = max(self.noise, allowance)
         if self.fixed:
@@ -138,11 +138,11 @@ class Workspace:
         return rounding_allowance(self.terms, self.problem.discount, self.largest_reward, self.v)
 
     def solve_rows_exactly(self) -> None:
-        """Leave no gap in any row from now on: policy rounds compare values too close for one."""
+        """Solve rows without a gap from now on: policy rounds compare values that nearly tie."""
         self.inner_share = self.accuracy = 0.0
 
     def policy_change(self) -> SweepChange:
-        """Compute ``image`` by the operator of the current policy alone."""
+        """Compute ``image`` with the operator of the current policy only."""
         start, rows, share, _ = self.policy
         return self._collect(
             lambda begin, end, scratch: sweeps_of(self.problem).policy(
@@ -152,17 +152,17 @@ class Workspace:
         )  # fmt: skip
 
     def accept_image(self, largest_rise: float) -> None:
-        """Let the image be the next ``v``; ``largest_rise`` is the most any state rose."""
+        """Make the image the next ``v``; ``largest_rise`` is the largest rise of any state."""
         self.v, self.image = self.image, self.v
         self._count_rise(largest_rise)
 
     def move_to(self, v: NDArray[np.float64]) -> None:
-        """Let ``v`` be any other vector."""
+        """Replace ``v`` by any other vector."""
         self._count_rise(float((v - self.v).max()))
         self.v = v
 
     def _count_rise(self, largest_rise: float) -> None:
-        """Add to the sum of rises, and to what rounding may have done to it and to the caps."""
+        """Add to the sum of rises, and to the bound on its rounding error and that of the caps."""
         self.rise += self.problem.discount * largest_rise
         self.drift += 4 * EPSILON * (abs(self.rise) + abs(largest_rise))
 
@@ -174,7 +174,7 @@ class Workspace:
         return SweepChange(min(least), max(most), max(gap), sum(evaluated))
 
     def _split(self, threads: int | None) -> list[tuple[int, int]]:
-        """Cut the states into blocks of about equal numbers of entries."""
+        """Cut the states into blocks with about the same number of entries."""
         entries = len(self.problem.successor)
         wanted = threads or min(available_cores(), max(1, entries // ENTRIES_PER_THREAD))
         if wanted == 1:

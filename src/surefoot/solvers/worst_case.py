@@ -52,22 +52,22 @@ def worst_case(
     """Return ``min p.values  s.t.  ||p - nominal||_w <= budget, p in the simplex``.
 
     Exact up to rounding, in time linear in the number of entries. A weight of infinity pins its
-    entry, a weight of 0 leaves it to the simplex alone; a nominal probability of 0 is a successor
-    that the set may reach.
+    entry, a weight of 0 leaves it free within the simplex; a successor with nominal probability 0
+    may still receive mass.
 
     Parameters
     ----------
     values
-        ``(K,)``; what each successor is worth.
+        ``(K,)``; the value of each successor.
     nominal
         ``(K,)``; the nominal distribution.
     budget
         The radius of the ball, 0 or more.
     weights
-        ``(K,)``; None means 1 everywhere. A KL ball has none.
+        ``(K,)``; None means 1 everywhere. A KL ball takes no weights.
     norm
         ``"l1"`` (``sum w|p - nominal|``), ``"linf"`` (``max w|p - nominal|``) or ``"kl"``
-        (``sum nominal log(nominal/p)``, in which unseen successors may receive mass).
+        (``sum nominal log(nominal/p)``).
 
     Examples
     --------
@@ -97,7 +97,7 @@ def worst_case(
 
 
 def _one_row(z: NDArray[np.float64], p: NDArray[np.float64]) -> MDP:
-    """Return a model whose state 0 is the row; the other states only stand for its successors."""
+    """Return a model whose state 0 has the row; the other states are only its successors."""
     k = len(z)
     row_start = np.concatenate(([0], np.arange(k, 2 * k)))
     return MDP(
@@ -150,7 +150,7 @@ def spans(
 ) -> NDArray[np.float64]:
     """Return, for every row, the span of its set along ``z = r + discount*value``.
 
-    The span is ``max (p1 - p2).z`` over two members of the set: what nature's choice can change.
+    The span is ``max (p1 - p2).z`` over two members of the set: the range of nature's choices.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def spans(
 def _row_ends(
     ambiguity: AmbiguitySet, v: NDArray[np.float64], objective: str, nature: str
 ) -> NDArray[np.float64]:
-    """Return for every row what nature makes of ``r + discount*v``; costs with the other sign."""
+    """Return, for every row, nature's extreme expectation of ``r + discount*v``; costs negated."""
     mdp = ambiguity.mdp
     problem = make_problem(mdp, ambiguity, objective=objective, nature=nature)
     out = np.empty(mdp.num_rows)
@@ -188,9 +188,9 @@ def _row_ends(
 
 
 SMALL = 1e-6
-"""Spans below this share of the largest value are measured against that share."""
+"""Spans are taken to be at least this share of the largest value when errors are compared."""
 CONVERGED = 1e-3
-"""How much of the loss bound the error of the values may be."""
+"""The error of the values may be at most this share of the largest span."""
 
 
 def loss_bound(
@@ -200,11 +200,11 @@ def loss_bound(
     objective: str = "max",
     delta: float | None = None,
 ) -> float:
-    """Return Theorem 3.2's bound on what robustness may cost: the largest span over 1 - discount.
+    """Return Theorem 3.2's bound on the cost of robustness: the largest span over 1 - discount.
 
-    With ``value`` the robust value of a set that holds the truth with probability 1 - delta, the
-    percentile optimum exceeds the robust return by no more than this. The proof needs ``delta``
-    below 1/2. In practice the bound says little: see the errata.
+    If ``value`` is the robust value of a set that holds the truth with probability 1 - delta, the
+    percentile optimum exceeds the robust return by at most this. The proof needs ``delta`` below
+    1/2. In practice the bound is very loose: see docs/errata.md.
 
     Parameters
     ----------
@@ -212,12 +212,12 @@ def loss_bound(
         The set.
     value
         ``(S,)``; its robust value, converged: ``solve(mdp, ambiguity).value``. The bound includes
-        the error that is left.
+        the remaining error.
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
     delta
-        The probability that the truth lies outside the set. Only for sets made by hand: others
-        carry their own.
+        The probability that the truth lies outside the set. Only for sets made by hand: other sets
+        carry theirs.
 
     Examples
     --------
@@ -230,25 +230,25 @@ def loss_bound(
     _check_failure(ambiguity, delta)
     if ambiguity.mdp.horizon is not None or ambiguity.mdp.discount == 1.0:
         raise ValueError(
-            "Theorem 3.2 is about an infinite horizon at a discount below 1; this model counts "
-            "otherwise."
+            "Theorem 3.2 is about an infinite horizon at a discount below 1; this model has a "
+            "horizon or discount 1."
         )
     largest = float(spans(ambiguity, value, objective=objective).max())
     discount = ambiguity.mdp.discount
     error = _value_error(ambiguity, np.asarray(value, dtype=np.float64), objective)
-    # Along another value a span changes by at most twice the distance, discounted.
+    # If the value moves by e, a span changes by at most 2 * discount * e.
     bound = (largest + 2 * discount * error) / (1 - discount)
     scale = float(np.abs(ambiguity.mdp.reward).max()) / (1 - discount)
     if not error <= CONVERGED * max(largest, SMALL * scale):
         raise ValueError(
-            f"value may be {error:.3g} away from the robust value of this set, where spans are at "
-            f"most {largest:.3g}. Pass the value of solve(mdp, ambiguity), converged."
+            f"value may be {error:.3g} away from the robust value of this set, whose spans are at "
+            f"most {largest:.3g}. Pass the converged value of solve(mdp, ambiguity)."
         )
     return bound
 
 
 def _check_failure(ambiguity: AmbiguitySet, delta: float | None) -> None:
-    """Require the failure probability of a set, its own or the one given, below 1/2."""
+    """Require a failure probability below 1/2, from the set or from ``delta``."""
     known = None if ambiguity.confidence is None else ambiguity.confidence.delta
     if known is not None and delta is not None and delta != known:
         raise ValueError(f"delta={delta!r}, but this set was made for delta={known}. Leave it out.")
@@ -263,7 +263,7 @@ def _check_failure(ambiguity: AmbiguitySet, delta: float | None) -> None:
 
 
 def _value_error(ambiguity: AmbiguitySet, v: NDArray[np.float64], objective: str) -> float:
-    """Return how far ``v`` can be from the robust value: its Bellman residual / (1 - discount)."""
+    """Bound the distance of ``v`` from the robust value by its residual / (1 - discount)."""
     mdp = ambiguity.mdp
     rows = _row_ends(ambiguity, v, objective, "worst")
     backed_up = np.maximum.reduceat(rows, mdp.state_start[:-1])

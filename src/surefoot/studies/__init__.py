@@ -1,1 +1,1 @@
-"""Studies that back the defaults and the promises."""
+"""Studies that support the defaults and the promises."""

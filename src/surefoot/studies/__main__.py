@@ -28,11 +28,11 @@ STUDIES: dict[str, Callable[..., Any]] = {
     "support": support.command,
     "tightness": tightness.command,
 }
-"""By name; the docstring of each is its help. A study that finds a claim refuted exits with 1."""
+"""The studies by name; the docstring of each is its help. A refuted claim makes the exit code 1."""
 
 app = typer.Typer(
     name="python -m surefoot.studies", add_completion=False, no_args_is_help=True,
-    help="Studies that back the defaults and the promises.", pretty_exceptions_enable=False,
+    help="Studies that support the defaults and the promises.", pretty_exceptions_enable=False,
 )  # fmt: skip
 for name, study in STUDIES.items():
     app.command(name)(study)

@@ -1,4 +1,4 @@
-"""The bracket between promise and limit: what it owes to search, relaxation and Monte Carlo."""
+"""The bracket between promise and limit: the shares of search, relaxation and Monte Carlo in it."""
 
 import time
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ ETA = 0.001
 GARNETS = {"garnet-100": (100, 3, 5, 0.9), "garnet-100-even": (100, 5, 20, 0.95)}
 """States, actions, successors, discount."""
 OTHER_STARTS = 2
-"""Random policies that the long search climbs from, besides its usual candidates."""
+"""Random policies that the long search also starts from, besides its usual candidates."""
 LONG_DRAWS = 1000
 HEAD = (
     "domain", "promise", "limit", "bracket", "plain", "search", "relaxation", "Monte Carlo",
@@ -38,7 +38,7 @@ HEAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class BracketShares:
-    """A bracket and its shares, each as a share of the larger end.
+    """A bracket and its parts, each as a share of the larger end in absolute value.
 
     Attributes
     ----------
@@ -47,16 +47,17 @@ class BracketShares:
     promise, limit
         The two ends.
     width, plain
-        Of the bracket, and of the one with the plain limit (actions not coupled).
+        Width of the bracket, and of the one with the plain limit (actions not coupled).
     search
-        What a longer search, from other starts and on other draws, found beyond the policy; 0 where
-        it found nothing.
+        How much better a policy a longer search found, from other starts and on other draws; 0 if
+        it found none.
     relaxation
-        How much the limit lies above the policy's own percentile on as many draws, search aside.
+        How far the limit lies above the upper bound on the policy's own percentile, from as many
+        draws, minus the share of the search.
     monte_carlo
-        What the ranks cost at both ends.
+        What the conservative ranks cost at both ends.
     seconds
-        What it took.
+        Time it took.
     """
 
     domain: str
@@ -71,7 +72,7 @@ class BracketShares:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The line of the table."""
+        """The row of the table."""
         shares = (self.width, self.plain, self.search, self.relaxation, self.monte_carlo)
         ends = f"{self.promise:.5g}", f"{self.limit:.5g}"
         return (self.domain, *ends, *(f"{share:.2%}" for share in shares), f"{self.seconds:.0f}")
@@ -89,7 +90,7 @@ def made_domain(name: str, seed: int) -> Domain:
 def bracket(
     name: str, *, delta: float, samples: int, seed: int, draws: int | None = None
 ) -> BracketShares:
-    """Return the bracket of one data set on declared successors, and its shares.
+    """Return the bracket of one data set with declared successors, and its parts.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def bracket(
 def _found_by_long_search(
     posterior: DirichletPosterior, mdp: MDP, policy: Ints, delta: float, rng: np.random.Generator
 ) -> float:
-    """Return by how much other searches on other draws beat a policy, on draws of neither."""
+    """Return by how much searches on other draws beat a policy, judged on a third set of draws."""
     choosing, starting, judging = rng.spawn(3)
     rewards, every = rewards_of(mdp, posterior, objective="max"), np.arange(mdp.num_rows)
     batch = draw_models(posterior, mdp, rewards, every, LONG_DRAWS, choosing)
@@ -154,7 +155,7 @@ def _random_rows(mdp: MDP, rng: np.random.Generator) -> list[Ints]:
 def command(
     domain: Domains = None, delta: Delta = 0.05, samples: Samples = 20, seed: Seed = 0
 ) -> None:
-    """Show promise and limit on declared successors, and what their distance is due to."""
+    """Show promise and limit with declared successors, and what causes the gap between them."""
     for line in markdown_table(HEAD, [], words=1):
         typer.echo(line)
     for name in domain or (*DOMAINS, *GARNETS):

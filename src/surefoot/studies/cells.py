@@ -1,4 +1,4 @@
-"""Cells of the tables: what one is, and the cache that lets a long run go on where it stopped."""
+"""Cells of the tables, and the cache that lets an interrupted run continue."""
 
 import json
 import zlib
@@ -16,9 +16,9 @@ from surefoot.studies.posteriors import DIRICHLET
 from surefoot.studies.published import NOMINAL, Method
 
 SETTINGS = ("paper", "bernstein", "valid")
-"""The paper's rules, the same with Bernstein's bound in place of Hoeffding's, and our rules."""
+"""The paper's rules, the same with Bernstein's bound instead of Hoeffding's, and our rules."""
 FORMAT = 2
-"""Raise it when the numbers of a cell change meaning: older results are then computed again."""
+"""Raise it when the numbers of a cell change meaning: older results are then recomputed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class TableCell:
     samples
         Transitions per state-action pair.
     draws
-        Posterior draws; 0 means as many as the rule needs, and none for frequentist sets.
+        Posterior draws; 0 means as many as the rule needs (none for frequentist sets).
     seed
         Number of the data set.
     posterior
@@ -63,7 +63,7 @@ class TableCell:
 
     @property
     def file_name(self) -> str:
-        """Where its result is kept."""
+        """The name of the file with its result."""
         other = "" if self.posterior == DIRICHLET else f"-{self.posterior}"
         return (
             f"{self.setting}-{self.domain}-{'-'.join(self.method)}-delta{self.delta!r}"
@@ -72,14 +72,14 @@ class TableCell:
 
     @property
     def data_set(self) -> tuple[str, str, str, int, int, int]:
-        """What cells computed from the same counts and draws have in common."""
+        """The key shared by cells that are computed from the same counts and draws."""
         basis = self.method.basis
         return self.setting, self.domain, basis, self.samples, self.draws, self.seed
 
     def rng(self, purpose: int) -> np.random.Generator:
         """Return the generator of the data (0), the draws (1) or the fit (2) of this cell.
 
-        All settings see the same data.
+        All settings use the same data.
         """
         names = list(NOMINAL)
         known = self.domain in names
@@ -94,13 +94,13 @@ class CellResult:
     Attributes
     ----------
     guarantee
-        Lower end of the robust return.
+        Lower bound on the robust return.
     converged
         Whether the solver reached its tolerance.
     draws
         Posterior draws used.
     seconds
-        Time by stage: data, draws, set, solve. What cells share is booked once, on the first.
+        Time by stage: data, draws, set, solve. Shared work counts towards the first cell only.
     """
 
     guarantee: float
@@ -110,7 +110,7 @@ class CellResult:
 
 
 def load(folder: Path, cell: TableCell, domain: Domain) -> CellResult | None:
-    """Return a result computed before; None when there is none that can be trusted."""
+    """Return a result computed before; None if there is none for this cell, model and version."""
     try:
         kept = json.loads((folder / cell.file_name).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -122,14 +122,14 @@ def load(folder: Path, cell: TableCell, domain: Domain) -> CellResult | None:
 
 
 def store(folder: Path, cell: TableCell, domain: Domain, outcome: CellResult) -> None:
-    """Keep a result; a reader sees it whole or not at all."""
+    """Write a result atomically: a reader sees all of it or nothing."""
     kept = {**_heading(cell, domain), "outcome": asdict(outcome)}
     with replacing(folder / cell.file_name, "w", encoding="utf-8") as file:
         json.dump(kept, file, indent=1, allow_nan=False)
 
 
 def _heading(cell: TableCell, domain: Domain) -> dict[str, object]:
-    """Return what a result depends on; a domain of the same name may be another model."""
+    """Return what a result depends on; domains of the same name may be different models."""
     return {
         "format": FORMAT,
         "version": __version__,

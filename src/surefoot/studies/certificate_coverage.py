@@ -1,11 +1,11 @@
 """How often a certificate fails where the truth is known.
 
-Each replication draws a true model from the domain's prior on the true successors, data from it,
-runs ``optimize`` on the data, and compares the promise with what the policy earns in the truth. The
-upper bound is compared with the percentile optimum itself: of all policies enumerated, does one
-exceed it on a million draws? ``support="log"`` runs the default pipeline from a log that shows only
-what happened. At the default eta of .001 no upper bound should be too low; ``--eta 0.2`` gives that
-check teeth.
+Each replication draws a true model from the domain's prior on the true successors, draws data from
+it, runs ``optimize`` on the data, and compares the promise with the policy's return in the true
+model. The upper bound is compared with the percentile optimum itself: all policies are enumerated,
+and none should exceed it on a million draws. ``support="log"`` uses counts as a log shows them,
+with observed successors and an unseen state. At the default eta of .001 no upper bound should be
+too low; ``--eta 0.2`` makes that check more sensitive.
 """
 
 import time
@@ -46,9 +46,9 @@ class Coverage:
     domain, support, samples, delta, eta
         The setting.
     replications, failures
-        How many promises, how many of them broken.
+        How many promises were made, and how many of them were broken.
     checked, upper_failures
-        How many upper bounds were compared with the percentile optimum, how many lay below it.
+        How many upper bounds were compared with the percentile optimum, and how many were below it.
     mean_promise, mean_earned, mean_upper
         Averages over the replications.
     """
@@ -68,7 +68,7 @@ class Coverage:
 
     @property
     def allowed(self) -> int:
-        """How many broken promises chance explains."""
+        """The largest number of broken promises that chance explains."""
         return most_failures(self.replications, self.delta)
 
     @property
@@ -111,7 +111,7 @@ def study(
         posterior = DirichletPosterior(counts, prior=domain.prior)
         checked = optimum_draws if turn < check_upper else 0
         parts.append((world.mdp, posterior, mdp, deepcopy(rng), checked))
-        rng.spawn(4 if checked else 3)  # what a replication takes
+        rng.spawn(4 if checked else 3)  # as many generators as the replication spawns
     found = np.array(all_parts(_replicate, (delta, eta, draws), parts))
     numbers, upper_failures = found[:, :3], found[:, 3].sum()
     failures = np.count_nonzero(numbers[:, 1] < numbers[:, 0])
@@ -128,9 +128,9 @@ def _replicate(
     delta: float, eta: float, draws: int, truth: MDP, posterior: DirichletPosterior, mdp: MDP,
     rng: np.random.Generator, checked: int,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """Return the promise, what was earned, the limit, and whether that was wrong, if checked."""
+    """Return the promise, the true return, the upper bound, and 1 if that was checked and wrong."""
     result = optimize(posterior, mdp, delta=delta, eta=eta, draws=draws, rng=rng)
-    played = result.policy[: truth.num_states]  # a log's model has an unseen state besides
+    played = result.policy[: truth.num_states]  # the model of a log also has an unseen state
     earned = evaluate(truth, played).return_upper
     upper = result.certificate.upper_bound
     wrong = bool(checked) and some_policy_exceeds(upper, posterior, mdp, delta, checked, rng)
@@ -140,7 +140,7 @@ def _replicate(
 def data_of(
     domain: Domain, samples: int, support: str, rng: np.random.Generator
 ) -> tuple[Counts, MDP]:
-    """Return counts (with the true support, or as a log shows them) and the model made of them."""
+    """Return counts (on the true support, or as a log shows them) and the model made from them."""
     truth = domain.mdp
     counts = domain.simulate(samples, rng)
     if support == "log":
@@ -158,8 +158,8 @@ def some_policy_exceeds(
 ) -> bool:  # fmt: skip
     """Return whether some deterministic policy's delta-quantile, on many draws, exceeds ``bound``.
 
-    That is whether an upper bound lies below the percentile optimum. Policies that fewer draws show
-    to be far below the bound (by five standard errors) are left out of the count on all of them.
+    If so, the upper bound lies below the percentile optimum. Policies that fewer draws show to be
+    far below the bound (by five standard errors) are not evaluated on all draws.
     """
     rewards = rewards_of(mdp, posterior, objective="max")
     key = rng.spawn(1)[0].bit_generator.random_raw()
@@ -178,7 +178,7 @@ def some_policy_exceeds(
 
 
 def rows_of_policy(mdp: MDP, number: int) -> RowPolicy:
-    """Return deterministic policy ``number``, its digits the actions in the states."""
+    """Return deterministic policy ``number``: its mixed-radix digits are the actions."""
     actions = np.empty(mdp.num_states, dtype=np.int64)
     for s, offered in enumerate(np.diff(mdp.state_start).tolist()):
         actions[s] = mdp.row_action[mdp.state_start[s] + number % offered]
@@ -209,7 +209,7 @@ def command(
     ] = 400,
     seed: Seed = 0,
 ) -> None:
-    """How often certificates fail where the truth is known; 1 if more often than claimed."""
+    """Count how often certificates fail where the truth is known; exits with 1 if too often."""
     for line in markdown_table(HEAD, [], words=2):
         typer.echo(line)
     held = True

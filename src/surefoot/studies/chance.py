@@ -1,13 +1,13 @@
-"""How many broken promises chance explains."""
+"""How many broken promises can be due to chance."""
 
 from scipy.stats import binom
 
 SURE = 0.001
-"""A claim is refuted when chance would break it that often with this probability or less."""
+"""A claim is refuted if, at its level, that many failures have a probability below this."""
 
 
 def refutes(failures: int, replications: int, delta: float, *, sure: float = SURE) -> bool:
-    """Tell whether a claim at level delta is refuted by its number of failures.
+    """Return whether a claim at level delta is refuted by its number of failures.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One data set: its counts and draws once, then a set and a robust solution for every cell."""
+"""One data set: counts and draws are made once, then a set and a robust solution per cell."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,18 +24,18 @@ from surefoot.studies.posteriors import POSTERIORS, StudyFit, fit_dirichlet
 Floats = NDArray[np.float64]
 
 RELATIVE_TOLERANCE = 1e-6
-"""Of the largest possible return: far below what one data set differs from the next."""
+"""Share of the largest possible return; data sets differ from each other by far more."""
 
 
 @dataclass(eq=False)
 class Clock:
-    """Seconds by stage since they were last taken."""
+    """Seconds by stage since the last call of `take`."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Book the time of a block."""
+        """Add the time of a ``with`` block to a stage."""
         start = time.perf_counter()
         try:
             yield
@@ -60,7 +60,7 @@ class DataSet:
 
     @property
     def truth(self) -> MDP:
-        """The domain's own model."""
+        """The domain's true model."""
         return self.domain.mdp
 
     @cached_property
@@ -85,7 +85,7 @@ class DataSet:
 
     @cached_property
     def values(self) -> Floats:
-        """``(E,)``: what the successors are worth in the nominal model."""
+        """``(E,)``: the values of the successors in the nominal model."""
         nominal = self.nominal
         with self.clock.stage("set"):
             return successor_values(nominal, solve(nominal).value)
@@ -119,7 +119,7 @@ def run_data_set(
         ambiguity, draws = BUILDERS[cell.setting, cell.method.basis](data, cell)
         with clock.stage("solve"):
             tolerance = RELATIVE_TOLERANCE * largest_return(known.mdp)
-            # Plain sweeps: the sure way, and quick at these sizes and tolerances.
+            # Value iteration is the simplest method, and fast at these sizes and tolerances.
             solution = solve(
                 ambiguity.mdp, ambiguity, algorithm="value_iteration", tolerance=tolerance
             )
@@ -135,7 +135,7 @@ def run_data_set(
 
 
 def largest_return(mdp: MDP) -> float:
-    """Return a bound on the size of any return, the unit of tolerances.
+    """Return a bound on the absolute value of any return, the unit of tolerances.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Example 1 of the paper with exact budgets, and its figure.
 
 One row with three successors, ``p ~ Dirichlet(10, 10, 1)``, rewards ``(0.25, 0.25, -1)`` and
-delta 0.2. A set of the norm and weights chosen is given the smallest budget that holds ``p`` with
-probability 0.8, computed by integration instead of sampling.
+delta 0.2. For each norm and weights, the set gets the smallest budget with which it contains ``p``
+with probability 0.8, computed by integration instead of sampling.
 """
 
 from collections.abc import Sequence
@@ -35,24 +35,24 @@ DELTA = 0.2
 PRINTED = {"uniform": -0.06, "stated": 0.16}
 """The two returns that the paper prints."""
 PRINTED_BUDGET = 0.1
-"""What the paper calls the smallest budget that holds 80%, for weights scaled to 2-norm 1."""
+"""The paper's "smallest budget" that contains 80%, for weights scaled to 2-norm 1."""
 
 SETS = {
     "uniform": (1.0, 1.0, 1.0),
     "stated": (0.25, 0.25, 1.0),
     "median": (0.0, 0.0, 1.0),
 }
-"""Weights: all equal, those the paper states (its centre is 0), and those of the median."""
+"""Weights: all equal, those the paper states (its centre is 0), and those around the median."""
 
 FIGURE_WORDS = "posterior draws and two sets"
-"""What the figure shows."""
+"""A description of the figure."""
 
 NODES, CHORDS = np.polynomial.legendre.leggauss(200)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExampleSet:
-    """One set of the example: its exact budget and what it guarantees."""
+    """One set of the example: its exact budget and the return it guarantees."""
 
     name: str
     norm: str
@@ -77,9 +77,9 @@ def best_guarantee(delta: float = DELTA) -> float:
 def containment(budget: float, weights: Sequence[float], norm: str) -> float:
     """Return ``P[ ||p - mean||_w <= budget ]``; the first two weights must be equal.
 
-    Given ``p_3``, ``p_1 = (1 - p_3) b`` with ``b ~ Beta(10, 10)``, and the set cuts an interval out
-    of the values of ``p_1``; what is left is one integral over ``p_3 ~ Beta(1, 20)``, smooth on
-    either side of its mean.
+    Given ``p_3``, ``p_1 = (1 - p_3) b`` with ``b ~ Beta(10, 10)``, and the set allows an interval
+    of values of ``p_1``. What remains is one integral over ``p_3 ~ Beta(1, 20)``, whose integrand
+    is smooth on either side of the mean of ``p_3``.
 
     Examples
     --------
@@ -104,8 +104,8 @@ def containment(budget: float, weights: Sequence[float], norm: str) -> float:
 def _interval(
     gap: Floats, budget: float, side: float, last: float, norm: str
 ) -> tuple[Floats, Floats]:
-    """Return how far ``p_1`` may lie from its mean when ``p_1`` and ``p_2`` deviate by ``gap``."""
-    if side == 0:  # bound by the simplex alone
+    """Return the allowed deviations of ``p_1`` if those of ``p_1`` and ``p_2`` sum to ``gap``."""
+    if side == 0:  # limited by the simplex only
         return np.full_like(gap, -1.0), np.full_like(gap, 1.0)
     if norm == "l1":
         width = (budget - last * np.abs(gap)) / side
@@ -160,7 +160,7 @@ def draw_example(sets: Sequence[ExampleSet], draws: int, rng: np.random.Generato
 
 
 def _as_set(chosen: ExampleSet) -> AmbiguitySet:
-    """Return the set as one of a model whose every state leads to all three."""
+    """Return the set for a model with three states, each of which leads to all three."""
     mdp = MDP.from_arrays(np.tile(MEAN, (3, 1, 1)), np.zeros((3, 1)), discount=0.5)
     weights = np.tile(chosen.weights, (3, 1, 1))
     return AmbiguitySet.from_arrays(mdp, norm=chosen.norm, budget=chosen.budget, weights=weights)
@@ -191,7 +191,7 @@ def command(
     draws: Draws = 500,
     seed: Seed = 0,
 ) -> None:
-    """Show Example 1 with exact budgets; write its figure where a file is named."""
+    """Show Example 1 with exact budgets; write its figure to FILE if given."""
     from surefoot.report.svg import svg_text
 
     sets = example_one()

@@ -1,4 +1,4 @@
-"""The study of mismatched scales as tables, in short and in full, and as a command."""
+"""The study of mismatched scales as short and full tables, and as a command."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -54,7 +54,7 @@ def _data_sets(found: Sequence[Variant]) -> str:
 
 
 def _verdicts(found: Sequence[Variant]) -> list[str]:
-    """Say which published optimised columns the mismatch gives, and which it does not."""
+    """Return sentences on which published optimised numbers the mismatch reproduces."""
     known = [one for one in found if one.variant == "mismatched" and one.published is not None]
     if not known:
         return []
@@ -108,7 +108,7 @@ def command(
         int | None, typer.Option(metavar="N", help="Posterior draws. [20; RiverSwim 1000]")
     ] = None,
 ) -> None:
-    """Weights that do not belong to their budgets: published, mismatched and consistent."""
+    """Compare weights that do not match their budgets: published, mismatched and consistent."""
     for name in domain or ["riverswim"]:
         found = scale_mismatch(name, seeds, samples=samples, draws=draws)
         for table in mismatch_tables(found):

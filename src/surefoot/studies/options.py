@@ -1,4 +1,4 @@
-"""Options that several studies share: each is declared here, once."""
+"""Options that several studies share."""
 
 from typing import Annotated
 

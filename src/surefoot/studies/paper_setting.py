@@ -1,10 +1,10 @@
-"""The paper's own rules, word for word where they are consistent. No guarantee comes with them.
+"""The paper's own rules, word for word where they are consistent. They give no guarantee.
 
 The budget is the order statistic ``ceil((1 - delta/(S A)) n)`` of n draws, whatever n is; S and S A
 count all states and actions, reachable or not; the nominal row is the mean of the draws that also
-set the budget. Frequentist weights are taken from the data that set the budget. Weights are those
-of the set that is solved: where the paper's published numbers need other ones, see
-`surefoot.studies.scale_mismatch`.
+set the budget. Frequentist weights are taken from the data that set the budget. Budgets are
+computed with the weights that the set is solved with; for published numbers that need other
+weights, see `surefoot.studies.scale_mismatch`.
 
 Use `surefoot.credible_set` and `surefoot.frequentist_set` for anything but comparing with the
 published tables.
@@ -37,7 +37,7 @@ def order_statistic(draws: int, delta: float, num_pairs: int) -> int:
 
 
 def distances(draws: Floats, mdp: MDP, norm: str, weights: Floats | None) -> Floats:
-    """Return ``(n, R)``: the weighted distance of every drawn row from the nominal one."""
+    """Return ``(n, R)``: the weighted distance of every drawn row from the nominal row."""
     deviation = np.abs(draws - mdp.probability)
     if weights is not None:
         deviation *= weights
@@ -110,5 +110,5 @@ def paper_frequentist_set(
 
 
 def paper_weights(mdp: MDP, values: Floats, method: Method) -> Floats | None:
-    """Return weights of 2-norm 1 in every row, on its own successors; None for uniform ones."""
+    """Return weights of 2-norm 1 in every row, over its own successors; None if uniform."""
     return choose_weights(mdp, method.weights, norm=method.norm, center=None, z=values).weights

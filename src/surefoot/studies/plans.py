@@ -1,12 +1,12 @@
-"""Whether following a plan raises the promise faster than other data, and forecasts hold.
+"""Whether following a plan raises the promise faster than other data, and whether forecasts hold.
 
-A log of a known world is solved and planned for. Then data are collected in the world itself: as
-planned, evenly, and as the log's own behaviour would, equally many steps each. Each time the
-promise is made anew from the log and these data. Paired by log, the plan should win; and the
-promise that it led to should lie in the 90% interval that was forecast.
+Solves a log of a known world and makes a plan for it. Then collects data in the world itself in
+three ways with the same number of steps: as planned, evenly, and as the log's own behaviour would.
+For each, the promise is computed again from the log and the new data. Compared log by log, the plan
+should give the highest promise, and that promise should lie in the forecast 90% interval.
 
 Promises are those of a run with few draws and a short search: the posterior, the curse of choosing
-and the first state as in `surefoot solve`, without the checks that cannot move them.
+and the first state as in `surefoot solve`, without the checks that cannot change them.
 """
 
 import json
@@ -59,13 +59,13 @@ from surefoot.studies.zoo.worlds import Floats, Ints, World
 
 PLAN, UNIFORM, SAME = "plan", "uniform", "same"
 WAYS = (PLAN, UNIFORM, SAME)
-"""How data are collected: as planned, evenly, as the log's behaviour would."""
+"""How data are collected: as planned, evenly, or as the log's behaviour would."""
 DRAWS, ETA, SEARCH_STEPS = 400, 0.01, 16
-"""Of each promise."""
+"""Settings of each promise."""
 SIMULATED = 19
-"""Futures behind an interval of 90%: the fewest there can be."""
+"""Simulated futures behind a 90% interval: the fewest that can give one."""
 SURE = 0.01
-"""The plan is better where chance would make it look so with this probability or less."""
+"""The plan counts as better if the p-value is at most this."""
 HELD = 0.85
 """The share of promises that must lie in their 90% intervals."""
 
@@ -77,14 +77,15 @@ class PlanCase:
     Attributes
     ----------
     world
-        In the zoo.
+        Its name in the zoo.
     episodes, epsilon
         The log: this many episodes of a behaviour that takes any action with probability epsilon,
         otherwise an optimal one.
     whole
-        Whether only whole episodes can be had; else the log and the plan are single tries.
+        Whether only whole episodes can be collected; otherwise the log and the plan are single
+        tries.
     samples
-        Further transitions.
+        Transitions that are added.
     """
 
     world: str
@@ -107,11 +108,11 @@ CASES = (
     PlanCase(world="survival", episodes=100, epsilon=0.5, whole=True, samples=400),
     PlanCase(world="frozen-lake-4x4", episodes=100, epsilon=0.5, whole=True, samples=1000),
 )
-"""Small worlds of both kinds, so that a replication takes seconds."""
+"""Small worlds of both kinds; a replication takes seconds."""
 
 
 class PlanOutcome(NamedTuple):
-    """One log: the promise before, after data of each way, and the forecast for the plan."""
+    """One log: the promise before and after each kind of new data, and the plan's forecast."""
 
     world: str
     replication: int
@@ -125,7 +126,7 @@ class PlanOutcome(NamedTuple):
 
     @property
     def held(self) -> bool:
-        """Whether the promise lay in its interval."""
+        """Whether the promise after the plan lies in its forecast interval."""
         found = Forecast.of(TRIES, 0, self.forecast, 1.0)
         return found.low <= self.plan <= found.high
 
@@ -137,7 +138,7 @@ class _FirstRun(NamedTuple):
 
 
 def replicate(case: PlanCase, replication: int, seed: int) -> PlanOutcome:
-    """Draw a log, plan, collect data in three ways, and promise again."""
+    """Draw a log, make a plan, collect data in three ways, and compute the promises again."""
     began = time.perf_counter()
     world = make_world(case.world, replication + 1 if WORLDS[case.world].random else 0)
     entropy = [seed, zlib.crc32(case.world.encode()), replication]
@@ -172,7 +173,7 @@ def replicate(case: PlanCase, replication: int, seed: int) -> PlanOutcome:
 
 
 def _planned(case: PlanCase, solved: _FirstRun, rng: np.random.Generator) -> tuple[Scheme, Ints]:
-    """Return the plan, and as single tries how often to try each row of the model."""
+    """Return the plan, and for single tries how often to try each row of the model."""
     model, policy = solved.model, solved.certificate.policy
     doubt = row_doubt(model.posterior, model.mdp, policy, rng, delta=solved.certificate.delta)
     tries = np.zeros(model.mdp.num_rows, dtype=np.int64)
@@ -187,7 +188,7 @@ def _planned(case: PlanCase, solved: _FirstRun, rng: np.random.Generator) -> tup
 
 
 def _keeps_habits(case: PlanCase, scheme: Scheme) -> bool:
-    """Tell whether a plan of whole episodes mostly keeps to what was done."""
+    """Return whether most episodes of a plan follow the log's behaviour."""
     if not isinstance(scheme, PlannedEpisodes):
         return False
     number = scheme.plan.allocate(scheme.doubt, case.samples)
@@ -199,24 +200,24 @@ def _episodes(
     world: World, shares: Floats, samples: int | None, episodes: int | None,
     rng: np.random.Generator,
 ) -> ColumnArrays:  # fmt: skip
-    """Return some episodes, or as many whole ones as make up a number of samples."""
+    """Return the given number of episodes, or as many whole ones as reach ``samples`` steps."""
     if episodes is not None:
         return trajectories(world, shares, episodes, rng).columns
     wanted = samples or 1
-    found = trajectories(world, shares, wanted, rng).columns  # each has a step at least
+    found = trajectories(world, shares, wanted, rng).columns  # each has at least one step
     last = int(found["episode"][min(wanted, len(found["episode"])) - 1])
     return {name: column[found["episode"] <= last] for name, column in found.items()}
 
 
 def _evenly(world: World, samples: int, rng: np.random.Generator) -> Ints:
-    """Return rows of the world, each as often as the others; the rest at random."""
+    """Return rows of the world, each equally often; the remainder at random."""
     rows = np.flatnonzero(~world.terminal[world.mdp.row_state])
     whole = np.repeat(rows, samples // len(rows))
     return np.concatenate((whole, rng.choice(rows, samples - len(whole), replace=False)))
 
 
 def _rows(world: World, model: Model, tries: Ints) -> Ints:
-    """Return the rows of the world that a plan tries, once for each try."""
+    """Return the rows of the world that a plan tries, repeated once per try."""
     states = {label: i for i, label in enumerate(world.labels)}
     actions = {label: i for i, label in enumerate(world.actions)}
     mdp = world.mdp
@@ -230,7 +231,7 @@ def _rows(world: World, model: Model, tries: Ints) -> Ints:
 
 
 def _joined(columns: ColumnArrays, more: ColumnArrays) -> ColumnArrays:
-    """Return two logs as one; episodes of the second are others."""
+    """Return two logs as one; the episodes of the second get new numbers."""
     made = dict(more)
     if "episode" in made:
         made["episode"] = made["episode"] + columns["episode"].max() + 1
@@ -238,7 +239,7 @@ def _joined(columns: ColumnArrays, more: ColumnArrays) -> ColumnArrays:
 
 
 def _solve(case: PlanCase, world: World, columns: ColumnArrays, seed: int) -> _FirstRun:
-    """Return model, log in parts and promise, as a run makes them."""
+    """Return the model, the log in parts and the promise, as a run makes them."""
     if not case.whole:
         columns = {k: v for k, v in columns.items() if k not in ("episode", "step")}
     settings = Settings(
@@ -266,12 +267,12 @@ def _solve(case: PlanCase, world: World, columns: ColumnArrays, seed: int) -> _F
 
 
 def records_file(folder: Path) -> Path:
-    """Return where the outcomes of this code stand in a folder, or will."""
+    """Return the file of this code version's outcomes in a folder; it need not exist yet."""
     return folder / f"planning-{code_version()}.jsonl"
 
 
 def read_outcomes(file: Path) -> list[PlanOutcome]:
-    """Return outcomes that were written; a last line that was interrupted is left out."""
+    """Return the outcomes in a file; an incomplete last line is ignored."""
     if not file.exists():
         return []
     lines = file.read_text(encoding="utf-8").split("\n")[:-1]
@@ -281,7 +282,7 @@ def read_outcomes(file: Path) -> list[PlanOutcome]:
 def study(
     cases: Sequence[PlanCase], replications: int, seed: int, folder: Path, seconds: float | None
 ) -> list[PlanOutcome]:
-    """Do what is not done yet, case by case in turns, until the time is up."""
+    """Run the missing replications, alternating between cases, until the time is up."""
     folder.mkdir(parents=True, exist_ok=True)
     file = records_file(folder)
     found = read_outcomes(file)
@@ -305,7 +306,7 @@ HEAD = ("world", "log", "samples", "logs", "before", "plan", "even", "same", "p 
 
 
 def rows_of(cases: Iterable[PlanCase], found: Sequence[PlanOutcome]) -> list[tuple[str, ...]]:
-    """Return the table: mean promises, how surely the plan is better, how often intervals held."""
+    """Return the table: mean promises, p-values of the plan, and how often intervals held."""
     rows = []
     for case in cases:
         own = [one for one in found if one.world == case.world]
@@ -326,7 +327,7 @@ def rows_of(cases: Iterable[PlanCase], found: Sequence[PlanOutcome]) -> list[tup
 
 
 def p_value(found: Sequence[PlanOutcome], other: str) -> float:
-    """Return the p-value of the plan being better than other data (Wilcoxon, one-sided)."""
+    """Return the p-value for the plan being better than other data (Wilcoxon, one-sided)."""
     less = np.array([one.plan - getattr(one, other) for one in found])
     if len(less) < 2 or not np.any(less):
         return 1.0
@@ -347,7 +348,7 @@ def command(
     ),
     seed: Seed = 0,
 ) -> None:
-    """Count how often a plan raises the promise faster than other data, and its intervals hold."""
+    """Compare promises after planned data with those after other data; check forecast intervals."""
     cases = [case for case in CASES if world is None or case.world in world]
     found = study(cases, replications, seed, folder, seconds)
     for line in markdown_table(HEAD, rows_of(cases, found), words=3):

@@ -1,4 +1,4 @@
-"""Posteriors by name, for the tables: how counts of a domain become a posterior."""
+"""Posteriors for the tables, by name: how the counts of a domain become a posterior."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from surefoot.posterior.pooled import fit_pooled
 from surefoot.posterior.protocol import Posterior
 
 StudyFit = Callable[[Counts, Domain, np.random.Generator], Posterior]
-"""From counts, the domain they come from and a generator to a posterior on the domain's rows."""
+"""Makes a posterior on a domain's rows from counts, the domain and a generator."""
 
 
 def fit_dirichlet(counts: Counts, domain: Domain, _: np.random.Generator) -> Posterior:

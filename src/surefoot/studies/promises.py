@@ -1,4 +1,4 @@
-"""One data set, every promise: published, robust, VaR, certificate, and the upper bound."""
+"""Every promise from one data set: published, robust, VaR, certificate, and the upper bound."""
 
 import time
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ SETTINGS = (
 USUAL_SAMPLES = 20
 """For domains that are not listed."""
 VAR_STATES = 100
-"""Most states for which the VaR promise is worth its draws."""
+"""Models with more states than this get no VaR promise: it would need too many draws."""
 HEAD = (
     "domain", "samples", "published", "robust, uniform", "robust, optimised", "VaR", "certificate",
     "no policy more than",
@@ -47,19 +47,19 @@ class Promises:
     domain, samples, delta
         The setting.
     published
-        The paper's best Bayesian L1 number for this delta; None where there is none.
+        The paper's best Bayesian L1 number for this delta; None if it has none.
     robust_uniform, robust_optimised
         Robust values of strict credible L1 sets (union over states).
     var
-        The VaR operator's promise from fresh draws; None where strict ranks need too many.
+        The VaR operator's promise from fresh draws; None if strict ranks need too many.
     certificate, upper
-        The two ends of the certificate.
+        The lower and upper bound of the certificate.
     scope
-        Whom the upper end speaks of.
+        The policies that the upper bound is about.
     discount
-        Of the model.
+        Discount of the model.
     seconds
-        What it took.
+        Time it took.
     """
 
     domain: str
@@ -77,12 +77,12 @@ class Promises:
 
     @property
     def var_is_weak(self) -> bool:
-        """Whether a robust set promises more than the VaR operator, which is not shown then."""
+        """Whether a robust set promises more than the VaR operator, which is then not shown."""
         return self.var is not None and self.var < max(self.robust_uniform, self.robust_optimised)
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The line of the table, lower bounds rounded down."""
+        """The row of the table, lower bounds rounded down."""
         var = None if self.var_is_weak else self.var
         found = (self.robust_uniform, self.robust_optimised, var)
         robust = ("-" if x is None else lower_text(x, 5) for x in found)
@@ -93,7 +93,7 @@ class Promises:
 
     @property
     def remark(self) -> str:
-        """Why there is no VaR promise; "" where there is one."""
+        """Why no VaR promise is shown; "" if one is."""
         place = f"{self.domain}, {self.samples} samples"
         if self.var is None:
             return f"{place}: no VaR promise, its strict ranks would need too many draws."
@@ -115,7 +115,7 @@ def promises_table(found: Sequence[Promises]) -> Table:
 
 
 def chosen_settings(domains: Sequence[str | Domain] | None) -> list[tuple[str | Domain, int]]:
-    """Return domains with their samples: all those listed, or the ones asked for.
+    """Return (domain, samples) pairs: all listed ones, or those of the given domains.
 
     Examples
     --------

@@ -22,12 +22,12 @@ class Method(NamedTuple):
 
     @property
     def sets(self) -> str:
-        """What tables call the sets, whatever their weights."""
+        """The name of the sets in tables, without their weights."""
         return f"{NORM_TITLES[self.norm]} {'B' if self.basis == 'bayesian' else 'H'}"
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """The name of the method in tables."""
         return f"{self.sets}, {self.weights}"
 
 
@@ -47,7 +47,7 @@ NOMINAL = {
     "inventory": 163.1,
     "cartpole": 11.11,
 }
-"""Return of the nominal model: the optimum of the true model, first state uniform."""
+"""Return of the nominal model: the optimum of the true model from a uniform first state."""
 
 _GUARANTEES = {
     "riverswim": """
@@ -121,7 +121,7 @@ SUMMARY_METHODS = (
     ("l1", "analytic"),
     ("linf", "analytic"),
 )
-"""What the four numbers of a summary are, as (norm, weights)."""
+"""The methods of the four numbers of a summary, as (norm, weights)."""
 
 IMPROVEMENT = {"bayesian": 2.8, "frequentist": 1.6}
 """Printed geometric means of (loss with uniform weights) / (loss with optimised weights).
@@ -131,7 +131,7 @@ They follow from the L1 rows of tables 1 and 2, over all five domains, and from 
 
 
 def published_guarantee(domain: str, method: Method, delta: float) -> float | None:
-    """Return the guarantee printed in the appendix; None where the paper has none.
+    """Return the guarantee printed in the appendix; None if the paper has none.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def published_guarantee(domain: str, method: Method, delta: float) -> float | No
 
 
 def printed_loss(domain: str, method: Method, delta: float) -> float | None:
-    """Return the normalised loss printed in table 1 or 2; None where the paper has none.
+    """Return the normalised loss printed in table 1 or 2; None if the paper has none.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def printed_loss(domain: str, method: Method, delta: float) -> float | None:
 
 
 def normalised_loss(domain: str, guarantee: float, nominal: float | None = None) -> float:
-    """Return ``(nominal - guarantee) / |nominal|``; by default with the published nominal return.
+    """Return ``(nominal - guarantee) / |nominal|``; by default for the published nominal return.
 
     Examples
     --------

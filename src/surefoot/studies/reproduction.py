@@ -1,4 +1,4 @@
-"""The paper's tables again: every cell over several data sets, beside the published numbers."""
+"""The paper's tables, reproduced: every cell over several data sets, with the published numbers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -45,9 +45,9 @@ class PublishedLine:
     nominal
         Optimum of our true model.
     published
-        None where the paper has no number.
+        The paper's number; None if it has none.
     ours
-        By setting.
+        Our numbers, by setting.
     """
 
     domain: str
@@ -67,8 +67,9 @@ class PublishedLine:
     def loss(self, column: str) -> float | None:
         """Return a normalised loss.
 
-        Of a setting; ``"printed"`` in tables 1 and 2; or ``"published"``, from the guarantees of
-        the appendix, which is not always the same.
+        ``column`` is a setting; ``"printed"`` for the loss printed in tables 1 and 2; or
+        ``"published"`` for the loss that follows from the guarantees of the appendix, which is not
+        always the same.
         """
         if column == "printed":
             return printed_loss(self.domain, self.method, self.delta)
@@ -84,13 +85,13 @@ class Reproduction:
     Attributes
     ----------
     request
-        What was asked for.
+        The request.
     lines
         One per domain, method and delta.
     outcomes
-        What was found in every cell.
+        The result of every cell.
     seconds
-        By domain, setting and stage.
+        Time by domain, setting and stage.
     """
 
     request: Request
@@ -100,17 +101,17 @@ class Reproduction:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Published, and the settings that have a number somewhere."""
+        """``"published"``, and the settings that have at least one number."""
         settings = self.request.settings
         return ("published", *(s for s in settings if any(s in line.ours for line in self.lines)))
 
     @property
     def delta(self) -> float:
-        """The smallest one, of which losses and improvements speak."""
+        """The smallest delta, for which losses and improvements are reported."""
         return min(self.request.deltas)
 
     def line(self, domain: str, method: Method) -> PublishedLine | None:
-        """Return the line of a method at the smallest delta; None where there is none."""
+        """Return the line of a method at the smallest delta; None if there is none."""
         place = (domain, method, self.delta)
         return next((ln for ln in self.lines if (ln.domain, ln.method, ln.delta) == place), None)
 
@@ -129,7 +130,7 @@ class Reproduction:
         return math.exp(sum(logs) / len(logs)) if logs else None
 
     def gain(self, column: str, domain: str, basis: str, norm: str) -> float | None:
-        """Return (analytic - uniform) / |uniform|, of guarantees; None where one is missing."""
+        """Return (analytic - uniform) / |uniform| of the guarantees; None if one is missing."""
         uniform, optimised = (
             None if line is None else line.guarantee(column)
             for line in self._pair(domain, basis, norm)
@@ -150,15 +151,15 @@ class Reproduction:
 def reproduce(
     request: Request, cache: Path | None = None, progress: OnStep | None = None
 ) -> Reproduction:
-    """Compute every cell asked for, and compare with the published tables.
+    """Compute every requested cell, and compare with the published tables.
 
     Parameters
     ----------
     request
         What to compute.
     cache
-        A folder with a file per cell: cells found there are not computed again. None keeps nothing,
-        and so does a posterior given as a function: nobody can tell whether it has changed.
+        A folder with a file per cell: cells found there are not computed again. Nothing is kept if
+        this is None, or if the posterior is a function, since it may have changed.
     progress
         Called with the number of cells done and the name of the last one.
 
@@ -190,15 +191,15 @@ def reproduce(
         outcomes[cell] = outcome
         if progress is not None:
             progress(len(outcomes), f"{cell.setting}, {cell.domain}, {cell.method.title}")
-    # In the order of the request, whoever was done first.
+    # In the order of the request, not of completion.
     return _summarise(request, {cell: outcomes[cell] for cell in request.cells()})
 
 
 def _computed(
     todo: list[tuple[list[TableCell], Domain]], fit: StudyFit
 ) -> Iterator[tuple[Domain, TableCell, CellResult]]:
-    """Yield the outcome of each cell: cells of one data set are computed together."""
-    if current() is None:  # a cell can be stored as soon as it is there
+    """Yield the outcome of each cell; cells of one data set are computed together."""
+    if current() is None:  # without workers, each cell is stored as soon as it is computed
         for cells, domain in todo:
             for cell, outcome in run_data_set(cells, domain, fit):
                 yield domain, cell, outcome

@@ -21,7 +21,7 @@ from surefoot.studies.scale_mismatch import Variant, scale_mismatch
 from surefoot.studies.table import Table
 
 SETTING_WORDS = {"paper": ("paper", "bernstein"), "valid": ("valid",), "both": SETTINGS}
-"""What ``--setting`` may be: the paper's rules come with both of its frequentist bounds."""
+"""Values of ``--setting``; ``paper`` includes both of its frequentist bounds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,7 +39,7 @@ class WrittenReproduction:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The same with all digits, for JSON."""
+        """The same numbers with all digits, for JSON."""
         lines = [dict(zip(CSV_COLUMNS, row, strict=True)) for row in csv_rows(self.found)]
         return {
             "lines": lines,
@@ -63,7 +63,7 @@ def read_options(
     prior: float | None = None,
     posterior: str = DIRICHLET,
 ) -> tuple[Request, list[str]]:
-    """Return what the options ask for, and why domains not asked for by name are left out.
+    """Return the request, and reasons why domains that were not named are left out.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _choice(option: str, given: str, words: dict[str, tuple[str, ...]]) -> tuple
 def reproduce_to(
     folder: Path, request: Request, progress: OnStep | None = None
 ) -> WrittenReproduction:
-    """Compute what is asked for and write CSV, Markdown and the page; cells go to ``cells/``."""
+    """Compute a request and write CSV, Markdown and the page; cells are cached in ``cells/``."""
     cache = folder / "cells"
     cache.mkdir(parents=True, exist_ok=True)
     clear_leftovers(folder, "reproduction.*")
@@ -121,9 +121,9 @@ def reproduce_to(
 
 
 def mismatches(request: Request) -> list[Variant]:
-    """Return the study of mismatched scales on all domains asked for.
+    """Return the study of mismatched scales on all requested domains.
 
-    It needs two data sets, and speaks of the paper's rules with Dirichlet rows.
+    Empty unless there are two data sets, the paper's setting and Dirichlet rows.
     """
     if request.seeds < 2 or "paper" not in request.settings or request.posterior != DIRICHLET:
         return []
@@ -137,5 +137,5 @@ def mismatches(request: Request) -> list[Variant]:
 
 
 def other_tables(variants: Sequence[Variant]) -> list[Table]:
-    """Return the tables beside those of the paper: mismatched scales, and Example 1."""
+    """Return the tables that the paper does not have: mismatched scales, and Example 1."""
     return [*mismatch_tables(variants), example_table(example_one())]

@@ -1,4 +1,4 @@
-"""The reproduction as one HTML page that needs nothing else: tables, figures, Example 1."""
+"""The reproduction as one self-contained HTML page: tables, figures, Example 1."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,7 +86,7 @@ def write_page(found: Reproduction, folder: Path, others: Sequence[Table] = ()) 
 
 
 def _domain_figure(found: Reproduction, domain: str) -> Any:
-    """Return dots for every method and delta: published, and ours with their spread."""
+    """Return a figure with dots for every method and delta: published, and ours with spread."""
     from matplotlib.figure import Figure
 
     deltas = found.request.deltas

@@ -1,4 +1,4 @@
-"""The reproduction as tables: for the terminal, Markdown and CSV."""
+"""The reproduction as tables for the terminal, Markdown and CSV."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def guarantees(found: Reproduction) -> Table:
 
 
 def losses(found: Reproduction) -> Table:
-    """Return tables 1 and 2 as printed, as they follow from the appendix, and ours."""
+    """Return the losses of tables 1 and 2: as printed, as the appendix implies, and ours."""
     columns = ("printed", *found.columns)
     head = ("domain", "method", *(SUMMARY_TITLES[column] for column in columns))
     rows = []
@@ -64,7 +64,7 @@ def losses(found: Reproduction) -> Table:
 
 
 def improvements(found: Reproduction) -> Table:
-    """Return the geometric means beside the two that the paper prints."""
+    """Return our geometric means next to the two that the paper prints."""
     columns = ("printed", *found.columns)
     head = ("basis", "norms", "printed", *(SUMMARY_TITLES[column] for column in columns))
     as_printed = set(found.request.names) == set(NOMINAL) and found.delta == SUMMARY_DELTA
@@ -82,7 +82,7 @@ def improvements(found: Reproduction) -> Table:
 
 
 def gains(found: Reproduction) -> Table:
-    """Return what analytic weights change, and the extremes in words."""
+    """Return by how much analytic weights change guarantees, with remarks on the extremes."""
     head = ("domain", "sets", *(TITLES[column] for column in found.columns))
     rows: list[Row] = []
     remarks: list[str] = []
@@ -134,7 +134,7 @@ def _percent(share: float | None) -> str:
 def _spread(spread: Spread | None) -> str:
     if spread is None:
         return "-"
-    rounding = RELATIVE_TOLERANCE * abs(spread.mean)  # what the solver leaves
+    rounding = RELATIVE_TOLERANCE * abs(spread.mean)  # the solver's tolerance
     spread_sd = spread.sd if spread.sd > rounding else 0.0
     sd = f"{spread_sd:.0f}" if abs(spread.mean) >= 1000 else f"{spread_sd:.2g}"
     mean = number_text(spread.mean)
@@ -142,7 +142,7 @@ def _spread(spread: Spread | None) -> str:
 
 
 def markdown_lines(found: Reproduction, others: Sequence[Table] = ()) -> Iterator[str]:
-    """Yield the tables as Markdown, and ``others`` after them."""
+    """Yield the tables as Markdown, followed by ``others``."""
     yield "# Reproduction of the published tables"
     yield ""
     yield (
@@ -162,7 +162,7 @@ CSV_COLUMNS = (
 def csv_rows(found: Reproduction) -> Iterator[tuple[object, ...]]:
     """Yield one row per domain, method, delta and column, with all digits."""
     for line in found.lines:
-        if (printed := line.loss("printed")) is not None:  # a loss alone, in table 1 or 2
+        if (printed := line.loss("printed")) is not None:  # table 1 or 2 prints only a loss
             yield (
                 line.domain, *line.method, line.delta, "printed", "no", None, None, None, None,
                 printed,

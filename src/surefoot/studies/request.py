@@ -13,14 +13,14 @@ from surefoot.studies.posteriors import DIRICHLET, OWN, POSTERIORS, StudyFit
 from surefoot.studies.published import BASES, DELTAS, METHODS, NOMINAL, Method
 
 SAMPLES, DRAWS = 20, 20
-"""What the paper states."""
+"""Samples per state-action pair and posterior draws, as the paper states them."""
 RIVERSWIM_SAMPLES = {"bayesian": 500, "frequentist": 590}
 RIVERSWIM_DRAWS = 1000
-"""What its RiverSwim numbers invert to."""
+"""The sizes that the paper's RiverSwim numbers imply."""
 
 
 def usual_samples(domain: str, basis: str) -> int:
-    """Return the transitions per state-action pair that the published numbers fit.
+    """Return the transitions per state-action pair that fit the published numbers.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def usual_samples(domain: str, basis: str) -> int:
 
 
 def usual_draws(domain: str) -> int:
-    """Return the posterior draws that the published numbers fit."""
+    """Return the number of posterior draws that fits the published numbers."""
     return RIVERSWIM_DRAWS if domain == "riverswim" else DRAWS
 
 
@@ -45,14 +45,14 @@ class Request:
         ``"bayesian"`` (table 1 and the rows B of the appendix), ``"frequentist"`` (table 2, rows
         H), or both.
     domains
-        Names of the catalogue, or domains of your own under names of their own.
+        Names in the catalogue, or your own domains with other names.
     deltas, settings
-        Which of them.
+        Failure probabilities and settings (`SETTINGS`).
     seeds
-        How many data sets.
+        Number of data sets.
     samples, draws
-        Per state-action pair, and posterior draws; None means what the published numbers fit
-        (paper) and what the rules need (valid).
+        Transitions per state-action pair, and posterior draws; None means those that fit the
+        published numbers (for draws in the valid setting: as many as the rules need).
     prior
         Dirichlet parameter of every successor; None takes that of each domain.
     posterior
@@ -90,7 +90,7 @@ class Request:
 
     @cached_property
     def worlds(self) -> dict[str, Domain]:
-        """The domains by name, with the prior asked for."""
+        """The domains by name, with the requested prior."""
         made = [as_domain(domain) for domain in self.domains]
         if self.prior is not None:
             made = [replace(domain, prior=self.prior) for domain in made]
@@ -103,11 +103,11 @@ class Request:
 
     @property
     def fit(self) -> StudyFit:
-        """How counts become a posterior."""
+        """The function that makes a posterior from counts."""
         return POSTERIORS[self.posterior] if isinstance(self.posterior, str) else self.posterior
 
     def cells(self) -> Iterator[TableCell]:
-        """Yield every cell; those of one data set follow each other."""
+        """Yield every cell; cells of one data set are consecutive."""
         for domain in self.names:
             for setting in self.settings:
                 for basis in self.bases:
@@ -134,7 +134,7 @@ class Request:
 
 
 def _offers(setting: str, method: Method) -> bool:
-    """Tell whether a setting has such sets: Bernstein's bound is for frequentist L1 sets."""
+    """Return whether a setting has such sets: Bernstein's bound is for frequentist L1 sets."""
     return setting != "bernstein" or (method.basis, method.norm) == ("frequentist", "l1")
 
 
@@ -154,17 +154,17 @@ def _check_domains(domains: tuple[str | Domain, ...]) -> None:
             _check_word("domains", name, tuple(DOMAINS))
         elif name in NOMINAL:
             raise ValueError(
-                f"domains: {name!r} has published numbers, and a model of your own is not theirs. "
+                f"domains: {name!r} has published numbers, which are not about your own model. "
                 f"Give the name {name!r} alone, or rename your domain: "
                 "dataclasses.replace(domain, name=...)."
             )
-        elif not re.fullmatch(r"[\w .,+-]+", name):  # it becomes part of a file's name
+        elif not re.fullmatch(r"[\w .,+-]+", name):  # it becomes part of a file name
             raise ValueError(
                 f"domains: the name {name!r}; use letters, digits, spaces and any of _ . , + -"
             )
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise ValueError(f"domains: {twice[0]!r} is there twice; give each a name of its own.")
+        raise ValueError(f"domains: {twice[0]!r} is given twice; give each its own name.")
 
 
 def _check_posterior(prior: float | None, posterior: str | StudyFit) -> None:

@@ -1,11 +1,11 @@
 """What a mismatch of scales does: the published optimised columns, and the coverage behind them.
 
 Budgets are computed with weights of 2-norm 1, taken from the value function over *all* states. The
-*mismatched* sets are then solved with weights of 1: on RiverSwim this gives the published optimised
-columns, Bayesian and frequentist, as far as the numbers tell (the code behind the tables is not
-public), and sets that hold the model far less often than claimed. The *consistent* sets keep the
-weights their budgets were computed with. The mismatched variant lives here only; in the package
-weights and budgets travel together.
+*mismatched* sets are then solved with weights of 1. On RiverSwim this reproduces the published
+optimised columns, Bayesian and frequentist, as far as the numbers tell (the code behind the tables
+is not public), and gives sets that contain the model far less often than claimed. The *consistent*
+sets keep the weights their budgets were computed with. The mismatched variant exists here only;
+elsewhere in the package a set's weights are those its budget was computed with.
 
 It does not explain every column: see ``misses``.
 """
@@ -34,11 +34,11 @@ from surefoot.studies.request import usual_draws, usual_samples
 Floats = NDArray[np.float64]
 
 FRESH_DRAWS, FRESH_VALUES = 4000, 4_000_000
-"""Draws that the coverage of Bayesian sets is counted on, and the most probabilities in them."""
+"""Draws on which the coverage of Bayesian sets is counted, and the most probabilities in them."""
 TOLERANCE = 1e-8
-"""Of the largest possible return."""
+"""Share of the largest possible return."""
 FITS = 0.1
-"""A mean this close to the published number, as a share of it, counts as an explanation."""
+"""A mean counts as an explanation if it differs from the published number by at most this share."""
 
 
 class Place(NamedTuple):
@@ -62,16 +62,16 @@ class Variant:
     method
         Basis, norm and weights of the published column.
     delta
-        Of the sets.
+        Failure probability of the sets.
     published
-        What the paper prints for the column; None where it has no number.
+        What the paper prints for the column; None if it has no number.
     mean, sd
-        Guaranteed return over the data sets.
+        Mean and standard deviation of the guaranteed return over the data sets.
     coverage
-        How often fresh posterior draws lie in all sets at once (Bayesian), or in how many of the
-        data sets the true model does (frequentist); 1 - delta is claimed.
+        Share of fresh posterior draws that lie in the sets of all rows (Bayesian), or of data sets
+        whose sets contain the true model (frequentist); 1 - delta is claimed.
     data_sets
-        How many.
+        Number of data sets.
     """
 
     domain: str
@@ -86,16 +86,16 @@ class Variant:
 
     @property
     def difference(self) -> float | None:
-        """How far the mean lies from the published number, as a share of that."""
+        """Difference between the mean and the published number, as a share of the latter."""
         if self.published is None:
             return None
         return (self.mean - self.published) / abs(self.published)
 
     @property
     def fits(self) -> bool | None:
-        """Whether the published number, one data set, may have come about this way.
+        """Whether this variant may have produced the published number (of one data set).
 
-        Yes if it is within two standard deviations, or within a tenth of its size.
+        True if the mean differs by at most two standard deviations, or a tenth of that number.
         """
         if self.published is None or self.difference is None:
             return None
@@ -105,7 +105,7 @@ class Variant:
 
 
 Found = dict[Place, tuple[float, float]]
-"""Guarantee and coverage."""
+"""Guarantee and coverage of every column."""
 
 
 def scale_mismatch(
@@ -119,7 +119,7 @@ def scale_mismatch(
 ) -> list[Variant]:
     """Return every variant, method and delta over ``seeds`` data sets of a domain.
 
-    ``samples`` and ``draws`` are those that the published numbers fit, unless given.
+    ``samples`` and ``draws`` default to those that fit the published numbers.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def scale_mismatch(
     {'uniform': True, 'mismatched': False, 'consistent': True}
     """
     if not seeds >= 2:
-        raise ValueError(f"seeds={seeds}; two data sets at least, for a standard deviation.")
+        raise ValueError(f"seeds={seeds}; a standard deviation needs at least 2 data sets.")
     world = as_domain(domain)
     results: dict[Place, list[tuple[float, float]]] = {}
     for basis in bases:
@@ -150,7 +150,7 @@ def scale_mismatch(
 def _bayesian(domain: Domain, cell: TableCell, fresh: int) -> Found:
     """Return guarantee and coverage of every credible set on one data set.
 
-    Data and draws are those of the reproduction's cells of the same seed.
+    Data and draws are those of the reproduction's cells with the same seed.
     """
     posterior = DirichletPosterior(domain.simulate(cell.samples, cell.rng(0)), prior=domain.prior)
     rng = cell.rng(1)
@@ -205,7 +205,8 @@ def _variants(
 def weights_over_states(value: Floats, norm: str, weights: str = "analytic") -> Floats:
     """Return weights of 2-norm 1 over all states, reachable or not, from a value function.
 
-    Around the midrange (L1) or the median (L-infinity); ``"socp"`` weights around the mean.
+    They grow with the distance from the midrange (L1) or the median (L-infinity); ``"socp"``
+    weights with that from the mean.
 
     Examples
     --------
@@ -235,5 +236,5 @@ def _summary(domain: str, place: Place, results: Floats) -> Variant:
 
 
 def misses(found: Iterable[Variant]) -> list[Variant]:
-    """Return the mismatched columns that do not give the published number."""
+    """Return the mismatched columns that do not reproduce the published number."""
     return [f for f in found if f.variant == "mismatched" and f.fits is False]

@@ -1,10 +1,10 @@
-"""How often the sets hold the true model, and how often the robust return is earned.
+"""How often sets contain the true model, and how often the robust return is earned.
 
 Bayesian sets: each replication draws a true model from the prior, data from it, and builds the set
 from the posterior. Frequentist sets: the true model is that of the domain, only the data are drawn.
-Counted are *containment* failures (the true model lies outside the set of some row; where delta is
-shared over states only, of some row that the robust policy plays) and *guarantee* failures (the
-robust policy earns less than its robust return). A claim at level delta is refuted when that many
+The study counts *containment* failures (the true model lies outside the set of some row; if delta
+is shared over states only, of some row that the robust policy plays) and *guarantee* failures (the
+robust policy earns less than its robust return). A claim at level delta is refuted if that many
 failures out of N have probability below 0.001: more than 35 of 400 at delta 0.05.
 """
 
@@ -35,7 +35,7 @@ from surefoot.studies.true_models import from_prior
 
 DOMAINS = ("riverswim", "machine")
 TOLERANCE = 1e-7
-"""Of the largest possible return: how exactly returns are computed."""
+"""Tolerance of returns, as a share of the largest possible return."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,13 +45,13 @@ class Case:
     Attributes
     ----------
     name
-        What the table calls it.
+        Its name in the table.
     basis
         ``"bayesian"`` or ``"frequentist"``: where the true model comes from.
     build
-        From counts, the domain they came from and delta to the set.
+        Makes the set from counts, the domain they came from, delta and a generator.
     proven
-        False for what is shown without a claim.
+        False for sets without a proof: they are shown but claim nothing.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Case:
 
 @dataclass(kw_only=True, eq=False)
 class CaseTally:
-    """What one case did."""
+    """Counts and returns of one case."""
 
     domain: str
     case: Case
@@ -143,7 +143,7 @@ CASES = (
         weights="analytic", reuse=True, fixed_design=True,
     ),
 )  # fmt: skip
-"""Every kind of set; adding one here puts it under the same count."""
+"""Every kind of set; a case added here is counted in the same way."""
 
 
 def study(
@@ -158,8 +158,8 @@ def study(
 ) -> list[CaseTally]:
     """Return one tally per case, all cases on the same true models and data.
 
-    ``shrink`` multiplies the budgets of norm and KL balls afterwards: below 1 the study should
-    notice.
+    ``shrink`` multiplies the budgets of norm and KL balls afterwards: with a value below 1 the
+    study should find failures.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def study(
         data = {basis: truth.simulate(samples, rng) for basis, truth in truths.items()}
         for tally in tallies:
             basis = tally.case.basis
-            # By name: a case sees the same draws whichever others run beside it.
+            # Seeded by name: a case sees the same draws whichever other cases run.
             own = np.random.default_rng([seed, replication, zlib.crc32(tally.case.name.encode())])
             made = tally.case.build(data[basis], truths[basis], delta, own)
             record(tally, made if shrink == 1.0 else _shrunk(made, shrink), truths[basis].mdp)
@@ -186,7 +186,7 @@ def study(
 
 
 def record(tally: CaseTally, made: AmbiguitySet, truth: MDP) -> None:
-    """Solve for the robust policy, and count whether set and promise held."""
+    """Solve for the robust policy, and count failures of the set and of the promise."""
     largest = largest_return(truth)
     solution = solve(made.mdp, made, tolerance=TOLERANCE * largest)
     inside = contains(made, truth.probability)
@@ -203,7 +203,7 @@ def record(tally: CaseTally, made: AmbiguitySet, truth: MDP) -> None:
 
 
 def _shrunk(made: AmbiguitySet, factor: float) -> AmbiguitySet:
-    """Return a set of the same shape and another size; it promises nothing."""
+    """Return a set of the same shape and another size; it has no confidence."""
     if made.budget is None:
         return made
     return dataclasses.replace(made, budget=factor * made.budget, confidence=None)
@@ -213,7 +213,7 @@ HEAD = ("domain", "basis", "set", "outside", "promise broken", "mean promise", "
 
 
 def table(tallies: Sequence[CaseTally]) -> Iterator[str]:
-    """Yield the lines of a Markdown table; what refutes its claim is set in bold."""
+    """Yield the lines of a Markdown table; counts that refute a claim are in bold."""
     yield from markdown_table(HEAD, [_row(tally) for tally in tallies], words=3)
 
 
@@ -240,12 +240,12 @@ def command(
     ] = 1.0,
     only: Only = "",
 ) -> None:
-    """How often sets hold the true model, and robust returns are earned; 1 if a claim fails."""
+    """Count how often sets hold the true model and promises hold; exits with 1 if a claim fails."""
     cases = [case for case in CASES if only in f"{case.basis} {case.name}"]
     tallies: list[CaseTally] = []
     for name in domain or DOMAINS:
         started = time.perf_counter()
-        # By name: a domain sees the same data whichever others run beside it.
+        # Seeded by name: a domain sees the same data whichever other domains run.
         place = DOMAINS.index(name) if name in DOMAINS else zlib.crc32(name.encode())
         tallies += study(
             make_domain(name), samples=samples, replications=replications, delta=delta,

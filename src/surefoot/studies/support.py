@@ -1,9 +1,9 @@
 """How often a bound claimed at level delta fails when the support is guessed from a log.
 
-Each replication draws a true model from the domain's prior, a log from it with a fixed number
-of samples per state-action pair, guesses successors from the log, forms the posterior, takes the
-policy that is optimal for its mean and claims the delta-quantile of that policy's return over the
-posterior. The claim fails when the true return is lower.
+Each replication draws a true model from the domain's prior and a log from it with a fixed number of
+samples per state-action pair. It guesses successors from the log, forms the posterior, takes the
+policy that is optimal for the posterior mean, and claims the delta-quantile of that policy's return
+over the posterior. The claim fails if the true return is lower.
 """
 
 import math
@@ -33,24 +33,24 @@ from surefoot.studies.true_models import as_logged, from_prior
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 EFFORT = {"machine": 5, "inventory": 1, "riverswim": 5, "population": 1}
-"""Replications of each domain, in multiples of those asked for: the small ones are cheap."""
+"""Replications of each domain, as multiples of ``replications``: small domains are cheap."""
 SAMPLES = (1, 5, 20, 100)
 SURE = 0.01
-"""A cell breaks its claim when that many failures have at most this probability at level delta."""
+"""A cell breaks its claim if, at level delta, that many failures have a probability below this."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceResult:
-    """What one choice did on one domain at one number of samples per row.
+    """The result of one choice on one domain with one number of samples per row.
 
     Attributes
     ----------
     domain, samples, choice
-        Where.
+        The cell.
     delta
         The claimed failure probability.
     replications, failures
-        How many claims, how many of them wrong.
+        How many claims were made, and how many of them were wrong.
     claimed, achieved, optimal
         Means over replications: the claimed bound, the true return of the policy, and the best
         return possible in the true model.
@@ -73,7 +73,7 @@ class ChoiceResult:
 
     @property
     def holds(self) -> bool:
-        """Whether the failures are no more than chance allows at the claimed level."""
+        """Whether chance explains the failures at the claimed level."""
         return not refutes(self.failures, self.replications, self.delta, sure=SURE)
 
     @property
@@ -95,7 +95,8 @@ def coverage(
     """Return one cell per choice for logs with ``samples`` transitions per state-action pair.
 
     The claim is the order statistic ``floor(delta (draws + 1))`` of the returns of ``draws``
-    posterior models: with the right prior it fails with probability delta, exactly.
+    posterior models: with the right prior it fails with a probability of exactly delta (less where
+    ``delta (draws + 1)`` is not a whole number).
 
     Examples
     --------
@@ -185,7 +186,7 @@ def _true_return(mdp: MDP, rows: Ints) -> float:
 
 
 def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
-    """Return what a policy earns in each drawn model of its rows."""
+    """Return the policy's return in each drawn model; draws are those of its rows."""
     entries = mdp.entries_of(rows)
     starts = np.append(0, np.cumsum(np.diff(mdp.row_start)[rows]))
     reward = mdp.entry_reward[entries]
@@ -203,7 +204,7 @@ def _returns(mdp: MDP, rows: Ints, draws: Floats) -> Floats:
 def tightest(cells: Sequence[ChoiceResult]) -> SupportChoice | None:
     """Return the choice with the smallest mean loss among those that hold in every cell.
 
-    The reference that knows the true successors does not take part. None when nothing holds.
+    The reference that knows the true successors is excluded. None if no choice holds.
     """
     groups: dict[tuple[str, str], list[ChoiceResult]] = {}
     for cell in cells:
@@ -218,7 +219,7 @@ def tightest(cells: Sequence[ChoiceResult]) -> SupportChoice | None:
 def table(cells: Sequence[ChoiceResult]) -> Iterator[str]:
     """Yield the lines of two Markdown tables: failure rates, then mean claimed bounds.
 
-    A rate that breaks the claim is set in bold.
+    A rate that breaks the claim is in bold.
     """
     places = list(dict.fromkeys((cell.domain, cell.samples) for cell in cells))
     choices = list(dict.fromkeys((cell.choice.support, cell.choice.prior) for cell in cells))
@@ -254,7 +255,7 @@ def command(
     delta: Delta = 0.05,
     seed: Seed = 0,
 ) -> None:
-    """Which guess of the successors keeps its claim; small domains get 5 times the replications."""
+    """Find which guess of the successors keeps its claim; 5 times the work on small domains."""
     cells: list[ChoiceResult] = []
     choices = [choice for choice in CHOICES if only in choice.prior]
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Which successors a row is given, and how much prior each gets: the pairs under comparison."""
+"""The choices under comparison: which successors a row has, and the prior of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from surefoot.posterior.dirichlet import prior_entries
 
 Floats = NDArray[np.float64]
 TRUE_SUPPORT = "true"
-"""Not a choice a log allows: the reference that knows every successor."""
+"""The reference that knows every successor; no log allows this choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class SupportChoice:
     support
         As in ``counts.on_support``, or ``"true"`` for the reference.
     prior
-        How tables call it.
+        Its name in tables.
     parameters
-        From declared counts to the Dirichlet prior of every entry.
+        Returns the Dirichlet prior of every entry, given the counts.
     unseen
         Where the unseen state leads, as in ``counts.to_mdp``.
     """
@@ -38,7 +38,7 @@ class SupportChoice:
 
 
 def per_entry(support: str, value: float = 1.0) -> SupportChoice:
-    """Return the choice of one parameter for every successor.
+    """Return the choice with the same parameter for every successor.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def per_entry(support: str, value: float = 1.0) -> SupportChoice:
 
 
 def per_row(support: str, total: float = 1.0) -> SupportChoice:
-    """Return the choice of one total per row, spread evenly over its successors.
+    """Return the choice with the same total for every row, spread evenly over its successors.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def per_row(support: str, total: float = 1.0) -> SupportChoice:
 
 
 def with_unseen(mass: float, unseen: str = ABSORBING) -> SupportChoice:
-    """Return the choice of observed successors at 1 each and one unseen successor.
+    """Return the choice with 1 for every observed successor, and one unseen successor.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A table as the studies make it: for the terminal, for Markdown and for a page."""
+"""Tables of the studies, for the terminal, Markdown and HTML pages."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ Row = tuple[str, ...]
 
 
 class Table(NamedTuple):
-    """A title, column titles, rows, and what is to be said below."""
+    """A title, column titles, rows, and remarks below."""
 
     title: str
     head: Row
@@ -52,7 +52,7 @@ def markdown_section(table: Table, *, level: int = 2) -> Iterator[str]:
 
 
 def number_text(value: float | None) -> str:
-    """Return a number as tables show it; ``-`` where there is none.
+    """Return a number as tables show it; ``-`` for None.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""How loose a promise from a log is: beside one that is told which transitions are possible.
+"""How loose a promise from a log is, compared with one that knows the possible transitions.
 
-The same logs twice, of known worlds with a fixed number of tries a pair: once as they come, once
-with the true successors declared. What stands between optimum and promise, the one over the other,
-is the price of not knowing the successors.
+Uses the same logs of known worlds twice, with a fixed number of tries per pair: once as they are,
+once with the true successors declared. The gap between optimum and promise in the first case,
+divided by the gap in the second, is the price of not knowing the successors.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class Tightness:
     world
         Its name.
     optimum
-        What the best policy earns.
+        Return of the best policy.
     learned, declared
-        Promises from logs as they come, and with their successors declared, log by log.
+        Promises from logs as they are, and with the true successors declared, log by log.
     broken
-        How many of both are false.
+        How many of all these promises are false.
     """
 
     world: str
@@ -45,7 +45,7 @@ class Tightness:
 
     @property
     def ratio(self) -> float:
-        """How much further from the optimum the promises are, on average over the logs.
+        """Mean gap to the optimum of the learned promises, divided by that of the declared ones.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class Tightness:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The line of the table."""
+        """The row of the table."""
         means = (self.optimum, np.mean(self.learned), np.mean(self.declared))
         wanted = WANTED.get(self.world)
         return (
@@ -70,7 +70,7 @@ class Tightness:
 
 
 def tightness(name: str, *, logs: int, seed: int) -> Tightness:
-    """Let runs speak about logs of a world, with and without its successors declared."""
+    """Return the promises of runs on logs of a world, with and without declared successors."""
     world = make_world(name, 0)
     found: dict[tuple[str, ...], list[float]] = {(): [], ("support",): []}
     optimum, broken = 0.0, 0
@@ -93,7 +93,7 @@ def tightness(name: str, *, logs: int, seed: int) -> Tightness:
 
 
 def command(domain: Domains = None, logs: Replications = 8, seed: Seed = 0) -> None:
-    """Hold promises from logs beside those with declared successors, 20 tries a pair."""
+    """Compare promises from logs with those that know the successors, at 20 tries per pair."""
     for line in markdown_table(HEAD, [], words=1):
         typer.echo(line)
     for name in domain or WANTED:

@@ -1,4 +1,4 @@
-"""True models for coverage studies, and what a log shows of them."""
+"""True models for coverage studies, and the counts that a log of them shows."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def from_prior(domain: Domain, rng: np.random.Generator) -> Domain:
 
 
 def as_logged(declared: Counts) -> Counts:
-    """Return what a log shows of declared counts: seen successors and seen rewards alone.
+    """Return the counts as a log shows them: only successors and rewards that were seen.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Returns in drawn models on the cores of this machine: streamed, shared among threads."""
+"""Returns in drawn models on the cores of this machine: block by block, shared among threads."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,15 +22,15 @@ from surefoot.solvers.steps import ends_of, until_the_end
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 PartWork = Callable[[Floats, Floats, int, int, Floats], None]
-"""Writes brackets of some draws of a block: (draws, rewards, begin, end, out)."""
+"""Writes the brackets of draws ``begin:end`` of a block: (draws, rewards, begin, end, out)."""
 
 MAX_ROUNDS = 200
 DRAWS_PER_CUT, CUTS_PER_CORE = 64, 2
-"""Most draws of a part of a block, and how many parts there are at least for each core."""
+"""Most draws in a part of a block, and the least number of parts per core."""
 
 
 class Played(NamedTuple):
-    """The rows that a policy plays, as the kernels read them; entries are those of these rows."""
+    """The rows that a policy plays, as the kernels read them; indices count these rows only."""
 
     state_rows: Ints
     row_start: Ints
@@ -139,9 +139,9 @@ def _swept_to_the_end(
     draws: Draws, model: Played | Offered, rows: Ints | None, entries: Ints, gain: Floats,
     tolerance: float, operations: float,
 ) -> Floats:  # fmt: skip
-    """Return brackets of a rule's return until the end, or of the best one."""
+    """Return brackets of the return until the end, of a policy or (`Offered`) of the best one."""
     size, ends = draws.mdp.num_states, ends_of(draws.mdp)
-    if isinstance(model, Offered):  # no shares: the best rule
+    if isinstance(model, Offered):  # no shares: the best policy
         model = Played(model.state_start, model.row_start, np.empty(0), *model[2:])
 
     def work(draw: Floats, reward: Floats, begin: int, end: int, out: Floats) -> None:
@@ -173,9 +173,9 @@ def _best_of_steps(draws: Draws, model: Offered, operations: float) -> Floats:
 def _improve_until_best(
     draw: Floats, reward: Floats, model: Offered, start: Ints, first: int, last: int, out: Floats
 ) -> None:
-    """Write brackets of draws ``first:last`` by policy iteration, all draws side by side.
+    """Write brackets of draws ``first:last`` by policy iteration on all of them at once.
 
-    Two or three rounds are typical; draws that need no more drop out.
+    Two or three rounds are typical; draws whose policy no longer changes drop out.
     """
     size = len(model.initial)
     which = np.arange(first, last)
@@ -210,7 +210,7 @@ def _played(mdp: MDP, policy: RowPolicy) -> tuple[Played, Ints]:
 def _mean_value(
     draws: Draws, evaluator: Evaluator, model: Played, entries: Ints, near: float
 ) -> Floats:
-    """Return an approximate value of a policy in the mean model, as a start for sweeps."""
+    """Return an approximate value of a policy in the mean model, from which sweeps start."""
     size = len(model.initial)
     if evaluator.full:
         return np.zeros(size)
@@ -230,7 +230,7 @@ def _mean_value(
 def _collect(
     draws: Draws, rows: Ints | None, entries: Ints, work: PartWork, operations: float
 ) -> Floats:
-    """Make the draws and share each block among threads; ``operations`` are those of one draw."""
+    """Make the draws and share each block among threads; a draw takes ``operations`` operations."""
     ends = np.empty((draws.count, 2))
     done = 0
     for block, reward in draws.blocks(rows, entries):
@@ -242,7 +242,7 @@ def _collect(
             work(d, r, begin, end, o)
 
         size = len(block)
-        # Every draw is evaluated by itself: the cut may depend on the machine.
+        # Draws are evaluated independently, so the cut may depend on the machine.
         least = min(DRAWS_PER_CUT, -(-size // (CUTS_PER_CORE * available_cores())))
         shared(size, part, operations=operations * size, least=least, cuts=size)
         count(OPERATION * operations * size)

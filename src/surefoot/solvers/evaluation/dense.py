@@ -1,4 +1,4 @@
-"""Batches of full systems: a kernel for few states, LAPACK from where it is faster.
+"""Batches of full systems: a kernel for few states, LAPACK for more.
 
 Measured on one core, kernel against `numpy.linalg.solve`, in microseconds a system: 0.5 / 0.9 at 10
 states, 7.8 / 8.6 at 31, 19 / 14 at 44, 181 / 65 at 100, 1354 / 292 at 200.
@@ -14,13 +14,13 @@ from surefoot.solvers.evaluation import dense_kernels as kernels
 Floats = NDArray[np.float64]
 
 LAPACK_STATES = 40
-"""From here on LAPACK is faster than the kernel."""
+"""From this many states on, LAPACK is faster than the kernel."""
 AT_ONCE = 2**17
-"""How many numbers of matrices are held at a time (a megabyte)."""
+"""How many matrix elements are held at a time (a megabyte)."""
 
 
 def solve_dense(matrices: Floats, right: Floats) -> None:
-    """Solve ``matrices[i] x = right[i]`` in place of ``right``; ``matrices`` are overwritten.
+    """Solve ``matrices[i] x = right[i]`` into ``right``; ``matrices`` may be overwritten.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def solve_dense(matrices: Floats, right: Floats) -> None:
 
 
 def inverse_columns(matrices: Floats) -> Floats:
-    """Return ``(n, S, S)``: line ``s`` is column ``s`` of an inverse; ``matrices`` are overwritten.
+    """Return ``(n, S, S)``: ``[i, s]`` is column ``s`` of inverse ``i``; overwrites ``matrices``.
 
     Examples
     --------
@@ -52,13 +52,13 @@ def inverse_columns(matrices: Floats) -> Floats:
 
 
 def dense_work(size: int) -> float:
-    """Return what one full system costs, in operations of the kernel (half a nanosecond)."""
+    """Return the cost of one full system, in operations of the kernel (half a nanosecond each)."""
     if size < LAPACK_STATES:
         return size**3 / 3 + 50.0
     return 9.6 * size**2 + 0.027 * size**3
 
 
 def chunks(begin: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield parts of ``range(begin, end)`` whose matrices fit into the cache."""
+    """Return parts of ``range(begin, end)`` whose matrices fit into the cache, as (first, end)."""
     step = max(1, AT_ONCE // size**2)
     return ((first, min(first + step, end)) for first in range(begin, end, step))

@@ -1,4 +1,4 @@
-"""Full matrices ``I - discount P`` of few states, eliminated one after another.
+"""Elimination of full matrices ``I - discount P`` with few states, one after another.
 
 No pivoting: they are strictly diagonally dominant by rows, and their transposes by columns.
 """
@@ -8,7 +8,7 @@ from surefoot._compile import kernel
 
 @kernel(lean=True)
 def write_matrix(start, target, chance, matrix):
-    """Write the matrix of ``x - chance x``: row ``s`` has the entries ``start[s]:start[s+1]``."""
+    """Write the matrix ``I - chance``, where row ``s`` has the entries ``start[s]:start[s+1]``."""
     for s in range(len(matrix)):
         for t in range(len(matrix)):
             matrix[s, t] = 0.0
@@ -33,7 +33,7 @@ def factorise(matrix):
 
 @kernel(lean=True)
 def substitute(factors, first, x):
-    """Solve ``L U x = b`` in place, where ``b`` is zero before place ``first``; O(S^2)."""
+    """Solve ``L U x = b`` in place, where ``b`` is zero before index ``first``; O(S^2)."""
     size = len(x)
     for s in range(first + 1, size):
         total = x[s]

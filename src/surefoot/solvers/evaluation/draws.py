@@ -1,4 +1,4 @@
-"""Which models an engine is to draw and evaluate in: nothing is drawn yet."""
+"""Which models an engine is to draw and evaluate; nothing is drawn until then."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Draws:
-    """Draws of a posterior with their rewards, in a model.
+    """Identifies draws of a posterior with their rewards; nothing is drawn yet.
 
-    They are the same models whoever makes them, in whatever blocks.
+    The drawn models are the same on every machine and for any division into blocks.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Draws:
     batch
         Which draws of which posterior.
     rewards, reward_key
-        The rewards, and the key that uncertain ones are drawn by.
+        The rewards, and the key of the random stream that draws the uncertain ones.
     """
 
     mdp: MDP
@@ -41,7 +41,7 @@ class Draws:
     def take(
         cls, posterior: Posterior, mdp: MDP, rewards: Rewards, n: int, rng: np.random.Generator
     ) -> "Draws":
-        """Return the next ``n`` draws of a generator, which moves on."""
+        """Return the next ``n`` draws of a generator, which advances."""
         key = stream_key(check_generator(rng).spawn(1)[0])
         batch = Batch.take(posterior, n, rng)
         return cls(mdp=mdp, batch=batch, rewards=rewards, reward_key=key)
@@ -56,7 +56,7 @@ class Draws:
         return replace(self, batch=self.batch.part(first, last))
 
     def blocks(self, rows: Ints | None, entries: Ints) -> Iterator[tuple[Floats, Floats]]:
-        """Yield probabilities ``(b, E')`` and rewards ``(b or 1, E')`` of some rows."""
+        """Yield blocks of draws: probabilities ``(b, E')`` and rewards ``(b or 1, E')`` of rows."""
         done = self.batch.first
         for block in self.batch.blocks(rows):
             last = done + len(block)

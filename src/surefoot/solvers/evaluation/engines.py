@@ -1,4 +1,4 @@
-"""Who makes draws and evaluates in them: the cores of this machine, or the workers of a cluster."""
+"""Engines draw models and evaluate policies in them: on this machine's cores, or on a cluster."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,32 +22,32 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FIRST_DRAWS = 64
-"""Draws that are evaluated here: how long they take says how the others are cut."""
+"""Draws that this process evaluates first: their time decides how the others are divided."""
 PART_SECONDS = 2.0
-"""How long a worker should take for a part: handing it over takes some milliseconds."""
+"""How long a worker should take for a part: sending it takes some milliseconds."""
 WORTH_SECONDS = 2.0
-"""Less work of one core than this is done here."""
+"""Work that takes one core less than this is done in this process."""
 DRAWS_TOGETHER = 16
-"""Parts begin at multiples of this: random streams are opened for that many draws."""
+"""Parts begin at multiples of this: a random stream is opened for that many draws."""
 
 
 class Engine(Protocol):
-    """Makes draws and evaluates in them.
+    """Draws models and evaluates policies in them.
 
-    It is told which draws to make, not given them, and returns ``(n, 2)`` lower and upper ends that
-    rest on the residuals of every drawn model, rounding charged. ``stream`` names its random
-    numbers.
+    An engine receives the identity of the draws, not the draws themselves. It returns ``(n, 2)``
+    lower and upper bounds computed from the residuals of every drawn model, rounding included.
+    ``stream`` names its random numbers.
     """
 
     @property
     def stream(self) -> str:
-        """What certificates call its random stream."""
+        """The name of its random stream in certificates."""
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
         """Return brackets of a policy's return."""
 
     def best_ends(self, draws: Draws, start: Ints, tolerance: float) -> Floats:
-        """Return brackets of the best return; ``start`` is a row per state to begin with."""
+        """Return brackets of the best return; ``start`` has the rows to start from, one a state."""
 
 
 class Cores:
@@ -69,17 +69,17 @@ CORES: Engine = Cores()
 
 @dataclass(frozen=True)
 class SharedEngine:
-    """The workers of a cluster, each with an engine of its own; small jobs are done here.
+    """The workers of a cluster, each with its own engine; small jobs run in this process.
 
-    Every draw is evaluated by itself, so that the bits depend neither on the cut nor on who does a
-    part.
+    Draws are evaluated independently, so the results are bitwise the same however the draws are
+    divided and whichever worker evaluates a part.
     """
 
     own: Engine
 
     @property
     def stream(self) -> str:
-        """The workers' random stream: the one that this process would use."""
+        """The workers' random stream: the same as that of this process."""
         return self.own.stream
 
     def policy_ends(self, draws: Draws, policy: RowPolicy, tolerance: float) -> Floats:
@@ -92,7 +92,7 @@ class SharedEngine:
 
 
 def usual_engine() -> Engine:
-    """Return the cores of this machine, or the workers of the cluster that was asked for."""
+    """Return the cores of this machine, or the workers of the cluster in use."""
     return CORES if current() is None else SharedEngine(CORES)
 
 
@@ -122,7 +122,7 @@ def _part_of(
     mdp: MDP, posterior: Posterior, rewards: Rewards,
     more: tuple[str, Engine, np.random.Generator, Key, Any, float], first: int, last: int,
 ) -> Floats:  # fmt: skip
-    """Evaluate some draws: what a worker does."""
+    """Evaluate some draws; called on a worker."""
     what, own, source, key, other, tolerance = more
     batch = Batch(posterior=posterior, source=source, first=first, last=last)
     draws = Draws(mdp=mdp, batch=batch, rewards=rewards, reward_key=key)

@@ -19,7 +19,7 @@ MAX_SWEEPS = 20_000
 class Equations(NamedTuple):
     """``v = gain + chance v``: state ``s`` has the entries ``start[s]:start[s+1]``.
 
-    ``chance`` are discounted probabilities; a target may be named several times.
+    ``chance`` are discounted probabilities; a state may have several entries with the same target.
     """
 
     start: Ints
@@ -31,7 +31,7 @@ class Equations(NamedTuple):
 def solve_equations(
     evaluator: Evaluator, equations: Equations, discount: float, tolerance: float, v: Floats
 ) -> Floats:
-    """Return their solution: by elimination, or by sweeps from ``v`` to within the tolerance.
+    """Return the solution: by elimination, or by sweeps from ``v`` until within the tolerance.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the policies of a model are evaluated: the cheapest of three ways."""
+"""How the policies of a model are evaluated: by the cheapest of three methods."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,31 +19,31 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FULL_STATES = 3000
-"""Above this no full matrix is held (72 MB)."""
+"""Models with more states than this never use a full matrix (72 MB)."""
 FEW_STATES, FACTORED_STATES = 16, 4000
-"""Outside these no order of minimum degree is looked for: a full matrix of few states is as quick,
-and an order of many takes a table of all pairs of states."""
+"""A minimum degree order is looked for only between these numbers of states: with fewer, a full
+matrix is as fast; with more, the table of all pairs of states is too large."""
 SWEEPS_PER_STEP = 15.0
-"""Sweeps until a model that ends has settled, for every expected step."""
+"""Sweeps until a model that ends has settled, per expected step."""
 PRODUCTS = 40
-"""Products that an evaluation is taken to need, where nothing is eliminated."""
+"""Assumed number of matrix products of an evaluation without elimination."""
 NARROW = 4.0
-"""A band whose elimination costs no more than this, in the rest of an evaluation, will do."""
+"""A minimum degree order is looked for only if every other elimination found costs more than this
+many times the rest of an evaluation."""
 SPARSE_COST = 3.0
-"""What a multiplication costs that has to look up its places, in plain ones."""
+"""Cost of a multiplication that has to look up its indices, in plain multiplications."""
 
 
 REMEMBERED_STATES, REMEMBERED = 500, 16
-"""How many choices are remembered, for models with at least this many states: a run asks about
-the same policy a dozen times, and an order of thousands of states takes a tenth of a second to look
-for."""
+"""For models with at least 500 states, the last 16 choices are cached: a run asks about the same
+policy a dozen times, and finding an order of thousands of states takes a tenth of a second."""
 
 
 class Links(NamedTuple):
-    """Which state may lead to which, by the policies in question.
+    """Which state may lead to which, under the policies to be evaluated.
 
-    ``source`` and ``target`` are ``(E',)`` states; ``entries`` is how many of these links one
-    policy has, about.
+    ``source`` and ``target`` are ``(E',)`` states; ``entries`` is roughly the number of these links
+    that one policy has.
     """
 
     size: int
@@ -59,15 +59,15 @@ class Evaluator:
     Attributes
     ----------
     kind
-        ``"full"``: elimination of a full matrix; ``"factored"``: elimination in an order that fills
-        in little; ``"products"``: sweeps, and products with the matrix where these are slow;
-        ``"steps"``: backward induction, where there is a horizon.
+        ``"full"``: elimination of a full matrix; ``"factored"``: sparse elimination in an order
+        with little fill-in; ``"products"``: sweeps, or BiCGSTAB where sweeps are slow; ``"steps"``:
+        backward induction, for models with a horizon.
     work
         About how many operations one evaluation takes.
     order
         ``(S,)``: the states in the order of elimination.
     fill
-        Most entries of a factor.
+        An upper bound on the entries of a factor.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class Evaluator:
         return place
 
     def system(self, entries: int) -> System:
-        """Allocate the equations of a policy with the given number of entries."""
+        """Allocate arrays for the equations of a policy with at most this many entries."""
         size, fill = len(self.order), self.fill
 
         def ints(length: int) -> Ints:
@@ -106,11 +106,11 @@ class Evaluator:
 
 
 _CHOSEN: WeakKeyDictionary[MDP, dict[bytes, Evaluator]] = WeakKeyDictionary()
-"""How the policies of a model are evaluated, by the rows that they use."""
+"""The evaluators of a model, by the rows that the policies use."""
 
 
 def choose_evaluator(mdp: MDP, rows: Ints | None = None) -> Evaluator:
-    """Return the cheapest way to evaluate the policies that use some rows; None: any.
+    """Return the cheapest evaluator for policies that use the given rows (None: any rows).
 
     Examples
     --------
@@ -144,13 +144,16 @@ def _chosen(mdp: MDP, rows: Ints | None) -> Evaluator:
 
 
 def by_steps(links: Links, horizon: int) -> Evaluator:
-    """Return the way that walks back from the last step."""
+    """Return the evaluator for models with a horizon: backward induction."""
     work = horizon * (2.0 * links.entries + 4.0 * links.size)
     return Evaluator(kind="steps", work=work, order=np.arange(links.size), fill=0)
 
 
 def until_ends(links: Links, steps: float) -> Evaluator:
-    """Return the way for models that end: elimination, or sweeps over some times their steps."""
+    """Return the evaluator for models that end: elimination if possible, otherwise sweeps.
+
+    The number of sweeps is estimated from the expected number of steps to an end.
+    """
     ways = [way for way in direct_ways(links) if way.work < np.inf]
     work = SWEEPS_PER_STEP * steps * (4.0 * links.entries + 8.0 * links.size)
     swept = Evaluator(kind="products", work=work, order=np.arange(links.size), fill=0)
@@ -158,21 +161,21 @@ def until_ends(links: Links, steps: float) -> Evaluator:
 
 
 def cheapest(ways: list[Evaluator]) -> Evaluator:
-    """Return the way with the least work: the first of equals."""
+    """Return the evaluator with the least work; the first one in a tie."""
     return min(ways, key=lambda way: way.work)
 
 
 def products(links: Links) -> Evaluator:
-    """Return the way that eliminates nothing."""
-    work = PRODUCTS * (links.entries + 10.0 * links.size)  # and ten vectors are combined
+    """Return the evaluator that eliminates nothing."""
+    work = PRODUCTS * (links.entries + 10.0 * links.size)  # a product also combines ten vectors
     return Evaluator(kind="products", work=work, order=np.arange(links.size), fill=0)
 
 
 def direct_ways(links: Links, limit: float = np.inf, patience: float = 1.0) -> list[Evaluator]:
-    """Return the eliminations that cost less than a limit; perhaps none.
+    """Return the evaluators by elimination that cost less than a limit; there may be none.
 
-    The search for an order of minimum degree ends at the share ``patience`` of the cheapest way
-    known by then: one that serves a single evaluation must not take as long as that.
+    The search for a minimum degree order stops at the share ``patience`` of the cheapest method
+    found so far: a search that serves a single evaluation must not cost as much as the evaluation.
     """
     ways = []
     size = links.size

@@ -1,12 +1,13 @@
-"""Elimination that keeps to the few entries of a matrix that are not zero.
+"""Sparse elimination, which works on the nonzero entries of a matrix only.
 
 A policy of a model with local moves (levels, queues, wear, grids) couples each state to few others.
-Eliminated in a good order, such a system fills in little: a chain of 600 states takes ten thousand
-multiplications, where a full matrix takes 72 million. The order is found once for all policies
-(minimum degree, Tinney and Walker 1967), the places of the factors once for every policy, their
-numbers in every draw. No pivoting: ``I - discount P`` is strictly diagonally dominant by rows.
+Eliminated in a good order, such a system has little fill-in: a chain of 600 states takes ten
+thousand multiplications, where a full matrix takes 72 million. The order is found once for all
+policies (minimum degree, Tinney and Walker 1967), the sparsity pattern of the factors once for
+every policy, their numbers in every draw. No pivoting: ``I - discount P`` is strictly diagonally
+dominant by rows.
 
-A system's matrix is ``x - chance x``: row ``i`` has the entries ``start[i]:start[i+1]``.
+A system's matrix maps ``x`` to ``x - chance x``: row ``i`` has the entries ``start[i]:start[i+1]``.
 """
 
 from surefoot._compile import kernel
@@ -14,12 +15,12 @@ from surefoot._compile import kernel
 
 @kernel(lean=True)
 def minimum_degree(links, limit, order, degree, near):
-    """Write an order of elimination that fills in little.
+    """Write an order of elimination with little fill-in.
 
     ``links[s, t]`` says that s and t occur in one equation (symmetric, without a diagonal); it is
-    changed. Returns the multiplications that an elimination costs at most, and the entries that
-    each of its two factors has at most; (-1, -1) as soon as multiplications exceed the limit.
-    O(S^2) and the multiplications.
+    overwritten. Returns upper bounds on the multiplications of an elimination and on the entries of
+    each of its two factors; (-1, -1) as soon as the multiplications exceed the limit. O(S^2) plus
+    the multiplications.
     """
     size = len(order)
     for s in range(size):
@@ -55,7 +56,7 @@ def minimum_degree(links, limit, order, degree, near):
 
 @kernel(lean=True)
 def insert(link, before, item):
-    """Put an item into a sorted list, behind ``before``; return where it stands."""
+    """Insert an item into a sorted linked list, somewhere after ``before``; return the item."""
     while link[before] < item:
         before = link[before]
     if link[before] != item:
@@ -66,10 +67,10 @@ def insert(link, before, item):
 
 @kernel(lean=True)
 def analyse(start, column, lower_start, lower_column, upper_start, upper_column, link):
-    """Write where the factors of a matrix have entries: the rows of L and of U, sorted.
+    """Write the sparsity patterns of the factors: the sorted columns of each row of L and of U.
 
-    ``link`` is ``(S + 1,)``: the sorted columns of the row at hand as a list that begins and ends
-    at its last place. O(fill) where rows are short.
+    ``link`` is ``(S + 1,)``: the sorted columns of the current row as a linked list that begins and
+    ends at the last element. O(fill) if rows are short.
     """
     size = len(start) - 1
     below, above = 0, 0

@@ -1,8 +1,8 @@
 """Returns over a horizon, or until the end, in many draws: of a policy, or of the best one.
 
 Backward induction draw by draw: two value vectors, time linear in the number of steps. The layout
-is that of `return_kernels`. An error of the value after a step is at most discounted once more, and
-what the step itself rounds is added, so that the bracket needs no contraction.
+is that of `return_kernels`. Each step multiplies the error of the later value by at most the
+discount and adds its own rounding error, so the bracket needs no contraction.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def row_gains(draw, reward, row_start, gain):
 
 @kernel(lean=True)
 def bracket_first(initial, value, error, out):
-    """Write both ends of ``initial . value``, each state's value being off by at most ``error``."""
+    """Write bounds on ``initial . value``, where each value is off by at most ``error``."""
     mean = 0.0
     largest = 0.0
     for s in range(len(value)):
@@ -41,10 +41,10 @@ def step_returns(
     begin, end, horizon, final, change_start, change_place, change_to, gain, played, value, image,
     out,
 ):  # fmt: skip
-    """Write the return brackets of a policy in draws ``begin:end``; O(horizon entries) a draw.
+    """Write the return brackets of a policy in draws ``begin:end``; O(horizon * entries) a draw.
 
-    ``share`` is what the policy plays at the last step; on the way to step ``t`` it takes the
-    changes ``change_start[t]:change_start[t+1]``.
+    ``share`` has the probabilities of the rows at the last step; going back to step ``t`` applies
+    the changes ``change_start[t]:change_start[t+1]`` to them.
     """
     for i in range(begin, end):
         draw = draws[i]
@@ -106,10 +106,11 @@ def best_step_returns(
 
 @kernel(lean=True)
 def bracket_end(initial, value, least, most, gained, longest, largest_reward, steps, out):
-    """Write both ends of ``initial . value`` where only the end limits what counts.
+    """Write bounds on ``initial . value``, for discount 1 without a horizon.
 
-    ``steps`` are expected steps as computed and ``gained`` the most they still rose: divided by
-    what is left of 1 they are a bound, if anything is left. Residuals reach as far as the steps.
+    ``steps`` are the expected steps to the end as computed, and ``gained`` is their largest rise in
+    the last sweep. ``steps / (1 - gained - rounding)`` bounds the expected steps; if the divisor is
+    at most 1/2, the bracket is infinite. The error is at most the residual times that bound.
     """
     mean, largest, longest_way = 0.0, 0.0, 1.0
     for s in range(len(value)):
@@ -129,7 +130,7 @@ def bracket_end(initial, value, least, most, gained, longest, largest_reward, st
 
 @kernel(lean=True)
 def sweep_rule(draw, gain, state_rows, row_start, share, successor, ends, value, steps, new, later):
-    """Write the values of a rule one step further on, and the expected steps to the end."""
+    """Write the values of a policy after one more sweep, and the expected steps to the end."""
     for s in range(len(value)):
         total, way = 0.0, 0.0
         if not ends[s]:
@@ -146,7 +147,7 @@ def sweep_rule(draw, gain, state_rows, row_start, share, successor, ends, value,
 
 @kernel(lean=True)
 def sweep_best(draw, gain, first_row, row_start, successor, ends, value, steps, new, later):
-    """Write the best values one step further on; steps are those of the slowest policy."""
+    """Write the best values after one more sweep; steps are those of the slowest policy."""
     for s in range(len(value)):
         total, way = 0.0, 0.0
         if not ends[s]:
@@ -163,7 +164,7 @@ def sweep_best(draw, gain, first_row, row_start, successor, ends, value, steps, 
 
 @kernel(lean=True)
 def changes(value, steps, new, later):
-    """Return the least and the most change of a value, the most new steps, and the most steps."""
+    """Return the least and largest change of a value, the largest rise of steps, and most steps."""
     least, most, gained, longest_way = 0.0, 0.0, 0.0, 1.0
     for s in range(len(value)):
         least, most = min(least, new[s] - value[s]), max(most, new[s] - value[s])
@@ -176,10 +177,10 @@ def end_returns(
     draws, rewards, state_rows, row_start, share, successor, _discount, initial, longest,
     begin, end, tolerance, max_sweeps, ends, gain, value, image, steps, later, out,
 ):  # fmt: skip
-    """Write the return brackets of one rule until the end, in draws ``begin:end``.
+    """Write the return brackets of one policy until the end, in draws ``begin:end``.
 
-    An empty ``share`` stands for the best rule of each draw. Values and expected steps are swept
-    together until both have settled; what has not is in the bracket.
+    An empty ``share`` means the best policy of each draw. Values and expected steps are swept
+    together until both have settled; the bracket includes the error that remains.
     """
     for i in range(begin, end):
         draw = draws[i]

@@ -1,11 +1,11 @@
-"""The values of one policy in one drawn model, by products with its matrix alone.
+"""The values of one policy in one drawn model, using products with its matrix only.
 
-A system is four arrays: state ``s`` moves to ``column[e]`` with discounted probability
-``chance[e]`` for ``e`` in ``start[s]:start[s+1]``, and earns ``gain[s]``; wanted is the value
-``v = gain + chance v``. Sweeps are fast where the model mixes well. A model with an absorbing
-state, or one that moves slowly, has a few errors that sweeps hardly touch: there BiCGSTAB (van der
-Vorst 1992) takes over, which removes them in a few steps. Neither is trusted: whoever promises
-something bounds the residual afterwards.
+Solves ``v = gain + chance v``. A system is four arrays: state ``s`` moves to ``column[e]`` with
+discounted probability ``chance[e]`` for ``e`` in ``start[s]:start[s+1]``, and earns ``gain[s]``.
+Sweeps are fast if the model mixes well. A model with an absorbing state, or one that moves slowly,
+has a few error components that sweeps hardly reduce: there BiCGSTAB (van der Vorst 1992) takes
+over, which removes them in a few steps. Results are approximate: a caller that needs a guarantee
+bounds the residual afterwards.
 """
 
 import numpy as np
@@ -13,21 +13,21 @@ import numpy as np
 from surefoot._compile import kernel
 
 PATIENCE = 8
-"""Sweeps before their speed is judged."""
+"""Sweeps between two estimates of their convergence rate."""
 WORTH_SWITCHING = 32
-"""Sweeps that must be left for the other method to pay: it needs some twenty products and combines
-ten vectors with each."""
+"""BiCGSTAB pays if at least this many sweeps remain: it needs some twenty products and combines ten
+vectors with each."""
 MAX_PRODUCTS = 2000
 VECTORS = 7
-"""Vectors that the method works with."""
+"""Scratch vectors that BiCGSTAB needs."""
 ATTEMPTS = 4
 LOST = 1e-12
-"""Two vectors whose cosine is smaller than this are taken as orthogonal: a breakdown."""
+"""Two vectors with a cosine below this are treated as orthogonal: a breakdown."""
 
 
 @kernel(lean=True)
 def dot(a, b):
-    """Return the inner product; four sums side by side."""
+    """Return the inner product, accumulated in four partial sums."""
     size = len(a)
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     for k in range(size // 4):
@@ -84,7 +84,7 @@ def multiply(start, column, chance, transposed, x, out):
 def solve_sparse(start, column, chance, transposed, right, goal, x, work):
     """Improve ``x`` until no state's residual ``right - (x - chance x)`` exceeds ``goal``.
 
-    BiCGSTAB, started again where it breaks down; ``x`` stays as it was where nothing was gained.
+    BiCGSTAB, restarted where it breaks down; ``x`` is unchanged if the residual did not shrink.
     Returns the number of products, each O(entries); ``work`` is ``(VECTORS, S)``.
     """
     residual, shadow, step, pushed = work[0], work[1], work[2], work[3]
@@ -136,16 +136,16 @@ def solve_sparse(start, column, chance, transposed, right, goal, x, work):
 
 
 NEAR_END = 1e4
-"""How much smaller than the tolerance changes must be where no discount says how far they reach."""
+"""At discount 1 changes must be smaller than the tolerance by this factor."""
 
 
 @kernel(lean=True)
 def settle(start, column, chance, gain, discount, tolerance, max_sweeps, v, image, work):
-    """Move ``v`` to the value of the system, to within ``tolerance`` by the span bounds.
+    """Move ``v`` to the value of the system, within ``tolerance`` by the span bounds.
 
-    Sweeps; where these turn out slow, BiCGSTAB, and sweeps again. O(entries) a sweep or product.
+    Runs sweeps; if these are slow, BiCGSTAB, then sweeps again. O(entries) a sweep or product.
     """
-    endless = discount < 1.0  # else only ends limit the system, and its values are not shifted
+    endless = discount < 1.0  # at discount 1 the value of an end stays 0: nothing is shifted
     reach = discount / (1.0 - discount) if endless else NEAR_END
     earlier, attempts = np.inf, 0
     for sweep in range(max_sweeps):
@@ -172,9 +172,9 @@ def settle(start, column, chance, gain, discount, tolerance, max_sweeps, v, imag
 
 @kernel(lean=True)
 def settle_visits(start, column, chance, right, goal, max_sweeps, x, work):
-    """Move ``x`` towards ``right + chance' x`` until no state's residual exceeds ``goal``.
+    """Solve ``x = right + chance' x`` until no state's residual exceeds ``goal``.
 
-    Sweeps; where these turn out slow, BiCGSTAB, and sweeps again. O(entries) a sweep or product.
+    Runs sweeps; if these are slow, BiCGSTAB, then sweeps again. O(entries) a sweep or product.
     """
     earlier, attempts = np.inf, 0
     for sweep in range(max_sweeps):
@@ -198,7 +198,10 @@ def settle_visits(start, column, chance, right, goal, max_sweeps, x, work):
 
 @kernel(lean=True)
 def relax(start, column, chance, gain, count, v):
-    """Run Gauss-Seidel sweeps to and fro on ``v`` in place, solving out self-loops; O(entries)."""
+    """Run ``count`` Gauss-Seidel sweeps on ``v`` in alternating directions; O(entries) each.
+
+    Each equation is solved for the state's own value, self-loops included.
+    """
     size = len(v)
     for sweep in range(count):
         for position in range(size):

@@ -1,4 +1,4 @@
-"""Orders of elimination that fill in little."""
+"""Orders of elimination with little fill-in."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,17 +8,18 @@ from surefoot.solvers.evaluation.factor_kernels import minimum_degree
 Ints = NDArray[np.int64]
 
 Order = tuple[Ints, int, int]
-"""The states in their order, the most entries of a factor, and the multiplications it takes."""
+"""The states in their order, and bounds on the entries of a factor and on the multiplications."""
 
 FEW_LINKS = 6
-"""How far states are looked at to see that no band will do."""
+"""How many links away from a state `_spreads` looks."""
 
 
 def band_order(size: int, source: Ints, target: Ints, widest: float) -> Order | None:
-    """Return an order that puts linked states close together, at most ``widest`` places apart.
+    """Return an order that puts linked states close together, in a narrow band.
 
-    The given order is kept where it is good already (chains); else reverse Cuthill-McKee. None
-    where a state has more links than such a band has room for.
+    Keeps the given order if it is already good (chains); otherwise reverse Cuthill-McKee. None if a
+    state has too many links for any order to put them at most ``widest`` places apart; the order
+    returned may still be wider than that.
 
     Examples
     --------
@@ -47,10 +48,11 @@ def band_order(size: int, source: Ints, target: Ints, widest: float) -> Order | 
 
 
 def _spreads(size: int, source: Ints, target: Ints, widest: float) -> bool:
-    """Tell whether some states have more others a few links away than any such band has room for.
+    """Return whether one state has more others within a few links than the band allows.
 
-    Within ``k`` links of a state lie at most ``2 k widest`` others. Finding an order only to learn
-    that takes seconds in large models.
+    In a band of width ``widest``, at most ``2 k widest`` other states lie within ``k`` links of a
+    state. This looks at the state with the most links. Computing an order only to find that out
+    takes seconds in large models.
     """
     if np.any(np.diff(source) < 0):
         order = np.argsort(source, kind="stable")
@@ -77,7 +79,7 @@ def _banded(order: Ints, width: int) -> Order:
 
 
 def minimum_degree_order(size: int, source: Ints, target: Ints, limit: int) -> Order | None:
-    """Return an order of minimum degree; None where it takes more multiplications than a limit.
+    """Return a minimum degree order; None if it takes more multiplications than the limit.
 
     Examples
     --------

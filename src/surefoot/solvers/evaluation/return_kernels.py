@@ -6,7 +6,7 @@ its numerical bracket: with ``least`` and ``most`` the extreme residuals ``r + d
 
     v + least/(1 - discount)  <=  exact value  <=  v + most/(1 - discount),
 
-rounding charged on both sides. So neither elimination nor sweeps need to be trusted.
+widened by rounding on both sides. So the bracket holds whatever the error of elimination or sweeps.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ EPSILON = float(np.finfo(np.float64).eps)
 UNDERFLOW = 1e-300
 """Below this, errors are no longer relative to the size of the numbers."""
 ROUND_SHARE = 0.02
-"""How exactly a policy is evaluated on the way to the best one, as a share of the bracket."""
+"""Accuracy of the policy evaluations within policy iteration, as a share of the bracket."""
 
 
 @kernel(lean=True, forceinline=True)
 def rounding(longest, largest):
-    """Bound the rounding error of one residual (docs/rounding.md derives it)."""
+    """Bound the rounding error of one residual (derived in docs/rounding.md)."""
     if largest == 0.0:
         return 0.0
     return 8 * (longest + 8) * max(EPSILON * largest, UNDERFLOW)
@@ -70,7 +70,7 @@ def residuals(draw, reward, state_rows, row_start, share, successor, discount, v
 
 @kernel(lean=True)
 def bracket_return(initial, v, least, most, discount, longest, largest_reward, out):
-    """Write the lower and upper end of ``initial . value`` into ``out[0:2]``."""
+    """Write lower and upper bounds on ``initial . value`` into ``out[0:2]``."""
     mean = 0.0
     largest = 0.0
     for s in range(len(v)):
@@ -101,7 +101,7 @@ def bracket_values(
     draws, rewards, state_rows, row_start, share, successor, discount, initial, longest,
     begin, end, values, out,
 ):  # fmt: skip
-    """Write the return brackets of draws ``begin:end``, whose values are about ``values``."""
+    """Write the return brackets of draws ``begin:end``, given approximate ``values``."""
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
         value = values[i - begin]
@@ -118,8 +118,8 @@ def sparse_returns(
 ):  # fmt: skip
     """Write the return brackets of draws ``begin:end`` without a full matrix.
 
-    Sweeps start from the value ``near``, that of the mean model. What is left of the error is in
-    the bracket, which rests on the residuals of the draw itself.
+    Sweeps start from ``near``, the value in the mean model. The bracket includes the remaining
+    error, since it is computed from the residuals in the draw itself.
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
@@ -188,7 +188,7 @@ def fill_choice(draw, reward, row_start, successor, discount, choice, matrix, va
 
 @kernel(lean=True)
 def write_choices(draws, rewards, row_start, successor, discount, which, choices, matrices, values):
-    """Write the full systems of the draws ``which``, each with a row per state of its own."""
+    """Write the full systems of the draws ``which``: draw ``which[k]`` plays ``choices[k]``."""
     for k in range(len(which)):
         reward = rewards[which[k] if len(rewards) > 1 else 0]
         fill_choice(
@@ -202,9 +202,10 @@ def improve_choices(
     draws, rewards, first_row, row_start, successor, discount, initial, longest, which, final,
     values, choices, image, changed, out,
 ):  # fmt: skip
-    """Improve the policies of the draws ``which``; write the brackets of those that are best.
+    """Improve the policies of the draws ``which``; write the brackets of those that do not change.
 
-    Switches pay off by more than rounding, so that this ends; ``final`` takes what there is.
+    A row is switched only for a gain above rounding, so the iteration ends; ``final`` writes the
+    brackets of all draws, as they are.
     """
     for k in range(len(which)):
         i = which[k]
@@ -230,8 +231,8 @@ def sparse_optima(
     """Write brackets of the best return in draws ``begin:end`` by policy iteration, no full matrix.
 
     Every draw starts from the rows ``first`` and the value ``near``. A sweep over all rows gives
-    the bracket and the next policy, which is evaluated as far as the bracket deserves. What is left
-    when rounds run out is in the bracket.
+    the bracket and the next policy, which is evaluated to a share of the bracket's width. The
+    bracket also holds when the rounds run out.
     """
     for i in range(begin, end):
         reward = rewards[i if len(rewards) > 1 else 0]
@@ -264,11 +265,12 @@ def all_policy_returns(
     draws, rewards, first_row, row_start, successor, discount, initial, longest,
     begin, end, matrix, value, choice, ends, threshold, below, smallest,
 ):  # fmt: skip
-    """Keep the smallest returns (upper ends) of the policies numbered ``begin:end``.
+    """Keep the smallest returns (upper bounds) of the policies numbered ``begin:end``.
 
-    Policy ``k`` plays in each state the action that the digits of ``k`` say, in the mixed radix of
-    the numbers of actions. ``smallest[k]`` is a heap with its largest on top; once as many returns
-    as it holds are at most ``threshold``, so is the order statistic, and the policy is left alone.
+    The digits of ``k``, in the mixed radix of the numbers of actions, are the actions that policy
+    ``k`` plays in each state. ``smallest[k]`` is a heap with its largest number on top;
+    ``below[k]`` counts the returns that are at most ``threshold``. Once there are as many as the
+    heap holds, the order statistic is at most ``threshold`` too, and the policy is skipped.
     """
     for k in range(begin, end):
         if below[k] >= len(smallest[k]):

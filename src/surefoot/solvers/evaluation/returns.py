@@ -1,4 +1,4 @@
-"""Returns of a policy, and best returns, over posterior draws: bracketed, by some engine."""
+"""Brackets of a policy's return, and of the best return, in models drawn from a posterior."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReturnDraws:
-    """Lower and upper ends of the return in each drawn model, ``(n,)`` each."""
+    """Lower and upper bounds on the return in each drawn model, ``(n,)`` each."""
 
     lower: Floats
     upper: Floats
 
     @property
     def numerical_error(self) -> float:
-        """The widest bracket."""
+        """The width of the widest bracket."""
         return float((self.upper - self.lower).max())
 
 
@@ -43,7 +43,7 @@ def policy_returns(
 ) -> ReturnDraws:
     """Return brackets of the policy's return in ``n`` fresh draws.
 
-    Only the rows that the policy plays are drawn, where rows are independent.
+    If the rows are independent, only those that the policy plays are drawn.
     """
     draws = Draws.take(posterior, mdp, rewards, n, rng)
     engine = engine or usual_engine()
@@ -63,7 +63,7 @@ def best_returns(
 ) -> ReturnDraws:
     """Return brackets of the best return of any policy in each of ``n`` fresh draws.
 
-    ``start`` is the row per state to begin with.
+    ``start`` is ``(S,)``: the rows of the policy that policy iteration starts from.
     """
     draws = Draws.take(posterior, mdp, rewards, n, rng)
     first = mdp.state_start[:-1] if start is None else start
@@ -72,9 +72,9 @@ def best_returns(
 
 
 def _bracketed(ends: Floats) -> ReturnDraws:
-    """Return brackets without NaN, which sorting would take for a high return.
+    """Return brackets with NaN replaced by -inf and inf: sorting would put NaN last, as if high.
 
-    Numbers too large for arithmetic leave NaN behind.
+    NaN arises where numbers overflow.
     """
     lower, upper = (
         np.where(np.isnan(end), none, end)
@@ -84,11 +84,11 @@ def _bracketed(ends: Floats) -> ReturnDraws:
 
 
 def usual_tolerance(mdp: MDP) -> float:
-    """Return the solvers' usual tolerance for rewards of about 1, in the unit of these rewards."""
+    """Return the default tolerance of the solvers, scaled by the largest reward of the model."""
     return max(1e-6 * float(np.abs(mdp.reward).max()), 1e-300)
 
 
 def _near(mdp: MDP, rewards: Rewards, tolerance: float | None) -> float:
-    """Return the tolerance of a policy evaluation: no tighter than rounding allows."""
+    """Return the tolerance of a policy evaluation, no smaller than rounding allows."""
     least = max(1e-9 * float(np.abs(rewards.fixed).max()) * counted_steps(mdp), 1e-300)
     return least if tolerance is None else max(tolerance, least)

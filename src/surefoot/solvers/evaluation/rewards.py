@@ -1,4 +1,4 @@
-"""The rewards of drawn models: certain ones as given, uncertain ones drawn with every model."""
+"""The rewards of drawn models: certain rewards as given, uncertain ones drawn with each model."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +21,8 @@ Ints = NDArray[np.int64]
 class Rewards:
     """The rewards of every entry, and which of them are uncertain means (with their counts).
 
-    ``places`` are the entries of the counts that these are; None where they are all of them.
-    ``final`` is what states are worth after the last step, where there is one.
+    ``places`` are the indices of these entries in the counts; None if they are all entries, in
+    order. ``final`` is the reward of each state after the last step, or None.
     """
 
     fixed: Floats
@@ -40,13 +40,13 @@ class Rewards:
         )  # fmt: skip
 
     def final_values(self, size: int) -> Floats:
-        """Return ``(S,)``: what states are worth after the last step."""
+        """Return ``(S,)``: the reward of each state after the last step."""
         return np.zeros(size) if self.final is None else np.array(self.final)
 
     def block(self, key: Key, first: int, last: int, entries: Ints) -> Floats:
-        """Return draws ``first`` to ``last - 1`` of one key; one line where all are certain.
+        """Return rewards of draws ``first`` to ``last - 1``; one row if all are certain.
 
-        The same key gives the same rewards, whatever the entries and the blocks.
+        The same key gives the same rewards, whichever entries and blocks are asked for.
         """
         uncertain = self.uncertain[entries]
         if not uncertain.any():
@@ -63,7 +63,7 @@ class Rewards:
 
 
 def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
-    """Return the model's rewards (costs with the other sign), uncertain where the counts say so.
+    """Return the model's rewards (costs negated), uncertain where the counts say so.
 
     A reward that the model does not take from the counts was given by the user and is certain.
     """
@@ -74,7 +74,7 @@ def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:
         uncertain = model_uncertain_rewards(counts, mdp)
     if objective == "max":
         return Rewards(fixed=fixed, counts=counts, uncertain=uncertain, final=mdp.final_reward)
-    # The cautious side of an uncertain mean is the other one: the counts themselves change sign.
+    # For costs the cautious side of an uncertain mean is the upper one: negate the counts' rewards.
     turned = counts if counts is None or not uncertain.any() else negated(counts)
     final = None if mdp.final_reward is None else -mdp.final_reward
     return Rewards(fixed=-fixed, counts=turned, uncertain=uncertain, final=final)

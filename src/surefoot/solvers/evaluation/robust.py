@@ -1,8 +1,8 @@
-"""Robust evaluation of the current policy, to a wanted precision, by the cheapest means.
+"""Robust evaluation of the current policy, to a wanted precision, by the cheapest method.
 
-Nature is solved inside, for a policy that stays fixed (the order of Hoffman and Karp): each step
-takes nature's answer at ``v`` and solves the equations of policy and answer, by elimination where
-that is cheap, else by sweeps. Nothing here is trusted: bounds come from a later sweep.
+The policy stays fixed while nature's model is found (as in Hoffman and Karp): each step takes
+nature's choice at ``v`` and solves the equations of the policy in that model, by elimination where
+that is cheap, otherwise by sweeps. The result needs no error bound: bounds come from a later sweep.
 """
 
 import numpy as np
@@ -19,21 +19,21 @@ from surefoot.solvers.workspace import Workspace
 
 MAX_NATURE_STEPS = 50
 DIRECT_WORK = 4e9
-"""Most operations of an elimination (two seconds); more expensive policies are swept."""
+"""Most operations of an elimination (two seconds); larger systems are solved by sweeps."""
 PATIENCE = 0.05
-"""What the search for an order of elimination may cost, as a share of one evaluation."""
+"""Most cost of the search for an order of elimination, as a share of one evaluation."""
 INNER_SWEEPS = 30
 
 
 def choose_for(problem: Problem, *, direct: bool = True) -> Evaluator:
-    """Return how the policies of a problem are evaluated: by elimination if it is affordable."""
+    """Return the evaluator for the policies of a problem: elimination if that is affordable."""
     links = _links(problem)
     ways = direct_ways(links, DIRECT_WORK, PATIENCE) if direct else []
     return cheapest(ways) if ways else products(links)
 
 
 def is_direct(evaluator: Evaluator) -> bool:
-    """Tell whether one evaluation gives the exact value rather than an approximation."""
+    """Return whether one evaluation gives the exact value (up to rounding)."""
     return evaluator.kind != "products"
 
 
@@ -47,7 +47,7 @@ def _links(problem: Problem) -> Links:
 
 
 def room_for(work: Workspace, evaluator: Evaluator) -> System:
-    """Allocate the equations of any policy that a solve may evaluate."""
+    """Allocate arrays for the equations of any policy that a solve may evaluate."""
     problem = work.problem
     most = problem.longest * work.num_states
     if not work.fixed and most <= len(problem.successor):
@@ -59,15 +59,15 @@ def room_for(work: Workspace, evaluator: Evaluator) -> System:
 
 
 def evaluate_policy(work: Workspace, evaluator: Evaluator, system: System, wanted: float) -> None:
-    """Move ``work.v`` to the robust value of ``work.policy``, changes spanning at most ``wanted``.
+    """Move ``work.v`` to the robust value of ``work.policy``.
 
-    Newton's method on nature's side: monotone for a fixed policy, so it cannot cycle. Changes
-    below the rounding allowance are noise.
+    Stops when the changes of a sweep span at most ``wanted``, or at most rounding noise. This is
+    Newton's method (policy iteration) for nature: monotone for a fixed policy, so it cannot cycle.
     """
     problem, policy = work.problem, work.policy
     noise = 2 * work.allowance()
     robust = problem.family != NOMINAL
-    # Without doubt nature answers with the model itself, where it stands.
+    # Without uncertainty nature's model is the nominal one, which is read in place.
     where, nature = problem.row_start[policy.rows], problem.probability
     if robust:
         lengths = problem.row_start[policy.rows + np.uint64(1)] - where
@@ -83,7 +83,7 @@ def evaluate_policy(work: Workspace, evaluator: Evaluator, system: System, wante
         v = work.v.copy()  # sweeps start from it
         if evaluator.full:
             v = solve_equations(evaluator, equations, problem.discount, 0.0, v)
-        elif is_direct(evaluator):  # nature changes numbers, not places
+        elif is_direct(evaluator):  # nature changes the numbers, not the sparsity pattern
             solve_written(system, step == 0, problem.discount, 0.0, MAX_SWEEPS, v)
         else:
             relax(*equations, INNER_SWEEPS, v)

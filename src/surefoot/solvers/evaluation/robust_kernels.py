@@ -1,4 +1,4 @@
-"""The equations of a fixed policy in the model that nature answers with.
+"""The equations of a fixed policy in the model that nature chooses.
 
 A policy is three arrays: state ``s`` plays ``rows[start[s]:start[s+1]]`` with probabilities
 ``share``. Nature's distribution for ``rows[m]`` is ``nature[where[m]:]``.
@@ -14,9 +14,10 @@ from surefoot.solvers.dual_kernels import ONE
 def write_equations(
     problem, start, rows, share, where, nature, order, place, begin, target, chance, gain
 ):
-    """Write ``v = gain + chance v`` in an order of the states; targets are places in it.
+    """Write ``v = gain + chance v`` with the states in ``order``; targets are positions in it.
 
-    The state ``order[i]`` has the entries ``begin[i]:begin[i+1]``; ``place`` undoes ``order``.
+    The state ``order[i]`` has the entries ``begin[i]:begin[i+1]``; ``place`` is the inverse of
+    ``order``.
     """
     at = 0
     for i in range(len(order)):

@@ -1,7 +1,7 @@
-"""The equations of one policy in one drawn model, written down and solved without a full matrix.
+"""The equations of one policy in one drawn model, written and solved without a full matrix.
 
-States are taken in the order of a `System`; what goes in and comes out is in the order of the
-model. Results are near, not certain: whoever promises something bounds the residual afterwards.
+Inside a `System` states are in its own order; inputs and outputs are in the order of the model.
+Results are approximate: a caller that needs a guarantee bounds the residual afterwards.
 """
 
 from typing import Any, NamedTuple
@@ -12,21 +12,21 @@ from surefoot.solvers.evaluation.krylov_kernels import settle, settle_visits
 
 
 class System(NamedTuple):
-    """Room for the equations ``v = gain + chance v`` of a policy, and for solving them.
+    """Arrays for the equations ``v = gain + chance v`` of a policy, and for solving them.
 
     Attributes
     ----------
     factored
-        Whether they are solved by elimination in this order, else by sweeps and products.
+        Whether they are solved by elimination in this order; otherwise by sweeps and BiCGSTAB.
     order, place
         ``(S,)``: the state at each position, the position of each state.
     start, column, chance, gain
         Position ``i`` moves to ``column[e]`` with discounted probability ``chance[e]`` for ``e`` in
         ``start[i]:start[i+1]``.
     lower_start, lower_column, lower, upper_start, upper_column, upper, pivot, link
-        The factors; empty where there are none.
+        The factors; empty if not ``factored``.
     value, image, work
-        Vectors to work with.
+        Scratch vectors.
     """
 
     factored: bool
@@ -51,9 +51,10 @@ class System(NamedTuple):
 
 @kernel(lean=True)
 def fill(system, draw, reward, state_rows, rows, share, row_start, successor, discount):
-    """Write the equations: state ``s`` plays ``rows[state_rows[s]:state_rows[s+1]]`` in shares.
+    """Write the equations: state ``s`` plays ``rows[state_rows[s]:state_rows[s+1]]`` by ``share``.
 
-    Successors that a drawn row does not have are left out, unless factors must have one form.
+    Successors with probability 0 in this draw are left out, unless the system is factored: then all
+    draws need the same sparsity pattern.
     """
     at, keep = 0, system.factored
     for i in range(len(system.gain)):
@@ -73,7 +74,7 @@ def fill(system, draw, reward, state_rows, rows, share, row_start, successor, di
 
 @kernel(lean=True)
 def fill_rows(system, draw, gains, choice, row_start, successor, discount):
-    """Write the equations of one row per state, whose expected rewards are known."""
+    """Write the equations of one row per state, given the expected reward of every row."""
     at, keep = 0, system.factored
     for i in range(len(system.gain)):
         row = choice[system.order[i]]
@@ -88,7 +89,7 @@ def fill_rows(system, draw, gains, choice, row_start, successor, discount):
 
 @kernel(lean=True)
 def fill_from(system, start, target, chance, gain):
-    """Write equations that are known already, in the order of the states."""
+    """Copy equations that are given in the order of the model's states."""
     at = 0
     for i in range(len(system.gain)):
         s = system.order[i]
@@ -103,7 +104,7 @@ def fill_from(system, start, target, chance, gain):
 
 @kernel(lean=True)
 def find_places(system):
-    """Find where the factors have entries: once for every policy, after `fill`."""
+    """Find the sparsity pattern of the factors: once for every policy, after `fill`."""
     if system.factored:
         analyse(
             system.start, system.column, system.lower_start, system.lower_column,
@@ -113,7 +114,7 @@ def find_places(system):
 
 @kernel(lean=True)
 def eliminate_states(system, transposed):
-    """Solve for ``system.value``, which holds the right-hand side, in place."""
+    """Solve by elimination, in place: ``system.value`` holds the right-hand side at first."""
     factorise(
         system.start, system.column, system.chance, system.lower_start, system.lower_column,
         system.lower, system.upper_start, system.upper_column, system.upper, system.pivot,
@@ -127,7 +128,7 @@ def eliminate_states(system, transposed):
 
 @kernel(lean=True)
 def find_value(system, discount, tolerance, max_sweeps, v):
-    """Move ``v`` to the value of the policy, to within ``tolerance``; sweeps start from it."""
+    """Replace ``v`` by the value of the policy, within ``tolerance``; sweeps start from ``v``."""
     value = system.value
     if system.factored:
         for i in range(len(value)):
@@ -146,7 +147,7 @@ def find_value(system, discount, tolerance, max_sweeps, v):
 
 @kernel(lean=True)
 def solve_written(system, new, discount, tolerance, max_sweeps, v):
-    """Move ``v`` to the solution of the system's equations; ``new``: entries stand elsewhere."""
+    """Replace ``v`` by the solution of the equations; ``new`` if their sparsity pattern is new."""
     if new:
         find_places(system)
     find_value(system, discount, tolerance, max_sweeps, v)
@@ -154,14 +155,14 @@ def solve_written(system, new, discount, tolerance, max_sweeps, v):
 
 @kernel(lean=True)
 def solve_one(system, start, target, chance, gain, discount, tolerance, max_sweeps, v):
-    """Move ``v`` to the solution of equations that are known already."""
+    """Replace ``v`` by the solution of equations given in the order of the model's states."""
     fill_from(system, start, target, chance, gain)
     solve_written(system, True, discount, tolerance, max_sweeps, v)
 
 
 @kernel(lean=True)
 def find_visits(system, initial, goal, max_sweeps, b):
-    """Move ``b`` to discounted visits ``initial' (I - chance)^-1``, residuals below ``goal``."""
+    """Replace ``b`` by the visits ``initial' (I - chance)^-1``, with residuals within ``goal``."""
     value = system.value
     if system.factored:
         for i in range(len(value)):

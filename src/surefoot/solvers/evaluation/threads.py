@@ -1,4 +1,4 @@
-"""Work on many draws, shared among threads: cut the same way on every machine."""
+"""Work on many draws, shared among threads; by default cut the same way on every machine."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from surefoot._cores import available_cores, on_threads
 
 LEAST_CUT, MOST_CUTS = 64, 16
 WORTH_A_THREAD = 1e6
-"""Fewer operations than this are done sooner than another thread wakes up (half a millisecond)."""
+"""Fewer operations than this finish before another thread wakes up (half a millisecond)."""
 
 
 def shared(
@@ -22,13 +22,13 @@ def shared(
     Parameters
     ----------
     total
-        How many things there are to do.
+        The number of items.
     work
-        Does some of them; it releases the interpreter while it computes.
+        Processes the items ``begin`` to ``end - 1``; releases the interpreter lock meanwhile.
     operations
-        About how many operations all of them cost: too few are done on one thread.
+        About how many operations all items take; a small number runs on one thread.
     least
-        The least number of items in a part.
+        The least number of items in a part (the last part may have fewer).
     cuts
         The largest number of parts.
 

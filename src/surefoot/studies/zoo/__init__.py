@@ -1,1 +1,1 @@
-"""Worlds with known truth, logs of them as they come, and a count of the sentences that break."""
+"""Worlds with known truth, logs drawn from them, and a count of the sentences that are false."""

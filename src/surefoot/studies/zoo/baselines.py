@@ -1,6 +1,6 @@
-"""Methods that readers will ask for, beside ours on the same logs.
+"""Other methods, for comparison with ours on the same logs.
 
-What was done in the log; high-confidence off-policy evaluation by importance sampling (Thomas,
+The log's own behaviour; high-confidence off-policy evaluation by importance sampling (Thomas,
 Theocharous, Ghavamzadeh 2015), plain and weighted; safe policy improvement with baseline
 bootstrapping (Laroche, Trichelair, Tachet des Combes 2019). RSVF sets are in `rsvf.py`.
 """
@@ -27,17 +27,17 @@ Floats = NDArray[np.float64]
 
 CHOOSING_DRAWS = 500
 RESAMPLES = 1000
-"""Of the episodes, for the weighted estimate, which has no bound in finite samples."""
+"""Bootstrap samples for the weighted estimate, which has no finite-sample bound."""
 LEAST_COUNT = 5
 """SPIBB copies behaviour in pairs tried less often than this, as in its authors' experiments."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EpisodeSteps:
-    """The episodes of a log: what each earned at least, and which steps it took.
+    """The episodes of a log: a lower bound on the return of each, and its steps.
 
-    ``least`` and ``most`` are the lowest and highest return there can be, from declared rewards or,
-    as people do, from those seen. Steps are ``(T,)``, sorted by episode.
+    ``least`` and ``most`` are the lowest and highest possible return, from the declared range of
+    rewards or, as is common practice, from the rewards seen. Steps are ``(T,)``, sorted by episode.
     """
 
     earned: Floats
@@ -49,7 +49,10 @@ class EpisodeSteps:
 
     @classmethod
     def of(cls, columns: ColumnArrays, facts: Facts) -> "EpisodeSteps | None":
-        """Return the episodes; None where a log has none. One cut off earns the least from then."""
+        """Return the episodes, or None if a log has none.
+
+        An episode that was cut off is assumed to earn the least possible from then on.
+        """
         if "episode" not in columns:
             return None
         order = np.lexsort((columns["step"], columns["episode"]))
@@ -74,7 +77,7 @@ class EpisodeSteps:
 def done(
     columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
-    """Return what the log's own decisions earn at least, from its episodes alone."""
+    """Return lower bounds on the return of the log's own behaviour, from its episodes alone."""
     del rng
     seen = EpisodeSteps.of(columns, facts)
     return [
@@ -93,7 +96,7 @@ def _behaviour_lower(seen: EpisodeSteps | None, delta: float) -> float | None:
 def importance(
     columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
-    """Return bounds by importance sampling of a policy that the other half of the log chose."""
+    """Return importance-sampling bounds on a policy chosen on the other half of the log."""
     return [_weighed(columns, facts, delta, rng)[0] for delta in deltas]
 
 
@@ -130,7 +133,7 @@ def _weighed(
 
 
 def _weights(judging: EpisodeSteps, seen: EpisodeSteps, choice: Choice) -> Floats:
-    """Return ``(n,)``: how much likelier the policy makes each episode than behaviour did.
+    """Return ``(n,)``: the likelihood ratio of policy and behaviour for each episode.
 
     Behaviour is estimated by the shares of actions in the whole log.
     """
@@ -154,7 +157,7 @@ def _weights(judging: EpisodeSteps, seen: EpisodeSteps, choice: Choice) -> Float
 
 def _plain_bound(judging: EpisodeSteps, weight: Floats, delta: float) -> float:
     above = weight * (judging.earned - judging.least)
-    if judging.most <= judging.least:  # the log has shown one return only: nothing to bet on
+    if judging.most <= judging.least:  # only one return is possible: nothing to bet on
         return judging.least
     return judging.least + mean_above(above, delta=delta, scale=judging.most - judging.least)
 
@@ -174,10 +177,11 @@ def _weighted_bound(
 def spibb(
     columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
-    """Return what bootstrapping behaviour promises: its theorem, and that it is no worse.
+    """Return the claims of SPIBB: the bound of its theorem, and that it is no worse than behaviour.
 
-    The promise is a lower bound of behaviour (half of delta) less what the theorem takes off (the
-    other half); the gain, "no worse than what was done", is what its authors' experiments look at.
+    The promise is a lower bound on behaviour (half of delta), plus the gain in the estimated model,
+    minus the theorem's penalty (the other half). The claim of a gain of at least 0 over behaviour
+    is what its authors' experiments examine.
     """
     del rng
     read, seen = read_log(columns, facts, prior=None), EpisodeSteps.of(columns, facts)
@@ -199,10 +203,10 @@ def spibb(
 
 
 def bootstrapped(read: Read, usual: Floats) -> Floats:
-    """Return the best policy that plays pairs tried too little as often as behaviour did.
+    """Return the best policy that plays rarely tried pairs as often as behaviour did.
 
-    In each state what is left goes to the best action among those tried often enough, by policy
-    iteration: the mixture of a state is itself an action.
+    In each state the remaining probability goes to the best action among those tried at least
+    ``LEAST_COUNT`` times, by policy iteration over the mixtures of each state.
     """
     model = read.mdp
     visits = np.zeros(usual.shape)

@@ -1,16 +1,17 @@
-"""The worlds by name, and which of them tuning may look at.
+"""The worlds by name, and which of them may be used for tuning.
 
 The split was made before any method was tuned on the zoo, by family and parameters, so that nothing
-in the test half is a reseeded copy of something in the development half. Each kind of trouble has a
-face in both halves, so that it can be worked on in the one and found again in the other: rows more
-even than a prior believes (Dirichlet 10; Dirichlet 1 with 40 successors), sparse rows, rare
+in the test half is a reseeded copy of something in the development half. Each kind of difficulty
+occurs in both halves, so that it can be worked on in one and tested in the other: rows more
+even than a prior expects (Dirichlet 10; Dirichlet 1 with 40 successors), sparse rows, rare
 accidents (short road; long road with rarer ones), patients (survival; clinic), hidden strata
-(two patient types; mixed clinic), scattered rewards (Bernoulli, normal; log-normal, catastrophes).
-Domains are shared out so that each half has one that is easy and one that is hard from a log.
+(two patient types; mixed clinic), random rewards (Bernoulli, normal; log-normal, catastrophes).
+Domains are divided so that each half has one that is easy and one that is hard from a log.
 
-Bets, a queue, an epidemic and offers came later: promises broke on them, they were looked at, so
-they are development worlds. A fishery and rarer offers joined the test half with them, not looked
-at. So did a ward of 700 states, and a smaller one.
+Bets, a queue, an epidemic and offers were added later: promises broke on them and were examined, so
+they are development worlds. A fishery and rarer offers joined the test half at the same time,
+unexamined. In the same way a ward of 700 states joined development, and a smaller one the test
+half.
 """
 
 from collections.abc import Callable
@@ -37,7 +38,7 @@ Maker = Callable[[str, np.random.Generator], World]
 
 
 class ListedWorld(NamedTuple):
-    """A world in the catalogue: its half, how to make it, and whether it is a random one."""
+    """A world in the catalogue: its half, how to make it, and whether it is drawn at random."""
 
     split: str
     make: Maker
@@ -148,7 +149,7 @@ WORLDS = {
 
 
 def make_world(name: str, seed: int = 0) -> World:
-    """Return the world of that name; ``seed`` picks one of the random ones.
+    """Return the world of that name; ``seed`` selects an instance of a random world.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The cells of the table: a world, a log of it, and how often to look."""
+"""The cells of the table: a world, a kind of log, and the number of replications."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from surefoot.studies.zoo.worlds import World
 
 DELTAS = (0.05, 0.2)
 QUICK, SLOW = 400, 50
-"""Replications of cells where one takes under a second, and of the others."""
+"""Replications of cells where one takes less than a second, and of the others."""
 BEHAVIOURS = ("tries", "random", "greedy", "expert", "learning")
 
 
@@ -31,21 +31,21 @@ class Cell:
     Attributes
     ----------
     name
-        Unique.
+        A unique name.
     world
-        Its name; those in the catalogue are made from it.
+        The name of the world, in the catalogue or not.
     behaviour, size, epsilon
-        ``"tries"``: ``size`` per pair; else that many episodes of ``"random"``, ``"greedy"`` (any
-        action with probability epsilon, else an optimal one), ``"expert"`` (better actions more
-        often, with habits) or ``"learning"`` behaviour.
+        ``"tries"``: ``size`` tries per pair. Otherwise ``size`` episodes of ``"random"``,
+        ``"greedy"`` (any action with probability epsilon, otherwise an optimal one), ``"expert"``
+        (better actions more often, with habits) or ``"learning"`` behaviour.
     declared
         What else the owner of the log knows: ``"range"`` of rewards, ``"support"``.
     fresh
-        Whether every replication has a random world of its own.
+        Whether every replication draws a new random world.
     replications
-        How many.
+        Number of replications.
     horizon
-        Count this many steps, without discount; None: all, discounted.
+        Number of steps that count, without discount; None: all steps, discounted.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def split(self) -> str:
-        """The half of the zoo that the world belongs to."""
+        """The half of the zoo that the world is in."""
         return WORLDS[self.world].split
 
     @property
@@ -179,14 +179,14 @@ CELLS = (
     _expert("ward-small", "ward-small", 2000, replications=SLOW),
     _greedy("clinic-mixed", "clinic-mixed", 5000, 0.3, replications=SLOW),
 )
-"""All cells, those that tuning may look at first."""
+"""All cells; those of the development half come first."""
 SMOKE = ("riverswim-tries", "lake4-greedy", "survival-greedy", "machine-few", "garnet-.1-two")
 SMOKE_REPLICATIONS = 2
-"""Cells of both halves, and replications, that only show that all of it works."""
+"""Cells of both halves, and replications, for a quick check that everything runs."""
 
 
 def find_cells(split: str | None = None, names: Sequence[str] | None = None) -> tuple[Cell, ...]:
-    """Return cells of one half (None: both), all of them or those named.
+    """Return the cells of one half (None: both), all of them or only those named.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Chains: rare accidents that few rows ever show, and patients who live or die."""
+"""Chains: a road with rare accidents that few rows ever show, and patients who live or die."""
 
 import numpy as np
 
@@ -13,11 +13,12 @@ def accident_chain(
     name: str, *, length: int, accident: float, safe: float, loss: float, discount: float,
     steps: int,
 ) -> World:  # fmt: skip
-    """Return a road on which hurrying is quick and now and then ends in a ditch.
+    """Return a road on which hurrying is fast but occasionally ends in a ditch.
 
-    Every place moves on by two (hurry) or one (care), sometimes by one less, and falls to the ditch
-    with a small probability. The ditch costs ``loss`` a step and is hard to leave. The end of the
-    road pays 1 and leads back to its start: most rows are tried often and never show an accident.
+    Every step moves on by two places (hurry) or one (care), sometimes by one less, and ends in the
+    ditch with a small probability. The ditch costs ``loss`` a step and is hard to leave. The end of
+    the road pays 1 and leads back to its start. Most rows are tried often and never show an
+    accident.
 
     Examples
     --------
@@ -53,8 +54,9 @@ def accident_chain(
 def survival(name: str, *, frailty: tuple[float, ...] = (1.0,), severities: int = 8) -> World:
     """Return patients of some severity who are treated or not until they die or recover.
 
-    Treatment helps the severe and harms the mild a little. A patient type multiplies the risk of
-    getting worse; with several types, equally frequent, a log shows the severity alone.
+    Treatment helps severe cases and harms mild ones a little. The frailty of a patient type
+    multiplies the risks of getting worse and of death; with several types, equally frequent, a log
+    shows only the severity.
 
     Examples
     --------
@@ -80,7 +82,7 @@ def survival(name: str, *, frailty: tuple[float, ...] = (1.0,), severities: int 
 
 
 def _one_type(frailty: float, severities: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return transitions and rewards of one patient type: 1 for recovery, a price of treatment."""
+    """Return transitions and rewards of one patient type: 1 for recovery, 0.01 off a treatment."""
     dead, recovered = severities, severities + 1
     rows = np.zeros((severities + 2, 2, severities + 2))
     rewards = np.zeros_like(rows)

@@ -1,4 +1,4 @@
-"""What a run claims about a world it does not know, and whether it is true."""
+"""Claims of a run about a world it does not know, and whether they are true."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from surefoot.studies.zoo.truth import Choice, earned, earned_by, shares_of
 from surefoot.studies.zoo.worlds import World
 
 ROUNDING = 1e-9
-"""A claim is broken when the truth misses it by more than this share."""
+"""A claim is broken if the truth misses it by more than this share."""
 
 Subject = Choice | Literal["behaviour"]
 
@@ -24,17 +24,17 @@ class Facts:
     Attributes
     ----------
     discount
-        Per step.
+        The discount per step.
     steps
-        Episodes that last longer are cut off.
+        Episodes are cut off after this many steps.
     horizon
-        How many steps count; None: all.
+        Number of steps that count; None: all.
     initial
-        The distribution of the first state by label; None: what the log shows.
+        The distribution of the first state by label; None: as in the log.
     reward_range
-        The declared range of rewards; None where nothing was declared.
+        The declared range of rewards; None if not declared.
     support
-        The declared successors as columns ``state, action, next_state``; None where nothing was.
+        The declared successors as columns ``state, action, next_state``; None if not declared.
     """
 
     discount: float
@@ -52,13 +52,14 @@ class Claim:
     Attributes
     ----------
     kind
-        What the table calls it: ``"promise"``, ``"gain"``, ``"difference"``, ``"upper"``, ...
+        Its name in the table: ``"promise"``, ``"gain"``, ``"difference"``, ``"upper"``, ...
     value
-        The number in it; None: the run withheld the sentence (or changed its headline).
+        The claimed number; None if the run withheld the sentence (or changed its headline).
     delta
-        The failure probability the run was asked for.
+        The failure probability given to the run.
     subject, against
-        Whose return, and whose is taken off it: a policy, what was done in the log, or nothing.
+        The claim is about the return of ``subject``, minus that of ``against`` if given: each is a
+        policy or the log's behaviour.
     at_most
         Whether the value is an upper bound.
     level
@@ -66,8 +67,8 @@ class Claim:
     steps
         Number of steps whose rewards count; None: no limit.
     exempt
-        Whether the sentence restricts itself to what the log cannot refute ("within the range
-        seen"): it is shown and not judged.
+        Whether the sentence is limited by a condition that the log cannot refute ("within the range
+        seen"): it is then shown but not judged.
     """
 
     kind: str
@@ -82,7 +83,7 @@ class Claim:
 
 
 class ClaimMaker(Protocol):
-    """Anything that turns a log into claims."""
+    """A function that makes claims from a log."""
 
     def __call__(
         self, columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
@@ -92,19 +93,19 @@ class ClaimMaker(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """A claim beside the truth.
+    """A claim with the truth about it.
 
     Attributes
     ----------
     kind, delta, level, claimed, exempt
-        As in the claim; ``claimed`` is None for a sentence withheld.
+        As in the claim; ``claimed`` is None for a withheld sentence.
     truth
-        What it speaks of, in the world.
+        The true value of what is claimed, in the world.
     broken
-        Whether it is false.
+        Whether the claim is false.
     open_share
-        The share of discounted time that the policy spends in states it says nothing about, where
-        the truth lets it play its worst.
+        The share of discounted time that the policy spends in states for which it has no action,
+        where it is assumed to play the worst one.
     """
 
     kind: str
@@ -120,10 +121,10 @@ class Sentence:
 def facts_of(
     world: World, log: WorldLog, *, declared: tuple[str, ...] = (), horizon: int | None = None
 ) -> Facts:
-    """Return what the owner of a log may know: ``declared`` names ``"range"`` and ``"support"``.
+    """Return what the owner of a log knows; ``declared`` may hold ``"range"`` and ``"support"``.
 
-    With a horizon only its steps count, without discount. Without episodes the first state is part
-    of what must be known.
+    With a horizon only its steps count, without discount. For a log without episodes the
+    distribution of the first state must be known too.
     """
     wrong = set(declared) - {"range", "support"}
     if wrong:
@@ -155,7 +156,7 @@ def _successors(world: World) -> ColumnArrays:
 
 
 def judge(claim: Claim, world: World, log: WorldLog) -> Sentence:
-    """Hold a claim against the world.
+    """Compare a claim with the truth.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def judge(claim: Claim, world: World, log: WorldLog) -> Sentence:
 
 
 def _value(subject: Subject, steps: int | None, world: World, log: WorldLog) -> tuple[float, float]:
-    """Return what a subject earns, and its share of time in states it says nothing about."""
+    """Return the true return of a subject, and its share of time in states without an action."""
     if isinstance(subject, str):
         return log.earned(world, steps), 0.0
     if steps is not None:

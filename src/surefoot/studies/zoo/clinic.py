@@ -1,4 +1,4 @@
-"""The sepsis simulator of Oberst and Sontag (ICML 2019): two strata, and both mixed.
+"""The sepsis simulator of Oberst and Sontag (ICML 2019): two strata, alone or mixed.
 
 The tables come from the MIT-licensed repository clinicalml/gumbel-max-scm; ``data_files/CLINIC.md``
 has the licence.
@@ -16,7 +16,7 @@ from surefoot.studies.zoo.worlds import Floats, World
 STATES, TREATMENTS = 720, 8
 DISCOUNT, STEPS = 0.99, 100
 DIABETIC = 0.2
-"""Share of episodes of the mixed clinic whose patients have diabetes."""
+"""Share of diabetic patients in the mixed clinic."""
 
 
 @cache
@@ -26,7 +26,7 @@ def _tables() -> dict[str, np.ndarray]:
 
 
 def clinic(name: str, *, share: float) -> World:
-    """Return the clinic with this share of diabetic patients; a log does not show who they are.
+    """Return the clinic with this share of diabetic patients; a log does not show who is diabetic.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which code made a number: numbers of different code are never counted together."""
+"""A hash of the code: numbers of different code versions are never counted together."""
 
 import ast
 import hashlib
@@ -7,13 +7,13 @@ from importlib.resources import files
 from pathlib import Path
 
 WORDS_ONLY = ("commands", "report", "_doubt_texts.py", "_finding_texts.py", "_log_texts.py")
-"""Rooms and modules that say what others found: no number of a replication comes from them."""
+"""Rooms and modules that only make texts: no number of a replication depends on them."""
 DIGITS = 12
 
 
 @cache
 def code_version() -> str:
-    """Return a hash of the package's source and tables, as they were when first asked for.
+    """Return a hash of the package's source and tables, as they were at the first call.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def source_hash(package: Path) -> str:
 
 
 def _statements(file: Path) -> bytes:
-    """Return what a source file does, as bytes: strings that stand alone do nothing."""
+    """Return the syntax tree of a source file as bytes, without strings that stand alone."""
     tree = ast.parse(file.read_bytes())
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -1,7 +1,7 @@
 """Small worlds of everyday decisions: bets, queues, diseases, harvests, offers.
 
-Their rows have a shape that no symmetric prior expects: every bet leans to one side, infections and
-stocks move around a mean, offers differ by little but their noise.
+Their rows have shapes that no symmetric prior expects: every bet favours one side, infections and
+stocks move around a mean, and offers differ by less than their noise.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def gambler(name: str, *, goal: int = 20, chance: float = 0.4, stakes: int = 5) 
 
 
 def queue(name: str, *, places: int = 12) -> World:
-    """Return a queue that is served slowly, quickly, or quickly with few admitted.
+    """Return a queue that is served slowly, fast, or fast with few admissions.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def queue(name: str, *, places: int = 12) -> World:
 
 
 def epidemic(name: str, *, people: int = 15) -> World:
-    """Return a disease in a small group: let it run, keep apart, or keep apart and treat.
+    """Return a disease in a small group: do nothing, isolate, or isolate and treat.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def epidemic(name: str, *, people: int = 15) -> World:
 
 
 def fishery(name: str, *, most: int = 14) -> World:
-    """Return a stock of fish that grows by a logistic law, and is harvested.
+    """Return a fish stock that grows logistically and is harvested.
 
     Examples
     --------
@@ -114,9 +114,9 @@ def offers(
     name: str, *, people: int, choices: int, chances: tuple[float, float], seed: int,
     pays: tuple[float, float] = (0.0, 1.0),
 ) -> World:  # fmt: skip
-    """Return visitors who get one offer each, and take it or not: a contextual bandit.
+    """Return visitors who get one offer each and accept it or not: a contextual bandit.
 
-    ``pays``: what an offer brings that is not taken, and one that is.
+    ``pays``: the reward of an offer that is refused, and of one that is accepted.
 
     Examples
     --------

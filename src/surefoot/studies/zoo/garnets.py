@@ -1,4 +1,4 @@
-"""Random models whose rows are as even or as uneven as one likes."""
+"""Random models with rows of adjustable evenness."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def dirichlet_garnet(
 ) -> World:  # fmt: skip
     """Return a model with ``successors`` random successors per row, from Dirichlet(concentration).
 
-    Mean rewards r(s,a) are uniform on (0, 1); under catastrophes those of a step without one are.
+    Mean rewards r(s,a) are uniform on (0, 1); with catastrophes, the rewards of steps without one.
 
     Examples
     --------

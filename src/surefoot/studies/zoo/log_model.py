@@ -1,4 +1,4 @@
-"""A log as version 0.1 read it: what methods beside the pipeline begin with."""
+"""A log as version 0.1 read it: the input of methods that do not use the pipeline."""
 
 from dataclasses import dataclass
 
@@ -18,23 +18,23 @@ PRIOR = 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Read:
-    """A log as version 0.1 read it: counts on the successors taken as possible, and the model."""
+    """A log as version 0.1 read it: counts on the assumed successors, and the model."""
 
     counts: Counts
     mdp: MDP
 
     def choice(self, policy: AnyPolicy) -> Choice:
-        """Return a policy in the words of the log; it says nothing where the log never acted."""
+        """Return a policy in terms of the log's labels; it has no action where the log has none."""
         return choice_of(policy, self.counts, self.mdp)
 
     @property
     def within_range_seen(self) -> bool:
-        """Whether the sentence restricts itself to rewards within the range seen."""
+        """Whether claims are limited to rewards within the range seen."""
         return self.counts.reward_model == "bounded" and self.counts.reward_range is None
 
 
 def read_log(columns: ColumnArrays, facts: Facts, *, prior: float | None) -> Read:
-    """Count a log and make the model of it, declared facts included."""
+    """Count a log and make its model, using the declared facts."""
     episode, step = ("episode", "step") if "episode" in columns else (None, None)
     counts = read_transitions(
         columns, episode=episode, step=step, terminal="terminal", reward_range=facts.reward_range
@@ -47,7 +47,7 @@ def read_log(columns: ColumnArrays, facts: Facts, *, prior: float | None) -> Rea
 
 
 def first_states(counts: Counts, facts: Facts) -> NDArray[np.float64] | None:
-    """Return the declared first states in the order of the counts; None: what the log shows."""
+    """Return the declared distribution of the first state, by counted state; None: as logged."""
     if facts.initial is None:
         return None
     found = np.array([facts.initial.get(label, 0.0) for label in counts.state_labels or ()])

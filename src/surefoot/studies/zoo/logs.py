@@ -1,4 +1,4 @@
-"""Logs as they come: fixed tries per pair, or episodes of some behaviour."""
+"""Logs drawn from a world: fixed tries per pair, or episodes of some behaviour."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ ColumnArrays = dict[str, NDArray[Any]]
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "terminal")
 STINTS = 10
-"""How often a learner changes its behaviour in a log, at most."""
+"""The largest number of stints of a learner in a log; its behaviour is fixed within a stint."""
 FIRST_CHANCE, LAST_CHANCE = 1.0, 0.1
-"""How often a learner tries any action, at first and at last."""
+"""A learner's probability of a random action, in its first and last stint."""
 EXPERT_SENSE, EXPERT_HABIT = 40.0, 1.3
-"""How much an expert minds what actions are worth, and how strong habits are beside that."""
+"""How strongly the values of actions and habits influence an expert."""
 
 
 class Stint(NamedTuple):
-    """A policy, ``(S, A)`` shares, and for how many episodes it was followed."""
+    """A policy, ``(S, A)`` shares, and the number of episodes for which it was followed."""
 
     shares: Floats
     episodes: int
@@ -30,7 +30,7 @@ class Stint(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorldLog:
-    """What somebody who does not know the world sees of it, and who made it.
+    """A log of a world, and the behaviour that made it.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class WorldLog:
         ``episode, step, state, action, reward, next_state, terminal``; fixed tries have no
         episodes and steps.
     behaviour
-        What was really played: one stint, or several of a learner.
+        The true behaviour: one stint, or several of a learner.
     """
 
     columns: ColumnArrays
@@ -50,9 +50,9 @@ class WorldLog:
         return "episode" in self.columns
 
     def earned(self, world: World, steps: int | None = None) -> float:
-        """Return what behaviour earns per episode: forever, or within a number of steps.
+        """Return the behaviour's expected return per episode: without end, or over some steps.
 
-        A learner is judged by the average over its episodes.
+        For a learner this is the average over its episodes.
         """
         total = sum(stint.episodes for stint in self.behaviour)
         return sum(
@@ -83,17 +83,17 @@ def random_shares(world: World) -> Floats:
 
 
 def greedy_shares(world: World, epsilon: float) -> Floats:
-    """Return the policy that plays an optimal action, and any at all with probability epsilon."""
+    """Return the policy that plays an optimal action, or with probability epsilon any action."""
     best = np.eye(world.mdp.num_actions)[optimal_actions(world)]
     return (1 - epsilon) * best + epsilon * random_shares(world)
 
 
 def expert_shares(world: World) -> Floats:
-    """Return the policy of somebody who plays better actions more often, and has habits.
+    """Return the policy of an expert who plays better actions more often, and has habits.
 
-    Shares go by the exponential of `EXPERT_SENSE` times an action's advantage over the best return,
-    as a share of the largest value, plus `EXPERT_HABIT` times a normal number. Habits belong to the
-    world: they are the same in all logs of it.
+    Shares are proportional to the exponential of `EXPERT_SENSE` times an action's advantage, as a
+    share of the largest value, plus `EXPERT_HABIT` times a normal number. The habits depend on the
+    world only: they are the same in all logs of it.
     """
     mdp, best = world.mdp, best_values(world)
     worth = world.gain + mdp.discount * (world.transitions @ best) - best[mdp.row_state]
@@ -107,7 +107,7 @@ def expert_shares(world: World) -> Floats:
 
 
 def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> WorldLog:
-    """Try every pair equally often; there are no episodes. The gain is over uniform play.
+    """Try every pair equally often, without episodes. The behaviour is recorded as uniform play.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def fixed_tries(world: World, tries: int, rng: np.random.Generator) -> WorldLog:
 
 
 def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> ColumnArrays:
-    """Return what single tries of some rows show, without episodes and steps."""
+    """Return the columns of single tries of the given rows, without episodes and steps."""
     reward, following = _draw(world, rows, rng)
     nothing = np.zeros(len(rows), dtype=np.int64)
     steps = Steps(nothing, nothing, world.mdp.row_state[rows], rows, reward, following)
@@ -131,7 +131,7 @@ def tries_of(world: World, rows: Ints, rng: np.random.Generator) -> ColumnArrays
 
 
 def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> WorldLog:
-    """Follow a policy for some episodes, each until it ends or is cut off.
+    """Follow a policy for some episodes, each until its end or the cut-off.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def trajectories(world: World, shares: Floats, episodes: int, rng: np.random.Gen
 
 
 def learning(world: World, episodes: int, rng: np.random.Generator) -> WorldLog:
-    """Follow a Q-learner that starts at random and explores less from stint to stint.
+    """Follow a Q-learner that starts with random actions and explores less from stint to stint.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def learning(world: World, episodes: int, rng: np.random.Generator) -> WorldLog:
 
 
 def _best_known(world: World, quality: Floats) -> Floats:
-    """Return ``(S, A)``: the best actions so far; hidden states that look alike decide together."""
+    """Return ``(S, A)``: the best actions so far; states with the same label share one choice."""
     mdp = world.mdp
     table = np.full((mdp.num_states, mdp.num_actions), -np.inf)
     table[mdp.row_state, mdp.row_action] = quality
@@ -190,7 +190,7 @@ def _best_known(world: World, quality: Floats) -> Floats:
 
 
 def _simulate(world: World, shares: Floats, episodes: int, rng: np.random.Generator) -> Steps:
-    """Run all episodes at once, a step at a time."""
+    """Simulate all episodes in parallel, step by step."""
     mdp = world.mdp
     rows_at = np.cumsum(shares[mdp.row_state, mdp.row_action])
     before = np.concatenate(([0.0], rows_at))[mdp.state_start]
@@ -199,7 +199,7 @@ def _simulate(world: World, shares: Floats, episodes: int, rng: np.random.Genera
     state = np.searchsorted(start, start[-1] * rng.random(episodes), side="right")
     parts = []
     for step in range(world.steps):
-        # A sum over all rows: one search finds the row of every episode.
+        # Cumulative sums run over all rows, so one search finds the row of every episode.
         aim = before[state] + rng.random(len(state)) * (before[state + 1] - before[state])
         row = np.searchsorted(rows_at, aim, side="right")
         row = np.clip(row, mdp.state_start[state], mdp.state_start[state + 1] - 1)
@@ -217,7 +217,7 @@ def _simulate(world: World, shares: Floats, episodes: int, rng: np.random.Genera
 def _draw(world: World, row: Ints, rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Return a reward and a next state for each row."""
     mdp = world.mdp
-    # Entries of row r end at r + 1, so one search finds the entry of every row.
+    # Cumulative sums of row r go from r to r + 1, so one search finds the entry of every row.
     entry = np.searchsorted(world.entries_at, row + rng.random(len(row)), side="right")
     entry = np.clip(entry, mdp.row_start[row], mdp.row_start[row + 1] - 1)
     return world.law.draw(world.reward[entry], rng), mdp.successor[entry].astype(np.int64)

@@ -1,7 +1,8 @@
 """The methods that the zoo judges, by name.
 
-The first is what a run does today, through the pipeline; others are beside it. A new method
-is one function and one line in :data:`METHODS`; nothing else here depends on how promises are made.
+The first is what a run does today, through the pipeline; the others are for comparison. A new
+method is one function and one line in :data:`METHODS`; nothing else here depends on how promises
+are made.
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,9 @@ from surefoot.calibration.frequentist import frequentist_set
 from surefoot.certificates.certificate import Certificate
 from surefoot.certificates.comparison import compare
 from surefoot.certificates.frequentist import certify_frequentist
-from surefoot.certificates.optimize import optimize
+from surefoot.certificates.optimize import Result, optimize
 from surefoot.certificates.policies import behaviour_policy
+from surefoot.certificates.usual import chosen_at
 from surefoot.data.transitions import read_transitions
 from surefoot.pipeline.model import Model, build_model, column_roles
 from surefoot.pipeline.parts import LogParts, divide_log, log_of
@@ -32,8 +34,8 @@ from surefoot.studies.zoo.logs import ColumnArrays
 from surefoot.studies.zoo.rsvf import rsvf
 
 DRAWS, LARGE_DRAWS, LARGE = 1000, 500, 100
-"""Posterior draws of a replication, and fewer for models with more than `LARGE` states: enough for
-strict ranks at delta .05, and quick."""
+"""Posterior draws of a replication, and the smaller number for models with more than `LARGE`
+states: enough for strict ranks at delta .05, and fast."""
 
 
 def version_0_1(
@@ -41,9 +43,9 @@ def version_0_1(
 ) -> list[Claim]:
     """Return the sentences of version 0.1 with its defaults: promise, limit, gain, difference.
 
-    The difference is that to the most frequent action of every state, a rule of thumb that people
-    bring. The limit ("no policy can be promised more") is false when the policy earns more in more
-    than ``1 - delta`` of all cases, so that is its level.
+    The difference compares with the most frequent action of every state, a common rule of thumb.
+    The limit ("no policy can be promised more") is false if the policy earns more in more than
+    ``1 - delta`` of all cases, so that is its level.
     """
     read = read_log(columns, facts, prior=PRIOR)
     return [claim for delta in deltas for claim in _claims_0_1(read, delta, rng)]
@@ -77,7 +79,7 @@ def _claims_0_1(read: Read, delta: float, rng: np.random.Generator) -> list[Clai
 def frequentist(
     columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
-    """Return the promise without a prior, as a run makes it: the worst model of a box."""
+    """Return the promise without a prior, as a run makes it: the worst case over a box."""
     del rng
     read = read_log(columns, facts, prior=None)
     claims = []
@@ -97,7 +99,8 @@ def default(
 ) -> list[Claim]:
     """Return the sentences of runs with today's defaults, through the pipeline itself.
 
-    All runs have one seed, so that they share the reading of the log and its parts.
+    All runs have the same seed, so they share the reading of the log, its division into parts and,
+    where policies are chosen for the same delta, the search.
     """
     has_episodes = "episode" in columns
     settings = Settings(
@@ -112,10 +115,13 @@ def default(
     model = build_model(settings, counts, first_states(counts, facts))
     parts = divide_log(settings, counts, (columns,))
     draws = DRAWS if model.mdp.num_states <= LARGE else LARGE_DRAWS
-    claims = []
+    claims, asked = [], model
+    searched: dict[float, Result] = {}
     for delta in deltas:
-        asked = replace(model, settings=replace(settings, delta=delta, draws=draws))
-        found = find(asked, parts, lambda *_: None, in_full=False)
+        asked = asked.at(replace(settings, delta=delta, draws=draws))
+        aim = chosen_at(delta)
+        found = find(asked, parts, lambda *_: None, in_full=False, searched=searched.get(aim))
+        searched[aim] = found
         claims += _claims(asked, found.certificate, parts)
     return claims
 

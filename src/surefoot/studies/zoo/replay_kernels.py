@@ -1,4 +1,4 @@
-"""Q-learning from transitions that were logged."""
+"""Q-learning from logged transitions."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,8 +1,8 @@
-"""Replications: one line of JSON for each cell, number and method, with the sentences that broke.
+"""Replications: one line of JSON for each cell, replication and method, with all its sentences.
 
-Stop the count at any time and start it again: what stands in the file is not computed twice. A
-record belongs to its cell, replication, method and seed, and to the code that made it: every
-version of the code has a file of its own, named by a hash of the source, so that numbers are never
+The count can be stopped at any time and started again: records in the file are not computed twice.
+A record is identified by its cell, replication, method and seed, and by the code that made it:
+every version of the code has its own file, named by a hash of the source, so numbers are never
 mixed.
 """
 
@@ -34,7 +34,7 @@ from surefoot.studies.zoo.worlds import World
 FILES = "records-*.jsonl"
 
 Heard = Callable[["Record"], None]
-"""Gets each record when it is made."""
+"""Called with each record as soon as it is made."""
 
 
 class Job(NamedTuple):
@@ -53,15 +53,15 @@ class Record:
     Attributes
     ----------
     job
-        Which one.
+        The job that was done.
     code
-        The version of the code that found it.
+        The version of the code that made the record.
     optimum
-        What the best policy earns.
+        Return of the best policy.
     behaviour
-        What behaviour earns: per episode of the log, without end.
+        Return of the log's behaviour, averaged over its episodes.
     seconds
-        What the method took, the log not included.
+        Time the method took, without drawing the log.
     sentences
         Every sentence, for every delta.
     """
@@ -94,7 +94,7 @@ def _world(name: str, seed: int) -> World:
 
 
 def replicate(job: Job) -> Record:
-    """Do a job of the catalogue.
+    """Do the job of a cell in the catalogue.
 
     Examples
     --------
@@ -108,25 +108,25 @@ def replicate(job: Job) -> Record:
 
 
 def play(job: Job, cell: Cell, world: World) -> Record:
-    """Draw a log, let the method speak about it at each delta, and hold it against the truth.
+    """Draw a log, let the method make its claims at each delta, and compare them with the truth.
 
-    All methods of a replication meet the same log, so that they can be compared in pairs. The world
+    All methods of a replication get the same log, so that they can be compared in pairs. The world
     need not be in the catalogue.
     """
-    # Names, not places in the list: a new cell must not change the logs of the others.
+    # Seeded by names, not positions: a new cell must not change the logs of the others.
     entropy = [job.seed, zlib.crc32(cell.name.encode()), job.replication]
     log_rng, method_rng = np.random.default_rng(entropy).spawn(2)
     log = make_log(cell, world, log_rng)
     horizon, method = cell.horizon, find_method(job.method)
     facts = facts_of(world, log, declared=cell.declared, horizon=horizon)
-    if horizon is not None:  # the log was made by those who discount; the sentences do not
+    if horizon is not None:  # behaviour was chosen with a discount; the sentences have none
         world = replace(world, mdp=replace(world.mdp, discount=1.0))
     began = time.perf_counter()
     claims = method(log.columns, facts, DELTAS, method_rng)
     seconds = time.perf_counter() - began
     if (
         world.law.kind != "fixed" and "range" not in cell.declared
-    ):  # whatever the log has shown of it
+    ):  # exempt even if the log happened to show no scatter
         claims = [replace(claim, exempt=True) for claim in claims]
     return Record(
         job=job, code=code_version(),
@@ -139,7 +139,7 @@ def play(job: Job, cell: Cell, world: World) -> Record:
 def jobs_of(
     cells: Iterable[Cell], methods: Sequence[str], replications: int | None, seed: int
 ) -> list[Job]:
-    """Return the jobs of cells; ``replications`` None takes each cell's own number."""
+    """Return the jobs of cells; ``replications=None`` takes each cell's own number."""
     return [
         Job(cell.name, turn, method, seed)
         for cell in cells
@@ -149,16 +149,16 @@ def jobs_of(
 
 
 def records_file(folder: Path) -> Path:
-    """Return where the records of this code stand in a folder, or will."""
+    """Return the file of this code version's records in a folder; it need not exist yet."""
     return folder / FILES.replace("*", code_version())
 
 
 def read_records(folder: Path) -> list[Record]:
-    """Return the records of this code in a folder; none where there is no file."""
+    """Return the records of this code version in a folder; an empty list if there is no file."""
     file = records_file(folder)
     if not file.exists():
         return []
-    lines = file.read_text(encoding="utf-8").split("\n")[:-1]  # the last one was interrupted
+    lines = file.read_text(encoding="utf-8").split("\n")[:-1]  # the last one is empty or cut off
     records = [Record.from_json(line) for line in lines]
     for record in records:
         _check_code(record, str(file))
@@ -166,7 +166,7 @@ def read_records(folder: Path) -> list[Record]:
 
 
 def other_files(folder: Path) -> list[Path]:
-    """Return the records of other code in a folder, which are left alone."""
+    """Return the files of other code versions in a folder; they are not touched."""
     return sorted(set(folder.glob(FILES)) - {records_file(folder)})
 
 
@@ -182,16 +182,16 @@ def _check_code(record: Record, place: str) -> None:
 def count(
     jobs: Sequence[Job], folder: Path, *, processes: int = 1, told: Heard | None = None
 ) -> list[Record]:
-    """Do the jobs that are not done, and return the records of all of them.
+    """Do the jobs that have no record yet, and return the records of all jobs.
 
     Parameters
     ----------
     jobs
-        What to do.
+        The jobs.
     folder
-        Where the records stand, or will.
+        The folder of the records; made if missing.
     processes
-        How many work at once; the workers of a cluster, where one was asked for.
+        Number of parallel processes; ignored if a cluster is in use.
     told
         Called with every new record.
     """
@@ -212,7 +212,7 @@ def count(
 
 
 def _mend(file: Path) -> None:
-    """Cut off a last line that was interrupted while it was written."""
+    """Remove an incomplete last line, left by an interrupted write."""
     if file.exists():
         content = file.read_bytes()
         whole = content.rfind(b"\n") + 1
@@ -247,9 +247,9 @@ def _end_after(process: Any) -> None:
 
 
 def _take_a_core(turn: Any) -> None:
-    """Pin this process to a core of its own: workers that all use all cores hinder each other.
+    """Pin this process to its own core: workers that all use all cores slow each other down.
 
-    It ends when the process that started it ends, for whatever reason.
+    The process ends when the one that started it ends, for whatever reason.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -1,4 +1,4 @@
-"""How the rewards of a world scatter around their means."""
+"""Distributions of a world's rewards around their means."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,18 @@ SHAPE = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class RewardLaw:
-    """The law of a reward, given its mean. The model of a world holds the means.
+    """The distribution of a reward, given its mean. The model of a world holds the means.
 
     Attributes
     ----------
     kind
         ``"fixed"``: the mean itself. ``"bernoulli"``: ``low`` or ``high``. ``"normal"``: standard
-        deviation ``scale``. ``"lognormal"``: the mean less a skewed loss (``scale`` negative: plus
-        a skewed gain) of mean ``|scale|``, centred. ``"catastrophe"``: ``low`` with probability
-        ``chance``, and else what makes the mean right.
+        deviation ``scale``. ``"lognormal"``: the mean minus a centred log-normal loss of mean
+        ``|scale|`` before centring (for a negative ``scale``, plus such a gain).
+        ``"catastrophe"``: ``low`` with probability ``chance``, otherwise the constant that gives
+        the right mean.
     low, high, scale, chance
-        Its numbers.
+        Its parameters.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class RewardLaw:
         return self.kind not in ("normal", "lognormal")
 
     def range(self, means: Floats) -> tuple[float, float] | None:
-        """Return the smallest range that holds all rewards; None where there is none."""
+        """Return the smallest range that contains all rewards; None if unbounded."""
         lowest, highest = float(means.min()), float(means.max())
         if self.kind == "fixed":
             return lowest, highest

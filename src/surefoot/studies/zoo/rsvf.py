@@ -1,9 +1,10 @@
 """RSVF: sets built around the value functions that matter (Petrik, Russel 2019).
 
-For a value function v the promise needs no more of a row's set than a point p with ``p.z`` at most
-the delta/(S A)-quantile of the posterior's ``p.z``, ``z = r + discount v``. A set that has such a
-point for every v of a list is enough for the list; so solve, add the robust value to the list where
-the sets have no such point for it yet, make them again as small as they can be, and repeat.
+For a value function v the promise only needs each row's set to contain a point p with ``p.z`` at
+most the delta/(S A)-quantile of the posterior's ``p.z``, where ``z = r + discount v``. Sets that
+contain such a point for every v of a list suffice for that list. So the method solves the robust
+problem, adds the robust value to the list if the sets contain no such point for it yet, makes the
+sets again as small as possible, and repeats.
 """
 
 from collections.abc import Sequence
@@ -26,16 +27,16 @@ Floats = NDArray[np.float64]
 
 DRAWS = 1000
 MOST_VALUES = 10
-"""Value functions in the list, at most; a list that is still growing then makes no promise."""
+"""The largest number of value functions; if the list still grows then, there is no promise."""
 NEAR = 1e-3
-"""How much being near to the mean counts beside the size of a set."""
+"""Weight of a centre's distance from the mean, relative to the size of the set."""
 SLACK = 1e-6
 
 
 def rsvf(
     columns: ColumnArrays, facts: Facts, deltas: Sequence[float], rng: np.random.Generator
 ) -> list[Claim]:
-    """Return the robust return of RSVF sets; None where they did not settle."""
+    """Return the robust return of RSVF sets; None if the sets did not settle."""
     read = read_log(columns, facts, prior=PRIOR)
     posterior = DirichletPosterior(read.counts, prior=PRIOR)
     draws = posterior.sample(DRAWS, rng)
@@ -87,7 +88,7 @@ def _balls(center: MDP, budget: Floats) -> AmbiguitySet:
 
 
 def _lowest(center: MDP, budget: Floats, worth: Floats) -> Floats:
-    """Return ``(R,)``: the lowest ``p.worth`` of each ball: mass goes from best to worst."""
+    """Return ``(R,)``: the lowest ``p.worth`` of each ball; mass moves from best to worst."""
     found = np.empty(center.num_rows)
     for r in range(center.num_rows):
         part = slice(center.row_start[r], center.row_start[r + 1])
@@ -103,7 +104,7 @@ def _lowest(center: MDP, budget: Floats, worth: Floats) -> Floats:
 
 
 def _sets(mdp: MDP, worths: list[Floats], limits: list[Floats]) -> tuple[MDP, Floats]:
-    """Return the smallest L1 balls that have a point below every limit, as centres and budgets."""
+    """Return centres and budgets of the smallest L1 balls with a point below every limit."""
     probability = mdp.probability.copy()
     budget = np.zeros(mdp.num_rows)
     for r in np.flatnonzero(np.diff(mdp.row_start) > 1):
@@ -115,8 +116,8 @@ def _sets(mdp: MDP, worths: list[Floats], limits: list[Floats]) -> tuple[MDP, Fl
 
 
 def smallest_ball(mean: Floats, worths: list[Floats], limits: list[float]) -> tuple[Floats, float]:
-    """Return centre and budget: ``min budget`` such that points p_i of the ball have
-    ``p_i.z_i <= limit_i``; of equally small balls, one near the mean.
+    """Return centre and budget: ``min budget`` such that the ball contains points p_i with
+    ``p_i.z_i <= limit_i``; among equally small balls, one near the mean.
 
     A linear program in the centre, its distance from the mean, the points, their distances from the
     centre, and the budget.

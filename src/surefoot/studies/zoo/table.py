@@ -1,10 +1,10 @@
 """The table: every sentence of every cell, how often it was broken, and whether that is too often.
 
-One rule for all: exact binomial tests against the claimed level, Holm at .01 over all lines of a
-method. Trials are the sentences that were stated: one withheld is shown, and excuses no other.
-Those that restrict themselves to what the log cannot refute are shown and not judged. A line
-without trials is no test, so it does not count in Holm's procedure either, nor do other methods: a
-verdict must not become milder by looking at more.
+One rule for all: exact binomial tests against the claimed level, with Holm's procedure at .01 over
+all lines of a method. Trials are the sentences that were stated: withheld sentences are shown but
+do not count as trials. Sentences limited by a condition that the log cannot refute are shown but
+not judged. A line without trials is no test, so it does not count in Holm's procedure, and neither
+do the lines of other methods: more lines must not make a verdict milder.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from surefoot.studies.zoo.claims import Sentence
 from surefoot.studies.zoo.replications import Record
 
 SURE = 0.01
-"""The chance that a table of sentences which all hold is found to break one."""
+"""The probability of rejecting any line of a table in which all sentences hold."""
 HEAD = (
     "world", "log", "method", "sentence", "delta", "broken", "allowed", "withheld", "mean promise",
     "mean truth", "optimum", "holds",
@@ -33,24 +33,24 @@ class Line:
     Attributes
     ----------
     cell, method, kind, delta, level
-        Which one; ``level`` is how often it may be false.
+        The sentence; ``level`` is how often it may be false.
     trials, broken
-        In how many replications it was stated, and false; exempt ones are left out where there are
-        others.
+        In how many replications it was stated, and in how many of these it was false; exempt
+        sentences count only if all are exempt.
     withheld, exempt
-        In how many it was not said, and in how many said "within the range seen".
+        In how many replications it was withheld, and in how many it was stated but exempt.
     allowed
-        The most that may be broken before the whole table fails.
+        The largest number of broken sentences that the first step of Holm's procedure accepts.
     claimed, truth
-        Means over the replications in which it was said; NaN where it never was.
+        Means over the trials; NaN if there are none.
     optimum
-        The mean of what the best policy earns.
+        The mean return of the best policy.
     open_share
-        The largest share of time in states the policy says nothing about.
+        The largest share of time in states for which the policy has no action.
     judged
-        Whether there is something to judge; else it is only shown.
+        Whether there is something to judge; otherwise the line is only shown.
     holds
-        Whether Holm's procedure lets it stand.
+        Whether Holm's procedure does not reject it.
     """
 
     cell: Cell
@@ -77,7 +77,7 @@ class Line:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The line for a machine; numbers that do not exist are None."""
+        """The line as data for JSON; numbers that are not finite are None."""
         names = (
             "method", "kind", "delta", "level", "trials", "broken", "allowed", "withheld", "exempt",
             "judged", "claimed", "truth", "optimum", "open_share", "holds",
@@ -95,7 +95,7 @@ class Line:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The line of the table."""
+        """The row of the table."""
         numbers = (f"{number:.4g}" for number in (self.claimed, self.truth, self.optimum))
         return (
             self.cell.world, self.cell.log_text, self.method, self.kind, f"{self.delta:g}",
@@ -105,7 +105,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """Whether it holds, in a word or two."""
+        """Whether the sentence holds, in a word or two."""
         if not self.judged:
             return "exempt" if self.exempt else "not said"
         word = "yes" if self.holds else "**NO**"
@@ -113,9 +113,9 @@ class Line:
 
 
 def tabulate(records: Iterable[Record], cells: Sequence[Cell] = CELLS) -> list[Line]:
-    """Return a line for every sentence; those of a method are judged together.
+    """Return a line for every sentence; the lines of a method are judged together.
 
-    ``cells``: where the cells of the records are found.
+    ``cells`` must include the cells of all records.
     """
     cell_of = {cell.name: cell for cell in cells}
     groups: dict[tuple[str, str, str, float], list[tuple[Sentence, float]]] = {}
@@ -152,10 +152,10 @@ def _line(
 
 
 def holm(lines: Sequence[Line], sure: float = SURE) -> list[Line]:
-    """Return the lines with verdicts: rejected from the smallest p-value on, while it is too small.
+    """Return the lines with verdicts: rejected in order of p-value, until one is large enough.
 
     The i-th smallest of m p-values is compared with ``sure / (m - i + 1)``. ``allowed`` is the most
-    that may be broken at the first step: as long as no line has more, all stand.
+    that may be broken at the first step: as long as no line has more, all hold.
     """
     judged = [line for line in lines if line.judged]
     size = max(1, len(judged))

@@ -1,4 +1,4 @@
-"""Gymnasium's toy-text tables as worlds (needs the extra ``rl``)."""
+"""Gymnasium's toy-text environments as worlds (needs the extra ``rl``)."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ def frozen_lake(name: str, *, size: str) -> World:
 def cliff_walk(name: str) -> World:
     """Return the cliff walk with slips. A fall leads back to the start; only the goal ends it.
 
-    Where a slip into the cliff and one into the wall end in the same state, the table lists it
-    twice: the world pays their mean.
+    If a slip off the cliff and one into the wall lead to the same state, the table lists that state
+    twice: the world pays the mean of both rewards.
     """
     return _world(name, _toy("cliffwalking", "CliffWalkingEnv", is_slippery=True), steps=200)
 

@@ -1,8 +1,7 @@
-"""What policies earn in a world, by linear solves on its true model.
+"""The true returns of policies in a world, by linear solves on its true model.
 
-A policy is given by what it plays in each state, ``(S, A)`` shares; a state whose shares are all
-zero is *open*. The truth is never flattered: in an open state the worst action is played, known
-only to the one who judges.
+A policy is given by ``(S, A)`` shares of actions; a state whose shares are all zero is *open*. In
+an open state the policy is assumed to play the worst action, so its return is never overstated.
 """
 
 from collections.abc import Hashable
@@ -21,15 +20,15 @@ from surefoot.model.step_policy import StepPolicy
 from surefoot.studies.zoo.worlds import Floats, Ints, World
 
 DENSE = 150
-"""Up to this many states a dense solve is quicker."""
+"""Up to this many states a dense solve is faster."""
 MOST_ROUNDS = 1000
 TIE = 1e-9
-"""Actions whose values differ by less than this share are as good as each other."""
+"""Actions whose values differ by less than this share count as ties."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice:
-    """A policy in the words of the log it was learned from.
+    """A policy in terms of the labels of the log it was learned from.
 
     Attributes
     ----------
@@ -38,8 +37,8 @@ class Choice:
     policy
         ``(S,)`` action ids or ``(S, A)`` probabilities of that model, or a policy by step.
     known
-        ``(S,)``: where the policy says something; None: everywhere. States that the model only
-        made up (terminal, unseen) need no flag: their labels are not the world's.
+        ``(S,)``: states in which the policy's action counts; None: all. States that exist only in
+        the model (terminal, unseen) need no flag: their labels are not in the world.
     """
 
     states: tuple[Hashable, ...]
@@ -49,7 +48,7 @@ class Choice:
 
 
 def choice_of(policy: AnyPolicy, counts: Counts, mdp: MDP) -> Choice:
-    """Return a policy in the words of its log; it says nothing where the log never acted."""
+    """Return a policy in terms of its log's labels; it has no action where the log has none."""
     known = np.zeros(mdp.num_states, dtype=np.bool_)
     known[counts.row_state[counts.visits > 0]] = True
     return Choice(
@@ -58,14 +57,14 @@ def choice_of(policy: AnyPolicy, counts: Counts, mdp: MDP) -> Choice:
 
 
 class TrueReturn(NamedTuple):
-    """What a policy earns, and which share of discounted time it spends in open states."""
+    """The return of a policy, and the share of discounted time it spends in open states."""
 
     total: float
     open_share: float
 
 
 def shares_of(world: World, choice: Choice) -> Floats:
-    """Return ``(S, A)``: what a policy plays in the states of the world; zeros where it is silent.
+    """Return ``(S, A)``: the policy's shares in the states of the world; zeros in open states.
 
     Examples
     --------
@@ -100,7 +99,7 @@ def shares_of(world: World, choice: Choice) -> Floats:
 
 
 def _plain(label: Hashable) -> Hashable:
-    """Return a label as Python spells it: NumPy's integers and strings compare, but not all do."""
+    """Return a label as a plain Python object: not every NumPy scalar equals its counterpart."""
     return label.item() if isinstance(label, np.generic) else label
 
 
@@ -137,7 +136,7 @@ def earned_in(world: World, shares: Floats, steps: int) -> float:
 
 
 def earned_by(world: World, choice: Choice, steps: int) -> float:
-    """Return the same for a policy that may depend on the step."""
+    """Return `earned_in` for a policy that may depend on the step."""
     policy, mdp = choice.policy, world.mdp
     value, shares = np.zeros(mdp.num_states), np.empty(0)
     before: NDArray[np.int64] | None = None
@@ -153,7 +152,7 @@ def earned_by(world: World, choice: Choice, steps: int) -> float:
 
 
 def optimum_in(world: World, steps: int) -> float:
-    """Return the return of the best policy by step over a number of steps."""
+    """Return the best expected return over a number of steps, of any policy by step."""
     value = np.zeros(world.mdp.num_states)
     for _ in range(steps):
         quality = world.gain + world.mdp.discount * (world.transitions @ value)
@@ -162,12 +161,12 @@ def optimum_in(world: World, steps: int) -> float:
 
 
 def optimum(world: World) -> float:
-    """Return the return of the best policy of those who can tell all states apart."""
+    """Return the return of the best policy that can tell all states apart."""
     return float(world.mdp.initial @ best_values(world))
 
 
 def best_values(world: World) -> Floats:
-    """Return ``(S,)``: what the best policy earns from every state."""
+    """Return ``(S,)``: the value of every state under the best policy."""
     return _solve(world, _best_rows(world), world.gain)
 
 
@@ -176,13 +175,13 @@ def optimal_actions(world: World) -> Ints:
     mdp = world.mdp
     quality = world.gain + mdp.discount * (world.transitions @ best_values(world))
     highest = np.maximum.reduceat(quality, mdp.state_start[:-1])
-    # Ties are common (in the clinic every sixth state): solved values differ in the last digits.
+    # Ties are common (every sixth state of the clinic), but computed values differ by rounding.
     good = np.flatnonzero(quality >= (highest - TIE * (1.0 + np.abs(highest)))[mdp.row_state])
     return mdp.row_action[good[np.searchsorted(good, mdp.state_start[:-1])]]
 
 
 def weights_of(world: World, shares: Floats) -> sparse.csr_array:
-    """Return ``(S, R)``: how often each state plays each row."""
+    """Return ``(S, R)``: the probability that each state plays each row."""
     mdp = world.mdp
     weight = shares[mdp.row_state, mdp.row_action]
     return sparse.csr_array(
@@ -202,9 +201,10 @@ def _best_rows(world: World) -> sparse.csr_array:
 def _respond(
     world: World, weights: sparse.csr_array, free: NDArray[np.bool_], *, best: bool
 ) -> sparse.csr_array:
-    """Let free states play their best (or worst) row: Howard's policy iteration, the rest fixed.
+    """Return weights in which free states play their best (or worst) row, the others unchanged.
 
-    Terminal states are absorbing without reward whatever they play, so they need no weights.
+    Uses Howard's policy iteration. Terminal states are absorbing without reward whatever they play,
+    so they need no weights.
     """
     mdp = world.mdp
     sign = 1.0 if best else -1.0
@@ -226,7 +226,7 @@ def _respond(
 def _with_rows(
     world: World, weights: sparse.csr_array, free: NDArray[np.bool_], chosen: Ints
 ) -> sparse.csr_array:
-    """Return the weights with free states playing their chosen row, terminal ones any."""
+    """Return the weights with free and terminal states playing their chosen row."""
     at = np.flatnonzero(free | world.terminal)
     size = weights.shape
     single = sparse.csr_array((np.ones(len(at)), (at, chosen[at])), shape=size)
@@ -237,7 +237,7 @@ def _with_rows(
 
 
 def _solve(world: World, weights: sparse.csr_array, gain: Floats | None) -> Floats:
-    """Return the values of a policy, or for no gain its discounted visits from the start."""
+    """Return the values of a policy, or with ``gain=None`` its discounted visits from the start."""
     mdp = world.mdp
     system = sparse.eye_array(mdp.num_states) - mdp.discount * (weights @ world.transitions)
     right = mdp.initial if gain is None else weights @ gain

@@ -1,8 +1,8 @@
-"""A hospital ward: many states, many treatments, and little between the treatments of a state.
+"""A hospital ward: many states, many treatments, and small differences between treatments.
 
-The shape of clinical benchmarks made from treatment records (hundreds of states, 25 treatments,
-some forty successors a row, survival pays 1): most rows were tried a few times, what they are worth
-is mostly what they have not shown, and the best of many looks far better than it is.
+It resembles clinical benchmarks made from treatment records (hundreds of states, 25 treatments,
+some forty successors a row, survival pays 1): most rows were tried only a few times, their values
+depend mostly on successors that were not seen, and the best of many looks far better than it is.
 """
 
 import numpy as np
@@ -11,14 +11,14 @@ from surefoot.model.mdp import MDP
 from surefoot.studies.zoo.worlds import World
 
 SAME = 60.0
-"""How alike the treatments of a state are: Dirichlet parameters around their common row add up to
-this."""
+"""How alike the treatments of a state are: the sum of the Dirichlet parameters around their common
+row (0.02 per successor is added)."""
 
 
 def ward(
     name: str, *, states: int, treatments: int, successors: int, seed: int, discount: float = 0.99
 ) -> World:
-    """Return a ward; its last two states are death, which pays nothing, and discharge.
+    """Return a ward; its last two states are death, which pays 0, and discharge, which pays 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A world: the true model, how its rewards scatter, and what a log of it shows."""
+"""A world: the true model, the distribution of its rewards, and the labels that a log shows."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -17,23 +17,23 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """A Markov decision process whose truth is known.
+    """A Markov decision process with a known true model.
 
     Attributes
     ----------
     name
-        What the table calls it.
+        Its name in the table.
     mdp
         The true model, with mean rewards.
     terminal
         ``(S,)``: states that end an episode: absorbing, without reward.
     steps
-        Episodes that last longer are cut off.
+        Episodes are cut off after this many steps.
     law
-        How rewards scatter around their means.
+        The distribution of rewards around their means.
     states
-        ``(S,)`` labels that a log shows; states that share a label cannot be told apart by those
-        who read it. None: the labels of the model, or the numbers of the states.
+        ``(S,)`` labels that a log shows; a reader of the log cannot tell apart states that share a
+        label. None: the labels of the model, or the numbers of the states.
 
     Examples
     --------
@@ -68,17 +68,17 @@ class World:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """``(S,)``: what a log calls each state."""
+        """``(S,)``: the label of each state in a log."""
         return self.states or self.mdp.state_labels or tuple(range(self.mdp.num_states))
 
     @property
     def actions(self) -> tuple[Hashable, ...]:
-        """``(A,)``: what a log calls each action."""
+        """``(A,)``: the label of each action in a log."""
         return self.mdp.action_labels or tuple(range(self.mdp.num_actions))
 
     @property
     def hidden(self) -> bool:
-        """Whether a log cannot tell some states apart: it is then not Markov."""
+        """Whether some states share a label, so that a log is not Markov."""
         return len(set(self.labels)) < len(self.labels)
 
     @cached_property
@@ -111,6 +111,6 @@ class World:
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """The range of rewards that its owner would declare; None where there is none."""
+        """The range of rewards that its owner would declare; None if unbounded."""
         acted = ~self.terminal[self.mdp.row_state[self.mdp.entry_row]]
         return self.law.range(self.reward[acted])
