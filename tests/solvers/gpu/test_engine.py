@@ -109,7 +109,8 @@ def test_draws_have_the_mean_of_the_posterior(kind: str) -> None:
     np.testing.assert_allclose(np.add.reduceat(chance, mdp.row_start[:-1], axis=1), 1.0, rtol=1e-13)
     error = chance.std(axis=0) / np.sqrt(n)
     distance = np.abs(chance.mean(axis=0) - posterior.mean())
-    assert np.all(distance <= 5.0 * error + 1e-12)
+    rare = posterior.mean() < 1e-4  # some land there once in 20,000 draws: no error to be seen
+    assert np.all(distance <= np.where(rare, 1e-4, 5.0 * error + 1e-12))
     cores = posterior.sample(n, np.random.default_rng(9))
     some = np.flatnonzero(error > 0)[::7]
     worst = min(stats.ks_2samp(chance[:, e], cores[:, e]).pvalue for e in some)
