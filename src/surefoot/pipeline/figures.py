@@ -195,7 +195,7 @@ def _scatter(values: Any, certificate: Certificate) -> Figure:
         title="How well the total is known",
         svg=drawn.svg,
         caption=f"The rule's total in {len(values):,} processes equally likely given the log. "
-        f"The promise has at most {most} of all such processes {side} it.",
+        f"At most {most} of all such lie {side} the promise.",
     )
 
 
@@ -210,6 +210,5 @@ def _curve(curve: GuaranteeCurve, certificate: Certificate) -> Figure:
     return Figure(
         title="What could be promised at other levels",
         svg=drawn.svg,
-        caption="The surer a promise must be, the less it says. Each point holds at its own "
-        f"level.{note}",
+        caption=f"The surer a promise must be, the less it says. Each holds at its level.{note}",
     )
