@@ -60,8 +60,11 @@ def certificate(setting):
 
 def test_everything_survives_json(certificate):
     again = sf.Certificate.from_json(certificate.to_json())
-    for field in fields(certificate):
-        np.testing.assert_equal(getattr(again, field.name), getattr(certificate, field.name))
+    names = [field.name for field in fields(certificate) if field.name != "returns"]
+    for name in names:
+        np.testing.assert_equal(getattr(again, name), getattr(certificate, name))
+    assert len(certificate.returns) == certificate.draws  # the run folder keeps these, if anything
+    assert again.returns is None
     assert again.to_json() == certificate.to_json()
 
 
