@@ -21,12 +21,13 @@ from surefoot.certificates.curse import (
 )
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import LogBuckets, as_seen
+from surefoot.certificates.usual import CLEAR, usual_rows
 from surefoot.data.buckets import NUM_BUCKETS, deal
 from surefoot.data.counts import Counts
 from surefoot.domains import riverswim
 from surefoot.model.step_policy import StepPolicy
 from surefoot.posterior.dirichlet import DirichletPosterior
-from surefoot.solvers.solver import evaluate
+from surefoot.solvers.solver import evaluate, solve
 
 ARMS, TRIES = 30, 100
 
@@ -104,12 +105,48 @@ def test_departures_that_no_half_makes_are_charged_by_regression() -> None:
     ]
     theirs = np.mean([log.choose(log.half(side))[0] != 0 for side in sides])
     assert theirs < 0.5
-    lost = _regressing(log, lucky, usual)
+    lost = _regressing(log, lucky, usual, clear=CLEAR)
+    assert _regressing(log, lucky, usual, clear=1) == lost  # nothing else departs
     gained = evaluate(mdp, lucky).return_upper - evaluate(mdp, usual).return_lower
     assert 0.02 < lost < gained
     plain, charged = (curse_of_choosing(log, policy, seed=3) for policy in (usual, lucky))
     assert charged.mean == pytest.approx(max(plain.mean + (1 - theirs) * lost, lost))
     assert charged.spread == plain.spread
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.3])
+def test_departures_of_equal_actions_are_luck(scatter: float) -> None:
+    """Forty states with six actions: where actions differ by chance alone, all advantage is luck.
+
+    Where they really differ, most of it stays.
+    """
+    rng = np.random.default_rng(5)
+    states, actions = 40, 6
+    size = states + 2
+    counts = np.zeros((size, actions, size), dtype=int)
+    for state in range(states):
+        tries = rng.permutation([40, 25, 20, 20, 15, 10])
+        chance = np.clip(0.5 + scatter * rng.normal(size=actions), 0.02, 0.98)
+        wins = rng.binomial(tries, chance)
+        counts[state, :, states], counts[state, :, states + 1] = wins, tries - wins
+    support = np.zeros(counts.shape, dtype=bool)
+    support[:states, :, states:] = True
+    support[states, 0, states] = support[states + 1, 0, states + 1] = True
+    rewards = np.zeros(counts.shape)
+    rewards[:states, :, states] = 1.0
+    made = Counts.from_arrays(counts, support=support, rewards=rewards)
+    first = np.append(np.full(states, 1 / states), [0.0, 0.0])
+    mdp = made.to_mdp(discount=0.0, prior=1.0, initial=first)
+    log = LogBuckets.of(DirichletPosterior(made), mdp, made, deal(made, 3), costs=False, delta=0.05)
+    policy = np.asarray(solve(mdp).policy, dtype=np.int64)
+    usual = np.asarray(mdp.row_action[usual_rows(mdp, log.whole.visits)])
+    gained = evaluate(mdp, policy).return_lower - evaluate(mdp, usual).return_lower
+    lost = _regressing(log, policy, usual, clear=1)
+    assert lost > 0.85 * gained if scatter == 0.0 else lost < 0.2 * gained
+    assert curse_of_preferring(log, usual, policy, seed=3).mean >= lost
+    seen = evaluate(as_seen(log.whole, log.whole), usual).return_lower
+    caution = max(0.0, seen - evaluate(mdp, usual).return_lower)
+    assert curse_of_choosing(log, policy, seed=3).mean >= lost - caution - 1e-12
 
 
 def test_departures_at_any_step_count() -> None:

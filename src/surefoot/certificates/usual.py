@@ -151,16 +151,18 @@ def regression(
     return np.where(several, center, mean), np.where(several, kept, 1.0)
 
 
-def lost_by_regression(mdp: MDP, visits: NDArray[np.number], mean: Floats, error: Floats) -> Floats:
-    """Return ``(R,)``: how much of its advantage over a clear practice a row loses by regression.
+def lost_by_regression(
+    mdp: MDP, visits: NDArray[np.number], mean: Floats, error: Floats, *, clear: int = CLEAR
+) -> Floats:
+    """Return ``(R,)``: how much of its advantage over the usual row a row loses by regression.
 
-    0 for rows that do not depart from one.
+    0 for rows that do not depart from a practice ``clear`` times as frequent.
     """
     usual = usual_rows(mdp, visits)[mdp.row_state]
     center, kept = regression(mdp, visits, mean, error)
     regressed = center + kept * (mean - center)
     lost = (mean - mean[usual]) - (regressed - regressed[usual])
-    return np.where(CLEAR * visits <= visits[usual], np.maximum(lost, 0.0), 0.0)
+    return np.where(clear * visits <= visits[usual], np.maximum(lost, 0.0), 0.0)
 
 
 def keep_usual(mdp: MDP, rows: Ints, visits: NDArray[np.number], ends: Ends) -> Ints:
