@@ -50,6 +50,9 @@ HIDDEN_EACH = 16
 """Candidates per part for a row whose tries all reached different successors. Such a row has shown
 little, and its value is mostly that of its candidates: with only one or two of them it would look
 good or bad by chance, and a search would find the good ones."""
+MUCH_HIDDEN = 4
+"""Rows of large models list states that only other actions entered if they need this many
+candidates: a quarter of their tries were seen once."""
 BY_ROWS = 0.05
 """The share of a candidate's weight that depends only on how many rows have shown it."""
 LEAST_HIDDEN = 1e-100
@@ -381,13 +384,16 @@ def _number_of(what: Ints) -> Floats:
 def _most_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_], seen: Ints) -> Ints:
     """Return ``(parts, R)``: how many candidates of each part a row lists at most.
 
-    Of states that only other actions entered, the rows of large models list some only where they
-    hide much: elsewhere these would make the model larger and change little.
+    In large models, a row with four or more successors lists no more candidates than it has shown
+    successors, the rest included, unless it hides much. States that only other actions entered are
+    listed there by rows that hide much: elsewhere they would make the model larger and change
+    little.
     """
     usual = min(MOST_EACH, CANDIDATES // max(1, int(np.count_nonzero(counts.visits))))
     hidden = _hidden_candidates(counts, row, shown)
-    most = np.maximum(np.maximum(max(1, usual), seen // 3), hidden)
-    others = most if usual > 1 else hidden
+    large = usual <= 1
+    most = np.maximum(np.maximum(max(1, usual), (seen - large) // 3), hidden)
+    others = np.where(hidden >= MUCH_HIDDEN, hidden, 0) if large else most
     return np.stack([most] * (len(PARTS) - 1) + [others])
 
 
