@@ -14,10 +14,6 @@ half of Y lacks most of them and the estimate is noise: on wards it hid luck tha
 Departures from a clear practice that the whole log makes and halves do not cannot show their luck
 there: they are charged with what they lose when they regress to the mean of their state.
 
-The posterior of a half is more cautious about the unseen than that of the whole log, and hides luck
-behind that. So the least there is, is also what all departures from the usual actions lose when
-they regress, less what the whole log's own caution takes off the usual actions.
-
 Rows that Y never tried are as lucky as those it tried, in deviations of their estimate. The same
 goes for rows of the final policy that the whole log tried once or twice: no half can test them.
 
@@ -40,7 +36,7 @@ from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, LogBuckets, as_seen
 from surefoot.certificates.plays import plays_of, row_values, standard_error
-from surefoot.certificates.usual import CLEAR, lost_by_regression, usual_rows
+from surefoot.certificates.usual import CLEAR, PREFERRED, lost_by_regression, usual_rows
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy, row_shares
@@ -114,25 +110,23 @@ def curse_of_choosing(
 
 
 def _with_departures(log: LogBuckets, policy: Policy, losses: list[Loss], mean: float) -> float:
-    """Return luck that counts departures from usual actions which halves do not show.
+    """Return luck that counts the departures from a clear practice which halves do not make.
 
-    Halves have seen their share of the luck in departures. What those from a clear practice lose
-    when they regress to the mean of their state is added for as many as the policy makes more often
-    than halves do, and is the least there is. So is what all departures lose, less the posterior's
-    caution about usual actions. None can lose more than they seem to gain over usual actions.
+    Halves have seen their share of the luck in departures. What those of the policy lose when they
+    regress to the mean of their state is added for as many as it makes more often than halves do,
+    and is the least there is. They cannot lose more than they seem to gain over usual actions.
     """
     usual = np.asarray(log.mdp.row_action[usual_rows(log.mdp, log.whole.visits)])
-    lost, by_all = (_regressing(log, policy, usual, clear=clear) for clear in (CLEAR, 1))
-    if by_all == 0.0:
+    lost = _regressing(log, policy, usual, clear=CLEAR)
+    if lost == 0.0:
         return mean
-    valued = evaluate(log.mdp, usual).return_lower
-    gained = evaluate(log.mdp, policy).return_upper - valued
-    lost, by_all = (max(0.0, gained) if gained < one else one for one in (lost, by_all))
-    caution = max(0.0, evaluate(as_seen(log.whole, log.whole), usual).return_lower - valued)
+    gained = evaluate(log.mdp, policy).return_upper - evaluate(log.mdp, usual).return_lower
+    if gained < lost:
+        lost = max(0.0, gained)
     theirs = sum(_departures(log.mdp, loss.policy, usual) for loss in losses) / len(losses)
     own = max(1, _departures(log.mdp, policy, usual))
     more = max(0.0, 1.0 - theirs / own)
-    return max(mean + more * lost, lost, by_all - caution)
+    return max(mean + more * lost, lost)
 
 
 def flattery(log: LogBuckets, policy: Policy) -> float:
@@ -156,8 +150,8 @@ def curse_of_preferring(
     ``policy``: the one chosen on the whole log. Luck goes with departures from the given one, and
     halves that make fewer of them say little about a whole log that makes more: theirs is then
     taken as many times as that policy departs more often than they do on average. At least what
-    departures lose when they regress to the mean of their state is taken: halves know them by few
-    tries, and may all leave them alone.
+    departures from preferred actions lose when they regress to the mean of their state is taken:
+    halves know them by few tries, and may all leave them alone.
     """
     losses = _shortfalls(log, given, halves, seed)
     found = _larger(losses)
@@ -165,11 +159,11 @@ def curse_of_preferring(
         return found
     theirs = max(1.0, sum(loss.departures for loss in losses)) / len(losses)
     more = max(1.0, _departures(log.mdp, policy, given) / theirs)
-    least = _regressing(log, policy, given, clear=1)
+    least = _regressing(log, policy, given, clear=PREFERRED)
     return replace(found, mean=max(more * found.mean, least), spread=more * found.spread)
 
 
-def _regressing(log: LogBuckets, policy: AnyPolicy, given: AnyPolicy, *, clear: int) -> float:
+def _regressing(log: LogBuckets, policy: AnyPolicy, given: AnyPolicy, *, clear: float) -> float:
     """Return what departures of a policy from usual actions owe to luck, by regression.
 
     Only from actions that were tried ``clear`` times as often or more, and where a given policy

@@ -28,6 +28,9 @@ ROUNDS = 3
 MOST_DOUBT = 0.05
 """A departure may be wrong this often at most."""
 
+PREFERRED = 1.5
+"""An action tried this many times as often as another was preferred to it; less may be chance."""
+
 CLEAR = 3
 """An action tried this many times as often as another is a clear practice in comparison."""
 
@@ -152,7 +155,7 @@ def regression(
 
 
 def lost_by_regression(
-    mdp: MDP, visits: NDArray[np.number], mean: Floats, error: Floats, *, clear: int = CLEAR
+    mdp: MDP, visits: NDArray[np.number], mean: Floats, error: Floats, *, clear: float = CLEAR
 ) -> Floats:
     """Return ``(R,)``: how much of its advantage over the usual row a row loses by regression.
 
