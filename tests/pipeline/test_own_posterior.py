@@ -195,6 +195,13 @@ def test_one_posterior_and_the_function_that_makes_it_promise_the_same(settings,
     assert content["identity"]["posterior"]["made_by"].endswith("DirichletPosterior")
 
 
+def test_a_time_budget_does_not_forget_who_brought_it(settings, tmp_path):
+    made = run(replace(settings, time_budget=60.0), tmp_path / "run", posterior=jeffreys)
+    first = (made.folder / "config.toml").read_text("utf-8").splitlines()[0]
+    assert "posterior=..." in first
+    assert "jeffreys" in first
+
+
 def test_honest_runs_fit_it_to_each_part(settings, tmp_path):
     parts = []
 

@@ -276,7 +276,7 @@ def _stages(
     hurried = budget.applied(model)
     journal.foresee(run_work.expected_work(hurried))
     found = _found(hurried, counts, parts, work, journal)
-    _record(settings, found.search_steps, work)
+    _record(settings, found.search_steps, work, None if own is None else name_of_own(own))
     if settings.time_budget is not None and found.stopped_early:
         shown = found.certificate.adding(Finding.of("worst_case_left_out"))
     else:
@@ -300,12 +300,12 @@ def _stages(
     )
 
 
-def _record(settings: Settings, steps: int, work: Path) -> None:
+def _record(settings: Settings, steps: int, work: Path, own: str | None) -> None:
     """Record in the configuration how many steps the clock allowed, for a repetition."""
     if settings.time_budget is None:
         return
     with replacing(work / CONFIG, "w", encoding="utf-8") as file:
-        file.write(replace(settings, search_steps=steps).to_toml())
+        file.write(replace(settings, search_steps=steps).to_toml(posterior=own))
 
 
 def _counts(settings: Settings, work: Path, journal: Journal) -> Counts:
