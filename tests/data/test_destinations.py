@@ -7,11 +7,11 @@ import pytest
 
 from surefoot import Counts, LearnedPosterior, read_transitions
 from surefoot._rows import pack
-from surefoot.data import destination_arrays, destinations
+from surefoot.data import destination_arrays, destination_pools, destinations
 from surefoot.data import destination_kernels as kernels
+from surefoot.data.destination_pools import FEWEST_ROWS
 from surefoot.data.destinations import (
     BY_ROWS,
-    FEWEST_ROWS,
     PARTS,
     PRIOR_SHARES,
     learn_destinations,
@@ -173,7 +173,7 @@ def test_entered_by_others_lists_what_other_actions_entered():
 
 
 def test_pairs_of_actions_and_states_are_bounded(monkeypatch):
-    monkeypatch.setattr(destinations, "MOST_PAIRS", 2)
+    monkeypatch.setattr(destination_pools, "MOST_PAIRS", 2)
     into = {(s, 1, 5): 2 for s in range(FEWEST_ROWS)} | {(s, 1, 6): 2 for s in range(4)}
     counts = log(into | {(4, 0, 0): 3}, 7, 2)
     assert candidates(counts, 4, 0, "entered by others") == {6: 1.0}
@@ -279,7 +279,7 @@ def test_alike_rows_list_the_same_candidates(monkeypatch):
 
 
 def test_numbers_of_candidates_are_uniform():
-    numbers = destinations._number_of(np.arange(-600, 600))
+    numbers = destination_pools.number_of(np.arange(-600, 600))
     assert numbers.min() > 0.0
     assert numbers.max() <= 1.0
     assert abs(numbers.mean() - 0.5) < 4 / np.sqrt(12 * len(numbers))

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from surefoot._compile import COMPILES
 from surefoot._cores import available_cores, on_threads
 from surefoot.data import destination_arrays, destination_kernels
+from surefoot.data.destination_pools import FEWEST_ROWS, others_pool, pool_of, ranked
 
 kernels: Any = destination_kernels if COMPILES else destination_arrays
 
@@ -37,9 +38,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PARTS = ("same state", "displacement", "entered", "entered by others")
-FEWEST_ROWS = 3
-"""A pattern counts if at least this many other rows show it. With a smaller number, a chain with
-rare accidents took the rows that had shown none yet for safe."""
 PRIOR_SHARES = (0.5, 0.5, 0.25, 0.25, 0.25)
 """Prior Dirichlet parameters of the four parts and the rest."""
 ROUNDS = 200
@@ -57,9 +55,6 @@ BY_ROWS = 0.05
 """The share of a candidate's weight that depends only on how many rows have shown it."""
 LEAST_HIDDEN = 1e-100
 """Sums of hidden probabilities below this are too small to compare candidates."""
-MOST_PAIRS = 2**22
-"""About how many pairs of an action and a state entered by others are listed. If there are more,
-only the states that most rows entered are kept."""
 MOST_NUMBERS_EACH = 1000
 """Numbers in labels that lie further apart than this on average are names, not an order."""
 
@@ -160,15 +155,15 @@ def _learn(counts: Any) -> Destinations:
     steps = (number[successor] - number[state])[known]
     actions, states = counts.num_actions, counts.num_states
     kinds = [
-        lambda: _pool(action[known], steps, actions, FEWEST_ROWS),
-        lambda: _pool(state, successor, states, 1),
-        lambda: _pool(action, successor, actions, FEWEST_ROWS),
-        lambda: _others_pool(action, successor, actions, states),
+        lambda: pool_of(action[known], steps, actions, FEWEST_ROWS),
+        lambda: pool_of(state, successor, states, 1),
+        lambda: pool_of(action, successor, actions, FEWEST_ROWS),
+        lambda: others_pool(action, successor, actions, states),
     ]
     found: list[Any] = [None] * len(kinds)
 
     def gather(part: int) -> None:
-        found[part] = _ranked(kinds[part]())
+        found[part] = ranked(kinds[part]())
 
     on_threads(gather, range(len(kinds)), available_cores())
     pools = [array for pool in found for array in pool]
@@ -324,61 +319,6 @@ def _reweighed(found: Destinations, factor: Floats) -> Floats:
     ratio = np.divide(before, after, out=np.zeros(len(before)), where=told)
     made = np.where(told[lists], made * ratio[lists], found.weight)
     return (1.0 - BY_ROWS) * made + BY_ROWS * found.weight
-
-
-def _pool(group: Ints, what: Ints, size: int, fewest: int) -> tuple[Ints, Ints, Floats]:
-    """Return what at least ``fewest`` rows of a group have shown: starts, what, number of rows."""
-    low = int(what.min(initial=0))
-    span = int(what.max(initial=0)) - low + 1
-    key, rows = np.unique(group.astype(np.int64) * span + (what - low), return_counts=True)
-    key, rows = key[rows >= fewest], rows[rows >= fewest]
-    start = np.searchsorted(key, np.arange(size + 1) * span)
-    return start, key % span + low, rows.astype(np.float64)
-
-
-def _others_pool(
-    action: Ints, successor: Ints, actions: int, states: int
-) -> tuple[Ints, Ints, Floats]:
-    """Return states that enough rows have shown and few of an action: starts, states, rows.
-
-    A state that just enough rows of an action have shown is among them too: without one of these
-    rows it would be.
-    """
-    rows = np.bincount(successor, minlength=states)
-    often = np.flatnonzero(rows >= FEWEST_ROWS)
-    if actions * len(often) > MOST_PAIRS:
-        first = np.argsort(-rows[often], kind="stable")[: max(1, MOST_PAIRS // actions)]
-        often = np.sort(often[first])
-    pair = (np.arange(actions)[:, None] * states + often).ravel()
-    keys, own = np.unique(action.astype(np.int64) * states + successor, return_counts=True)
-    pair = np.setdiff1d(pair, keys[own > FEWEST_ROWS], assume_unique=True)
-    start = np.searchsorted(pair, np.arange(actions + 1) * states)
-    return start, pair % states, rows[pair % states].astype(np.float64)
-
-
-def _ranked(pool: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats, Ints, Floats]:
-    """Return starts, what, running totals of rows, positions by falling priority, priorities."""
-    start, what, rows = pool
-    priority = rows / _number_of(what)
-    group = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    rank = np.lexsort((-priority, group)) - start[group]
-    return start, what, np.concatenate(([0.0], np.cumsum(rows))), rank, priority
-
-
-def _number_of(what: Ints) -> Floats:
-    """Return pseudo-random numbers in (0, 1] that depend on ``what`` only.
-
-    Examples
-    --------
-    >>> bool((_number_of(np.arange(3)) == _number_of(np.arange(4))[:3]).all())
-    True
-    """
-    x = what.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
-    for _ in range(2):  # the finalizer of SplitMix64
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    return np.asarray(((x >> np.uint64(11)).astype(np.int64) + 1) * 2.0**-53)
 
 
 def _most_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_], seen: Ints) -> Ints:
