@@ -1,35 +1,43 @@
 """Where unseen successors may lead: each part by hand-made logs, shares, sampling, speed."""
 
 import time
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from surefoot import Counts, LearnedPosterior, read_transitions
 from surefoot._rows import pack
-from surefoot.data import destination_arrays, destination_pools, destinations
+from surefoot.data import destination_arrays, destination_pools, destinations, mixture_kernels
 from surefoot.data import destination_kernels as kernels
 from surefoot.data.destination_pools import FEWEST_ROWS
+from surefoot.data.destination_weights import BY_ROWS
 from surefoot.data.destinations import (
-    BY_ROWS,
+    ONE_STRAY,
     PARTS,
+    POOLS,
+    PRIOR_REST,
     PRIOR_SHARES,
+    STRAYS,
     learn_destinations,
     on_entries,
-    state_numbers,
 )
+from surefoot.data.state_order import state_numbers
 from surefoot.domains.garnet import garnet
 
 WORDS = ("ash", "birch", "cedar", "dogwood", "elm", "fir", "gum", "holly")
 
 
-def log(entries, states, actions=1, labels=WORDS):
+def log(entries, states, actions=1, labels=WORDS, terminal=()):
     """Counts of ``{(state, action, successor): count}``; words as labels have no order."""
     count = np.zeros((states, actions, states), dtype=np.int64)
     for place, number in entries.items():
         count[place] = number
     names = None if labels is None else list(labels[:states])
-    return Counts.from_arrays(count, state_labels=names)
+    found = Counts.from_arrays(count, state_labels=names)
+    return replace(found, terminal=np.isin(np.arange(states), terminal)) if terminal else found
 
 
 def candidates(counts, state, action, part):
@@ -137,7 +145,11 @@ def by_definition(counts):
                 found.append((shown[wanted], sum(shown.values())))
         return found
 
-    named, pools = [], []
+    def stayed(place):
+        """How many other rows of the action have stayed in their state."""
+        return sum(s in found for (s, a), found in rows.items() if a == place[1] and s != place[0])
+
+    named, open_to, pools, strays = [], [], [], []
     for place in sorted(rows):
         shown, own = rows[place], []
         for part, fewest in enumerate((1, FEWEST_ROWS, FEWEST_ROWS, FEWEST_ROWS)):
@@ -152,14 +164,35 @@ def by_definition(counts):
             free = {t: found for t, found in pool.items() if t not in shown}
             hidden = {t: sum(hides(*row, after) for row in found) for t, found in free.items()}
             pools[-1].append(mixed(hidden, {t: len(found) for t, found in free.items()}))
+        stays = stayed(place) >= FEWEST_ROWS
+        pools[-1].append({place[0]: 1.0} if stays and place[0] not in shown else {})
         own = [{t: len(found) for t, found in pool.items()} for pool in own]
         for x in [t for t, n in shown.items() if n == 1 and sum(shown.values()) > 1]:
             free = [{t: n for t, n in pool.items() if t == x or t not in shown} for pool in own]
             chance = [pool.get(x, 0) / max(1, sum(pool.values())) for pool in free]
             pointed = set().union(*free)
             left = counts.num_states - len(pointed) - len(shown) + 1
-            named.append([*chance, 0.0 if x in pointed else 1.0 / left])
-    return pools, np.array(named)
+            again = stays and x == place[0]
+            if x not in pointed and not again:
+                strays.append(x)
+            named.append([*chance, again, 0.0 if x in pointed or again else 1.0 / left])
+            open_to.append([*map(bool, free), stays and (again or place[0] not in shown), True])
+    return pools, np.array(named, dtype=float), np.array(open_to), strays
+
+
+def likeliest(named, open_to, prior):
+    """The shares that make the singletons most likely, by a general optimiser."""
+
+    def loss(logs):
+        share = np.exp(logs)
+        chance = (named @ share) / (open_to @ share)
+        return (
+            -np.log(chance).sum() - prior @ logs + prior.sum() * np.log(share.sum())
+            + (logs.sum()) ** 2  # the scale is free
+        )  # fmt: skip
+
+    found = np.exp(minimize(loss, np.zeros(len(prior)), tol=1e-12).x)
+    return found / found.sum()
 
 
 def test_entered_by_others_lists_what_other_actions_entered():
@@ -183,7 +216,7 @@ def test_pairs_of_actions_and_states_are_bounded(monkeypatch):
 def test_candidates_and_shares_by_definition(seed):
     labels = [None, [f"s{3 * i}" for i in range(40)], None][seed]
     counts = random_log(seed, labels=labels)
-    pools, named = by_definition(counts)
+    pools, named, open_to, strays = by_definition(counts)
     found = learn_destinations(counts)
     for row, own in enumerate(pools):
         for part, pool in enumerate(own):
@@ -192,26 +225,83 @@ def test_candidates_and_shares_by_definition(seed):
             assert set(found.state[listed].tolist()) == set(pool)
             expected = [pool[t] for t in found.state[listed]]
             np.testing.assert_allclose(found.weight[listed], expected)
-    prior = np.array(PRIOR_SHARES)
-    share = prior / prior.sum()
-    for _ in range(500):
-        explained = named * share / (named @ share)[:, None]
-        share = (prior + explained.sum(axis=0)) / (prior.sum() + len(named))
-    np.testing.assert_allclose(found.shares, prior + explained.sum(axis=0), rtol=1e-4)
+    prior = np.append(PRIOR_SHARES[: len(POOLS) + 1], PRIOR_REST)
+    share = likeliest(named, open_to, prior)
+    mine = np.append(found.shares[: len(POOLS) + 1], found.shares[STRAYS:].sum())
+    np.testing.assert_allclose(mine / mine.sum(), share, rtol=1e-3)
+    assert mine.sum() == pytest.approx(len(named) + prior.sum())
+    unknown = PRIOR_REST + min(len(strays), ONE_STRAY)
+    assert found.shares[-1] / mine[-1] == pytest.approx(unknown / (unknown + len(strays)))
 
 
 def test_shares_by_hand():
     """One singleton that only the same state names, one that nothing names."""
     counts = log({(0, 0, 1): 3, (0, 0, 2): 1, (0, 1, 2): 4, (1, 0, 3): 3, (1, 0, 0): 1}, 4, 2)
     # Row (0, 0) left out 2, which action 1 reached: named by "same state" with certainty. Row
-    # (1, 0) left out 0: no pattern; the rest explains it alone.
-    np.testing.assert_allclose(
-        learn_destinations(counts).shares, np.add(PRIOR_SHARES, [1, 0, 0, 0, 1])
-    )
+    # (1, 0) left out 0: no pattern, and the row is open to none, so that it says nothing of shares.
+    found = learn_destinations(counts).shares
+    assert found[0] / (found[0] + found[STRAYS:].sum()) == pytest.approx(1.5 / 1.75)
+    assert found[STRAYS] / found[STRAYS:].sum() == pytest.approx(1 / (1 + PRIOR_REST + ONE_STRAY))
+    assert candidates(counts, 0, 0, "strays") == {0: 1.0}
+    np.testing.assert_allclose(found[1:STRAYS], PRIOR_SHARES[1:])
 
 
 def test_without_singletons_the_prior_stays():
-    np.testing.assert_allclose(learn_destinations(log({(0, 0, 1): 1}, 2)).shares, PRIOR_SHARES)
+    found = learn_destinations(log({(0, 0, 1): 1}, 2)).shares
+    np.testing.assert_allclose(found, [*PRIOR_SHARES, 0.0, PRIOR_REST])
+
+
+def test_a_row_may_stay_where_others_of_its_action_stayed():
+    stays = {(s, 0, s): 2 for s in range(FEWEST_ROWS)}
+    counts = log(stays | {(4, 0, 0): 3, (5, 1, 0): 3}, 6, 2)
+    assert candidates(counts, 4, 0, "stays") == {4: 1.0}
+    assert candidates(counts, 5, 1, "stays") == {}  # another action
+    assert candidates(counts, 0, 0, "stays") == {}  # it has stayed itself
+    fewer = {place: n for place, n in stays.items() if place != (0, 0, 0)}
+    assert candidates(log(fewer | {(4, 0, 0): 3}, 6), 4, 0, "stays") == {}
+
+
+def test_usual_ends_have_parts_of_their_own():
+    ends = {(s, 0, 6): 2 for s in range(4)} | {(s, 0, 7): 1 for s in range(3)}
+    counts = log(ends | {(4, 0, 0): 3, (5, 1, 0): 3}, 8, 2, terminal=(6, 7))
+    assert candidates(counts, 4, 0, "end 1") == {6: 1.0}
+    assert candidates(counts, 4, 0, "end 2") == {7: 1.0}
+    assert candidates(counts, 4, 0, "end 3") == {}
+    assert candidates(counts, 3, 0, "end 1") == {}  # it has ended there
+    assert candidates(counts, 3, 0, "end 2") == {7: 1.0}
+    assert candidates(counts, 5, 1, "end 1") == {}  # another action
+    for part in ("entered", "entered by others"):  # each end counts once
+        assert not {6, 7} & set(candidates(counts, 4, 0, part))
+
+
+def test_an_end_is_as_likely_as_it_was_in_rows_that_had_not_shown_it():
+    """Most rows have shown the usual end; those that have not are few, and most reach it next."""
+    rng = np.random.default_rng(0)
+    size, ends = 60, 60
+    count = np.zeros((size + 2, 1, size + 2), dtype=np.int64)
+    for s in range(size):
+        np.add.at(count[s, 0], np.where(rng.random(6) < 0.4, ends, rng.integers(0, size, 6)), 1)
+    words = [f"{chr(97 + i % 26)}{i}x" for i in range(size + 2)]
+    counts = replace(
+        Counts.from_arrays(count, state_labels=words), terminal=np.arange(size + 2) >= size
+    )
+    posterior = LearnedPosterior(counts)
+    end = (posterior.counts.successor == ends) & (posterior.counts.count == 0)
+    new = np.where(posterior.counts.count == 0, posterior.mean(), 0.0)
+    row = posterior.layout.entry_row[end]
+    share = posterior.mean()[end] / np.add.reduceat(new, posterior.row_start[:-1])[row]
+    # Six tries that are not the end leave .6 for it among what a row may show next: hardly less
+    # than .4, while one in fifty of all new successors is the end.
+    assert 0.25 < share.mean() < 0.6
+
+
+def test_strays_are_what_no_pattern_names():
+    entries = {(s, 0, s + 1): 4 for s in range(6)} | {(0, 0, 6): 1, (3, 0, 0): 1}
+    counts = log(entries, 7)
+    # Both were seen once, and no three rows show them: a row lists those it has not shown.
+    assert candidates(counts, 1, 0, "strays") == pytest.approx({0: 0.5, 6: 0.5})
+    assert candidates(counts, 0, 0, "strays") == {0: 1.0}
+    assert candidates(counts, 3, 0, "strays") == {6: 1.0}
 
 
 def test_candidates_are_never_what_the_row_has_shown(monkeypatch):
@@ -262,29 +352,56 @@ def test_what_many_rows_show_is_in_every_sample():
     np.testing.assert_allclose(found[:, 1], 0.2)
 
 
-def test_alike_rows_list_the_same_candidates(monkeypatch):
-    """No row may look better than another by the draw: a search would find it."""
-    monkeypatch.setattr(destinations, "CANDIDATES", 1)
-    states = 400
+def alike_rows(states=400):
+    """A log whose rows show one state of their own, and one of forty that many rows show."""
     rng = np.random.default_rng(2)
-    # Every row shows one state of its own and one of forty that many rows show.
     entries = {(s, a, int(t)): 1 for s in range(states) for a in range(2)
                for t in (rng.integers(states), rng.integers(40))}  # fmt: skip
     labels = [f"{chr(97 + i % 26)}{i}x" for i in range(states)]
-    counts = log(entries, states, 2, labels=labels)
-    lists = [frozenset(candidates(counts, s, 0, "entered")) for s in range(30)]
-    assert all(len(one) == destinations.HIDDEN_EACH for one in lists)
-    shared = [len(lists[0] & one) for one in lists]
-    assert min(shared) >= destinations.HIDDEN_EACH - 2
+    return log(entries, states, 2, labels=labels)
+
+
+def test_alike_actions_list_the_same_candidates(monkeypatch):
+    """No action may look better than another by the draw: a search would find it."""
+    monkeypatch.setattr(destinations, "CANDIDATES", 1)
+    counts = alike_rows()
+    lists = [[frozenset(candidates(counts, s, a, "entered")) for a in (0, 1)] for s in range(60)]
+    assert all(len(one) == destinations.HIDDEN_EACH for pair in lists for one in pair)
+    same = np.mean([len(one & other) for one, other in lists])
+    apart = np.mean([len(a[0] & b[0]) for a, b in pairwise(lists)])
+    assert same > 10
+    assert apart < 8
+
+
+def test_what_some_states_leave_out_others_list(monkeypatch):
+    """Were the same candidates left out everywhere, the model as a whole would be wrong."""
+    monkeypatch.setattr(destinations, "CANDIDATES", 1)
+    monkeypatch.setattr(destinations, "HIDDEN_EACH", 8)
+    counts = alike_rows()
+    found = learn_destinations(counts)
+    monkeypatch.setattr(destinations, "CANDIDATES", 10**6)
+    monkeypatch.setattr(destinations, "MOST_EACH", 1000)
+    exact = destinations._learn(counts)
+    part, mean = POOLS.index("entered"), []
+    for one in (found, exact):
+        of_part = np.repeat(np.arange(len(one.start) - 1), np.diff(one.start)) % len(PARTS) == part
+        mean.append(np.bincount(one.state[of_part], one.weight[of_part], 400) / counts.num_rows)
+    popular = mean[1] > 0.01
+    assert popular.sum() > 30
+    np.testing.assert_allclose(mean[0][popular], mean[1][popular], rtol=0.6)
+    assert abs(mean[0][popular] / mean[1][popular] - 1).mean() < 0.2
 
 
 def test_numbers_of_candidates_are_uniform():
-    numbers = destination_pools.number_of(np.arange(-600, 600))
+    numbers = destination_pools.number_of(np.arange(-600, 600), np.arange(1200) % 7)
     assert numbers.min() > 0.0
     assert numbers.max() <= 1.0
     assert abs(numbers.mean() - 0.5) < 4 / np.sqrt(12 * len(numbers))
     share = np.bincount((numbers * 9.999).astype(int), minlength=10) / len(numbers)
     assert np.all(np.abs(share - 0.1) < 4 * np.sqrt(0.09 / len(numbers)))
+    for what in range(20):
+        beside = np.sort(destination_pools.number_of(np.full(8, what), np.arange(16, 24)))
+        assert np.diff(beside).max() < 2.7 / 8
 
 
 def test_candidates_depend_on_the_log_alone(monkeypatch):
@@ -326,15 +443,16 @@ def test_on_entries_has_the_rest_as_its_last_part():
     row = int(np.flatnonzero((counts.row_state == 0) & (counts.row_action == 0))[0])
     open_rows = counts.row_state < 2
     found = on_entries(learn_destinations(counts), counts, open_rows)
+    first = (len(PARTS) + 1) * row
     parts = [
-        found.state[found.start[5 * row + p] : found.start[5 * row + p + 1]].tolist()
-        for p in range(5)
+        found.state[found.start[first + p] : found.start[first + p + 1]].tolist()
+        for p in range(len(PARTS) + 1)
     ]
-    assert parts == [[2], [], [], [], [counts.unseen]]
+    assert parts == [[2], *[[]] * (len(PARTS) - 1), [counts.unseen]]
     support = np.ones((4, 2, 4))
     declared = Counts.from_arrays([[[4, 0, 0, 0], [0, 1, 0, 0]]] * 4, support=support)
     found = on_entries(learn_destinations(declared), declared, np.zeros(8, dtype=np.bool_))
-    rest = slice(found.start[4], found.start[5])
+    rest = slice(found.start[len(PARTS)], found.start[len(PARTS) + 1])
     assert found.state[rest].tolist() == [1, 2, 3]
     np.testing.assert_allclose(found.weight[rest], 1 / 3)
 
@@ -402,8 +520,9 @@ def test_whole_arrays_give_the_bits_of_the_kernels(step, most, monkeypatch):
     monkeypatch.setattr(destination_arrays, "MOST_EXPANDED", 500)  # several blocks
     placed = counts.on_support("learned")
     found = []
-    for module in (kernels, destination_arrays):
+    for module, mixture in ((kernels, mixture_kernels), (destination_arrays, destination_arrays)):
         monkeypatch.setattr(destinations, "kernels", module)
+        monkeypatch.setattr(destinations, "mixture", mixture)
         found.append([destinations._learn(c) for c in (counts, placed)])
     for one, other in zip(*found, strict=True):
         for name in ("start", "state", "weight", "shares"):

@@ -2,16 +2,18 @@
 
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.heavy_rows import heavy_counts
 
 from surefoot import Counts, DirichletPosterior, LearnedPosterior, read_transitions
 from surefoot.domains import machine_replacement
 from surefoot.domains.garnet import garnet
 from surefoot.posterior import learned_kernels as kernels
-from surefoot.posterior.row_laws import ALPHA, LAWS
+from surefoot.posterior.row_laws import ALPHA, LAWS, STRENGTH
 
 KEY = (np.uint64(5), np.uint64(7))
 
@@ -178,8 +180,10 @@ def where_one_lands(posterior, row):
     found = posterior.destinations
     begin, end = posterior.row_start[row : row + 2]
     successors = posterior.counts.successor[begin:end]
-    listed = [slice(found.start[5 * row + p], found.start[5 * row + p + 1]) for p in range(5)]
-    share = np.array([found.shares[p] * (listed[p].stop > listed[p].start) for p in range(5)])
+    parts = len(found.shares)
+    starts = found.start[parts * row : parts * (row + 1) + 1]
+    listed = [slice(*ends) for ends in pairwise(starts.tolist())]
+    share = found.shares * (np.diff(starts) > 0)
     out = np.zeros(end - begin)
     for p, at in enumerate(listed):
         for state, weight in zip(found.state[at], found.weight[at], strict=True):
@@ -188,11 +192,14 @@ def where_one_lands(posterior, row):
     return out
 
 
-def test_draws_of_one_row_by_simulation_from_the_definition():
+@pytest.mark.parametrize("kind", ["even", "heavy"])
+def test_draws_of_one_row_by_simulation_from_the_definition(kind):
     """Quantiles of each entry against an independent sampler in plain NumPy."""
-    posterior = LearnedPosterior(learned_support(0))
+    posterior = LearnedPosterior(learned_support(0) if kind == "even" else heavy_counts())
     laws, found, rng = posterior.laws, posterior.destinations, np.random.default_rng(5)
-    row = int(np.flatnonzero((laws.distinct == 2) & posterior.open_rows)[0])
+    assert laws.heavy  # a small log may be anything
+    distinct = 2 if kind == "even" else int(np.median(laws.distinct))
+    row = int(np.flatnonzero((laws.distinct == distinct) & posterior.open_rows)[0])
     begin, end = posterior.row_start[row : row + 2]
     count = posterior.counts.count[begin:end].astype(float)
     n, a = 4000, laws.action[row]
@@ -200,26 +207,31 @@ def test_draws_of_one_row_by_simulation_from_the_definition():
     by_hand = np.zeros((n, end - begin))
     successors = posterior.counts.successor[begin:end]
     landing = where_one_lands(posterior, row)
+    parts = len(found.shares)
     for i in range(n):
         s, law = size_law[i, a], LAWS[alpha_law[i, a]]
         log = laws.marginal[laws.fine[row], s] + laws.shape[row]
         weight = law * np.exp(log - log.max())
         chosen = rng.choice(len(ALPHA), p=weight / weight.sum())
+        alpha, strength = ALPHA[chosen], STRENGTH[laws.usual[s]]
         sizes = np.diff(laws.sizes[laws.group[row], s, chosen], prepend=0.0)
         unseen = rng.choice(len(sizes), p=sizes / sizes.sum()) - laws.distinct[row]
-        share = rng.dirichlet(found.shares)
-        nonempty = np.diff(found.start)[5 * row : 5 * row + 5] > 0
+        share = rng.gamma(found.shares)
+        nonempty = np.diff(found.start)[parts * row : parts * (row + 1)] > 0
         share = share * nonempty / (share * nonempty).sum()
-        gamma = np.where(count > 0, rng.gamma(np.maximum(count + ALPHA[chosen], 1e-9)), 0.0)
-        for _ in range(unseen):
-            at = 5 * row + rng.choice(5, p=share)
+        gamma = np.where(count > 0, rng.gamma(np.maximum(count + alpha, 1e-9)), 0.0)
+        new = rng.gamma(alpha if alpha > 0 else 1.0, size=unseen)
+        if alpha < 0:
+            new *= rng.gamma(strength - laws.distinct[row] * alpha) / new.sum()
+        for mass in new:
+            at = parts * row + rng.choice(parts, p=share)
             listed = slice(found.start[at], found.start[at + 1])
             rest = max(0.0, 1.0 - found.weight[listed].sum())
             p = np.append(found.weight[listed], rest)
             pick = rng.choice(
                 np.append(found.state[listed], posterior.counts.unseen), p=p / p.sum()
             )
-            gamma[successors == pick] += rng.gamma(ALPHA[chosen])
+            gamma[successors == pick] += mass
         rare = posterior.rare.draw(rng.random((1, posterior.layout.num_actions)))[0, a]
         rare = 1 - (1 - rare) ** posterior.rare.open[row]
         by_hand[i] = (1 - rare) * gamma / gamma.sum() + rare * landing
@@ -227,6 +239,19 @@ def test_draws_of_one_row_by_simulation_from_the_definition():
     for entry in range(end - begin):
         ours, theirs = np.round(draws[:, entry], 12), np.round(by_hand[:, entry], 12)
         assert stats.ks_2samp(ours, theirs).pvalue > 1e-4
+
+
+def test_heavy_tailed_rows_keep_what_is_usual():
+    """A symmetric prior takes a third of the mass of usual successors; here they keep it."""
+    posterior = LearnedPosterior(heavy_counts())
+    counts, mean = posterior.counts, posterior.mean()
+    stays = (counts.successor == counts.entry_state) & (counts.count >= 10)
+    tries = np.add.reduceat(counts.count, counts.row_start[:-1])[counts.entry_row[stays]]
+    kept = mean[stays] / (counts.count[stays] / tries)
+    assert kept.mean() > 0.9
+    draws = posterior.sample(4000, np.random.default_rng(1))
+    error = draws.std(axis=0) / np.sqrt(4000)
+    assert np.abs(draws.mean(axis=0) - mean)[counts.count > 0].max() < 5 * error.max()
 
 
 def test_a_candidate_never_doubles_what_was_seen():

@@ -9,9 +9,19 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
-from surefoot.posterior import learned_arrays, row_laws
-from surefoot.posterior import learned_kernels as kernels
-from surefoot.posterior.row_laws import ALPHA, GEOMETRIC, LAWS, POISSON, SIZE_PRIOR, RowLaws
+from surefoot.posterior import law_arrays, row_laws
+from surefoot.posterior import law_kernels as kernels
+from surefoot.posterior.learned_kernels import alpha_weights
+from surefoot.posterior.row_laws import (
+    ALPHA,
+    EVEN,
+    GEOMETRIC,
+    LAWS,
+    POISSON,
+    SIZE_PRIOR,
+    STRENGTH,
+    RowLaws,
+)
 
 
 def learn(rows, action=None, cap=8, declared=False, like=None):
@@ -54,14 +64,35 @@ def likelihood(row, alpha, size):
     return math.exp(log)
 
 
+def seated(row, discount, strength):
+    """The chance to see these counts one try after another, by Pitman and Yor's process.
+
+    A try reaches a known successor with a chance of its count less the discount, a new one with
+    that of the strength and of all discounts, over the strength and all tries before.
+    """
+    chance, tries, known = 1.0, 0, 0
+    for count in (n for n in row if n > 0):
+        for before in range(count):
+            new = strength + known * discount if before == 0 else before - discount
+            chance *= new / (strength + tries) if tries else 1.0
+            known += before == 0
+            tries += 1
+    return chance
+
+
+def given_law(row, a, s, cap, declared):
+    """The likelihood of a row under a concentration or discount and a law of its size."""
+    if a < 0:
+        return seated(row, -a, STRENGTH[s])
+    law = size_law(s, cap, declared)
+    return sum(p * likelihood(row, a, k + 1) for k, p in enumerate(law))
+
+
 def brute(rows, action, cap, declared):
     """Evidence ``(actions, size laws, alpha laws)``, law by law and K by K."""
     out = np.zeros((max(action) + 1, len(SIZE_PRIOR), len(LAWS)))
     for (r, row), s in product(enumerate(rows), range(len(SIZE_PRIOR))):
-        given = [
-            sum(p * likelihood(row, a, k + 1) for k, p in enumerate(size_law(s, cap[r], declared)))
-            for a in ALPHA
-        ]
+        given = [given_law(row, a, s, cap[r], declared) for a in ALPHA]
         out[action[r], s] += np.log(LAWS @ np.array(given))
     return out
 
@@ -105,7 +136,7 @@ def test_likelihoods_in_fractions():
 
 def test_one_way_or_another_some_row_is_seen():
     """Summed over all ways to see n = 3 successors of K = 3, the likelihood is 1."""
-    for a in ALPHA:
+    for a in EVEN:
         ways = 0.0
         for names in product(range(3), repeat=3):
             counts = np.bincount(names, minlength=3)
@@ -186,9 +217,12 @@ def test_row_alphas_by_enumeration():
         by_alpha, by_seen = np.zeros(len(ALPHA)), np.zeros(len(ALPHA))
         for s in range(len(SIZE_PRIOR)):
             prior = size_law(s, 6, False)
-            joint = np.array([[p * likelihood(row, a, j + 1) for j, p in enumerate(prior)]
+            joint = np.array([[p * likelihood(row, a, j + 1) if a > 0 else
+                               seated(row, -a, STRENGTH[s]) / 6 for j, p in enumerate(prior)]
                               for a in ALPHA])  # fmt: skip
-            shown = np.array([[(n + k * a) / (n + (j + 1) * a) for j in range(6)] for a in ALPHA])
+            shown = np.array([[(n + k * a) / (n + (j + 1) * a) if a > 0 else
+                               (n + k * a) / (n + STRENGTH[s]) for j in range(6)]
+                              for a in ALPHA])  # fmt: skip
             for h, law in enumerate(LAWS):
                 given = law[:, None] * joint / (law[:, None] * joint).sum()
                 by_alpha += of_action[action[r]][s, h] * given.sum(axis=1)
@@ -237,7 +271,7 @@ def test_a_law_far_from_a_row_still_has_its_own_concentration():
     log = np.array([0.0, -2000.0, -3000.0])
     scaled = np.exp(log)
     running = np.empty(3)
-    kernels.alpha_weights(log, scaled, np.array([0.0, 0.0, 1.0]), running)
+    alpha_weights(log, scaled, np.array([0.0, 0.0, 1.0]), running)
     assert running.tolist() == [0.0, 0.0, 1.0]
     assert kernels.law_evidence(log, scaled, 0.0, np.array([0.0, 0.0, 1.0])) == -3000.0
 
@@ -259,7 +293,7 @@ def test_whole_arrays_say_what_the_kernels_say(declared, monkeypatch):
     action = rng.integers(0, 3, len(rows))
     cap = [len(row) for row in rows] if declared else 8
     found = []
-    for module in (kernels, learned_arrays):
+    for module in (kernels, law_arrays):
         monkeypatch.setattr(row_laws, "kernels", module)
         laws = learn(rows, action, cap, declared)
         found.append((laws, laws.row_alphas()))

@@ -207,7 +207,8 @@ def _sampled(
     turn = 0
     while len(left):
         begin = ranks.start[ranks.group[left]]
-        j = ranks.rank[begin + turn]
+        shade = rows.state[left] % len(ranks.rank)
+        j = ranks.rank[shade, begin + turn]
         at = begin + j
         good = (ranks.first[left] <= j) & (j < ranks.last[left])
         target = np.full(len(left), -1)
@@ -218,7 +219,7 @@ def _sampled(
         good &= shown[place] != key
         full = taken[left] == most[left]
         last, more = good & full, good & ~full
-        threshold[left[last]] = ranks.priority[at[last]]
+        threshold[left[last]] = ranks.priority[shade[last], at[last]]
         weight = ranks.running[at[more] + 1] - ranks.running[at[more]]
         found.append((left[more], target[more], weight))
         taken[left[more]] += 1
@@ -298,9 +299,13 @@ def _led_to(new: Bools, step: Ints, origin: Ints, state_of: Ints) -> Ints:
     return np.where(origin < 0, 0, np.rint(sums[origin]).astype(np.int64))
 
 
-def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
+def mixture_weights(
+    named: Floats, open_to: Floats, times: Floats, prior: Floats, rounds: int, tolerance: float
+) -> Floats:
     """Compute the same as the kernel of this name; singletons are summed in the same order."""
-    learned, share = prior.copy(), np.zeros(len(prior))
+    whole = np.cumsum(prior)[-1]
+    size = len(named) + whole
+    learned, share = np.asarray(size * prior / whole), np.zeros(len(prior))
     given = np.ascontiguousarray(named.T)
     terms = np.empty((len(prior), len(named) + 1))
     terms[:, 0] = prior
@@ -310,14 +315,19 @@ def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float)
         learned[part] = np.cumsum(terms[part])[-1]
 
     for _ in range(rounds):
-        whole = np.cumsum(learned)[-1]
-        change = np.abs(learned / whole - share).max()
-        share = learned / whole
+        change = np.abs(learned / size - share).max()
+        share = learned / size
+        reach = np.cumsum(share * open_to, axis=1)[:, -1:]
+        asked = np.cumsum(
+            np.vstack((np.full(len(prior), whole), times[:, None] * open_to / reach)), axis=0
+        )[-1]
         np.multiply(given, share[:, None], out=terms[:, 1:])
         total = terms[0, 1:].copy()
         for part in range(1, len(prior)):
             total += terms[part, 1:]
         on_threads(take, range(len(prior)), available_cores())
+        learned /= asked
+        learned *= size / np.cumsum(learned)[-1]
         if change < tolerance:
             break
     return learned

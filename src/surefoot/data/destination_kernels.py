@@ -96,10 +96,11 @@ def sample_candidates(
     """Write the ``most`` candidates of the highest priority and their shares; return how many.
 
     A priority sample (Duffield, Lund and Thorup 2007): the priority of a candidate is the number of
-    rows that show it, divided by a pseudo-random number that depends on the candidate only. The
-    threshold is the highest priority left out. Candidates that more rows show than the threshold
-    get their share of the ``total``; the others get equal shares and represent all that are left
-    out. Rows with similar pools list the same candidates, so that no row looks better by chance.
+    rows that show it, divided by a pseudo-random number that depends on the candidate and on the
+    shade of the row's state. The threshold is the highest priority left out. Candidates that more
+    rows show than the threshold get their share of the ``total``; the others get equal shares and
+    represent all that are left out. Actions of a state with similar pools list the same candidates,
+    so that no action looks better by chance.
 
     ``rank`` lists positions in the pool by falling priority; positions ``first`` to ``last`` - 1
     count. States with ``mark[state] == row`` have been shown and are left out.
@@ -327,9 +328,11 @@ def row_candidates(
                     every, totals, rank, priority = (
                         by_other, other_running, other_rank, other_priority,
                     )  # fmt: skip
+                shade = s % len(rank)
                 size += sample_candidates(
-                    every[b:e], totals[b : e + 1], rank[b:e], priority[b:e], first, last, here,
-                    state_of, own_mark, r, most[part, r], free, state[size:], weight[size:],
+                    every[b:e], totals[b : e + 1], rank[shade, b:e], priority[shade, b:e], first,
+                    last, here, state_of, own_mark, r, most[part, r], free, state[size:],
+                    weight[size:],
                 )  # fmt: skip
             i = left_out
             for j in range(len(shown)):
@@ -367,32 +370,3 @@ def row_candidates(
             left_out += 1
     start[parts * len(row_state)] = size
     return left_out
-
-
-@kernel()
-def mixture_weights(named: Floats, prior: Floats, rounds: int, tolerance: float) -> Floats:
-    """Return Dirichlet parameters: the prior's plus the expected singletons each part explains.
-
-    Expectation maximisation for the mixture ``sum_p share_p named[i, p]``.
-    """
-    parts = len(prior)
-    learned, share = np.empty(parts), np.zeros(parts)
-    for p in range(parts):
-        learned[p] = prior[p]
-    for _ in range(rounds):
-        change, whole = 0.0, 0.0
-        for p in range(parts):
-            whole += learned[p]
-        for p in range(parts):
-            change = max(change, abs(learned[p] / whole - share[p]))
-            share[p] = learned[p] / whole
-            learned[p] = prior[p]
-        for i in range(len(named)):
-            total = 0.0
-            for p in range(parts):
-                total += share[p] * named[i, p]
-            for p in range(parts):
-                learned[p] += share[p] * named[i, p] / total
-        if change < tolerance:
-            break
-    return learned

@@ -1,27 +1,22 @@
 """Which states the unseen successors of a row may be, by patterns in the rest of the log.
 
-An unseen successor of the row (s, a) is assumed to come from one of five parts:
+An unseen successor of the row (s, a) is assumed to come from one of these parts:
 
 * *same state*: states that other actions reached from s;
 * *displacement*: for numbered states, s plus a step that three or more other rows of a have shown;
 * *entered*: states that three or more other rows of a have shown;
 * *entered by others*: states that three or more other rows have shown, few or none of them of a;
+* *stays*, *ends* and *strays*: see `surefoot.data.plain_patterns`;
 * the *rest*: a state that no pattern points to. Nothing is known about it, so it is charged as the
   worst state of the log.
 
 The shares of the parts are learned by leaving out the successors that a row showed just once, one
-at a time, and computing which part would have named them.
-
-Within a part, a candidate is weighted by how much of it rows like those that have shown it would
-still hide after as many tries as this row has had: the sum of ``p (1 - p) ** tries`` over these
-rows, with ``p`` their observed share of the candidate. After seventy tries, a row may still hide
-the accident that some rows met once, but hardly the next state that others reach every other time.
+at a time, and computing which part would have named them. How likely the candidates of a part are
+is said in `surefoot.data.destination_weights`.
 """
 
-import re
-from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,17 +24,35 @@ from numpy.typing import NDArray
 
 from surefoot._compile import COMPILES
 from surefoot._cores import available_cores, on_threads
-from surefoot.data import destination_arrays, destination_kernels
+from surefoot.data import destination_arrays, destination_kernels, mixture_kernels
 from surefoot.data.destination_pools import FEWEST_ROWS, others_pool, pool_of, ranked
+from surefoot.data.destination_weights import Pattern, hidden_shares, reweighed
+from surefoot.data.frontier import past_the_edge
+from surefoot.data.plain_patterns import (
+    ENDS,
+    Part,
+    Shown,
+    common_ends,
+    ending,
+    staying,
+    straying,
+)
+from surefoot.data.state_order import numbering
 
 kernels: Any = destination_kernels if COMPILES else destination_arrays
+mixture: Any = mixture_kernels if COMPILES else destination_arrays
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PARTS = ("same state", "displacement", "entered", "entered by others")
-PRIOR_SHARES = (0.5, 0.5, 0.25, 0.25, 0.25)
-"""Prior Dirichlet parameters of the four parts and the rest."""
+POOLS = ("same state", "displacement", "entered", "entered by others")
+PARTS = (*POOLS, "stays", *(f"end {number + 1}" for number in range(ENDS)), "strays")
+MOVES, STRAYS = PARTS.index("displacement"), len(PARTS) - 1
+PRIOR_SHARES = (0.5, 0.5, *[0.25] * (STRAYS - 2))
+"""Prior Dirichlet parameters of the parts before strays."""
+PRIOR_REST, ONE_STRAY = 0.25, 1.0
+"""Prior Dirichlet parameter of all that no part names, and how many of those that were observed
+might as well have led to the worst state."""
 ROUNDS = 200
 CANDIDATES, MOST_EACH = 20_000, 64
 """About how many candidates a part lists over all rows, and the most in one row. A row with many
@@ -48,17 +61,14 @@ HIDDEN_EACH = 16
 """Candidates per part for a row whose tries all reached different successors. Such a row has shown
 little, and its value is mostly that of its candidates: with only one or two of them it would look
 good or bad by chance, and a search would find the good ones."""
+SHADES, FEWEST_SHADES, RANKED = 64, 4, 2**22
+"""How many kinds of states draw their candidates apart from each other, and how many members of
+pools are ranked in all. What one kind leaves out by chance, others list: their errors cancel."""
+LEAST_SHARE = 0.001
+"""In large models, parts with a smaller share list nothing."""
 MUCH_HIDDEN = 4
 """Rows of large models list states that only other actions entered if they need this many
 candidates: a quarter of their tries were seen once."""
-BY_ROWS = 0.05
-"""The share of a candidate's weight that depends only on how many rows have shown it."""
-LEAST_HIDDEN = 1e-100
-"""Sums of hidden probabilities below this are too small to compare candidates."""
-MOST_NUMBERS_EACH = 1000
-"""Numbers in labels that lie further apart than this on average are names, not an order."""
-
-_NUMBERED = re.compile(r"(.*?)(-?\d{1,9})").fullmatch
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,35 +85,17 @@ class Destinations:
         The probability of each within its part. If a part sums to less than 1, the remainder goes
         to the rest.
     shares
-        ``(5,)``: learned Dirichlet parameters of the parts and the rest.
+        Learned Dirichlet parameters of the parts and the rest.
+    beyond
+        ``(R,)``: the share of a row's steps that would lead past the last known state
+        (`surefoot.data.frontier`); they count as displacements to the rest.
     """
 
     start: Ints
     state: Ints
     weight: Floats
     shares: Floats
-
-
-def state_numbers(labels: tuple[Any, ...] | None, num_states: int) -> Floats | None:
-    """Return the number in every state's label, NaN where it has none; None without an order.
-
-    Examples
-    --------
-    >>> state_numbers(("wear 0", "wear 1", "wear 2", "broken"), 4).tolist()
-    [0.0, 1.0, 2.0, nan]
-    >>> state_numbers(("cold", "warm"), 2) is None
-    True
-    """
-    if labels is None:
-        return np.arange(num_states, dtype=np.float64)
-    found = [_NUMBERED(str(label)) for label in labels]
-    heads = Counter(match[1] for match in found if match).most_common(1)
-    if not heads or heads[0][1] < max(3, len(labels) / 2):
-        return None
-    common = heads[0][0]
-    return np.array(
-        [float(match[2]) if match and match[1] == common else np.nan for match in found]
-    )
+    beyond: Floats
 
 
 _known: WeakKeyDictionary[Any, Destinations] = WeakKeyDictionary()
@@ -136,9 +128,9 @@ def carried_over(counts: Any, placed: Any) -> Destinations | None:
     known = key[at] == keys
     if np.count_nonzero(known) < len(key) or np.any(np.diff(placed.row_start)[~known] > 1):
         return None
-    size = np.zeros((len(keys), parts), dtype=np.int64)
-    size[known] = np.diff(found.start).reshape(-1, parts)
-    return replace(found, start=np.concatenate(([0], np.cumsum(size.ravel()))))
+    size, beyond = np.zeros((len(keys), parts), dtype=np.int64), np.zeros(len(keys))
+    size[known], beyond[known] = np.diff(found.start).reshape(-1, parts), found.beyond
+    return replace(found, start=np.concatenate(([0], np.cumsum(size.ravel()))), beyond=beyond)
 
 
 def _learn(counts: Any) -> Destinations:
@@ -150,75 +142,147 @@ def _learn(counts: Any) -> Destinations:
     row, successor = counts.entry_row[shown], counts.successor[shown].astype(np.int64)
     state, action = counts.row_state[row], counts.row_action[row]
     once = (counts.count[shown] == 1) & (visits[row] > 1)
-    number, state_of = _numbering(counts)
+    number, state_of = numbering(counts)
     known = (number[state] >= 0) & (number[successor] >= 0)
     steps = (number[successor] - number[state])[known]
     actions, states = counts.num_actions, counts.num_states
+    seen_by = Shown(
+        counts.row_state.astype(np.int64), counts.row_action.astype(np.int64), row, successor,
+        counts.count[shown], once, actions, states,
+    )  # fmt: skip
+    ends = common_ends(seen_by, counts.is_terminal)
+    goes_on = ~np.isin(successor, ends)
     kinds = [
-        lambda: pool_of(action[known], steps, actions, FEWEST_ROWS),
         lambda: pool_of(state, successor, states, 1),
-        lambda: pool_of(action, successor, actions, FEWEST_ROWS),
-        lambda: others_pool(action, successor, actions, states),
+        lambda: pool_of(action[known], steps, actions, FEWEST_ROWS),
+        lambda: pool_of(action[goes_on], successor[goes_on], actions, FEWEST_ROWS),
+        lambda: others_pool(action[goes_on], successor[goes_on], actions, states),
     ]
+    most = _most_candidates(counts, row, shown, seen)
     found: list[Any] = [None] * len(kinds)
 
     def gather(part: int) -> None:
-        found[part] = ranked(kinds[part]())
+        pool = kinds[part]()
+        found[part] = ranked(pool, 1 if part == 0 else _shades(pool[0], most))
 
     on_threads(gather, range(len(kinds)), available_cores())
-    pools = [array for pool in found for array in pool]
+    near, moved, entered, elsewhere = found
     anywhere = np.flatnonzero(np.bincount(successor, minlength=states) >= FEWEST_ROWS)
-    most = _most_candidates(counts, row, shown, seen)
-    start = np.empty(len(PARTS) * counts.num_rows + 1, dtype=np.int64)
+    start = np.empty(len(POOLS) * counts.num_rows + 1, dtype=np.int64)
     room = int(most.sum())
     listed_states, weight = np.empty(room, dtype=np.int64), np.empty(room)
-    named = np.empty((np.count_nonzero(once), len(PARTS) + 1))
+    named = np.empty((np.count_nonzero(once), len(POOLS) + 1))
     kernels.row_candidates(
-        row_start, counts.row_state.astype(np.int64), counts.row_action.astype(np.int64),
-        successor, once, number, state_of, bool((state_of >= 0).all()), *pools, anywhere, most,
+        row_start, seen_by.row_state, seen_by.row_action, successor, once, number, state_of,
+        bool((state_of >= 0).all()), *moved, *near, *entered, *elsewhere, anywhere, most,
         np.array([1, FEWEST_ROWS, FEWEST_ROWS, FEWEST_ROWS]),
         states - (counts.unseen is not None), start, listed_states, weight, named,
     )  # fmt: skip
-    listed = Destinations(
-        start=start,
-        state=listed_states[: start[-1]].copy(),
-        weight=weight[: start[-1]].copy(),
-        shares=kernels.mixture_weights(named, np.array(PRIOR_SHARES), ROUNDS, 1e-9),
+    size = start[-1]
+    slot = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    listed = _Lists(slot // len(POOLS), slot % len(POOLS), listed_states[:size], weight[:size])
+    made = _completed(counts, seen_by, listed, named, ends, most, number)
+    return replace(made, beyond=past_the_edge(seen_by, number, state_of, visits))
+
+
+class _Lists(NamedTuple):
+    """Candidates: row, part, state and weight of each."""
+
+    row: Ints
+    part: Ints
+    state: Ints
+    weight: Floats
+
+    def adding(self, part: int, found: Part) -> "_Lists":
+        """Return the lists with those of one more part."""
+        more = found.row, np.full(len(found.row), part), found.state, found.weight
+        return _Lists._make(np.concatenate(pair) for pair in zip(self, more, strict=True))
+
+    def having(self, kept: NDArray[Any]) -> "_Lists":
+        """Return some of the candidates, in some order."""
+        return _Lists._make(array[kept] for array in self)
+
+
+def _completed(
+    counts: Any, shown: Shown, listed: _Lists, named: Floats, ends: Ints, most: Ints, number: Ints
+) -> Destinations:
+    """Return all candidates, those of pools and others, with the learned shares of the parts."""
+    plain = [staying(shown), *(ending(shown, int(end)) for end in ends)]
+    nothing = np.zeros((len(named), ENDS - len(ends)))
+    of_parts = np.column_stack((named[:, :-1], *(part.named for part in plain), nothing))
+    unnamed = np.asarray(~of_parts.any(axis=1))
+    for place, part in enumerate(plain):
+        listed = listed.adding(len(POOLS) + place, part)
+    learned = _learned_shares(listed, shown, of_parts, np.where(unnamed, named[:, -1], 0.0))
+    strays = float(np.count_nonzero(unnamed))
+    worst = PRIOR_REST + min(strays, ONE_STRAY)
+    split = np.array([strays, worst]) / (strays + worst)
+    shares = np.concatenate((learned[:-1], learned[-1] * split))
+    if strays:
+        listed = listed.adding(STRAYS, straying(shown, unnamed, (most[-1] + 1) // 2, SHADES))
+    if not most[-1].all():  # a large model
+        listed = listed.having((shares >= LEAST_SHARE * shares.sum())[listed.part])
+    slot = listed.row * len(PARTS) + listed.part
+    order = np.argsort(slot, kind="stable")
+    made = listed.having(order)
+    return Destinations(
+        start=np.searchsorted(slot[order], np.arange(len(PARTS) * len(shown.row_state) + 1)),
+        state=made.state, weight=_weighed(made, slot[order], counts, shown, number), shares=shares,
+        beyond=np.zeros(len(shown.row_state)),
+    )  # fmt: skip
+
+
+def _learned_shares(listed: _Lists, shown: Shown, named: Floats, rest: Floats) -> Floats:
+    """Return the Dirichlet parameters of the parts before strays, and of all that none names.
+
+    A part counts only where the row has a candidate of it: a row that has shown the only end hides
+    no other, however often rows end.
+    """
+    has = np.zeros((len(shown.row_state), STRAYS + 1), dtype=np.bool_)
+    has[listed.row, listed.part] = True
+    has[:, STRAYS] = True
+    open_to = has[shown.row[shown.once]]
+    open_to[:, :STRAYS] |= named > 0.0
+    prior = np.array((*PRIOR_SHARES, PRIOR_REST))
+    ever = has.any(axis=0) | open_to.any(axis=0)  # the others have no candidates anywhere
+    kinds, times = np.unique(open_to[:, ever], axis=0, return_counts=True)
+    given = np.ascontiguousarray(np.column_stack((named, rest))[:, ever])
+    prior[ever] = mixture.mixture_weights(
+        given, kinds.astype(np.float64), times.astype(np.float64), prior[ever], ROUNDS, 1e-9
     )
-    return replace(listed, weight=_weighed(listed, counts, shown, number))
+    return prior
 
 
-def _weighed(listed: Destinations, counts: Any, shown: NDArray[np.bool_], number: Ints) -> Floats:
+def _weighed(listed: _Lists, slot: Ints, counts: Any, shown: Shown, number: Ints) -> Floats:
     """Return candidate weights, by how much of a candidate rows that showed it would still hide."""
-    row, successor = counts.entry_row[shown], counts.successor[shown].astype(np.int64)
-    state, action = (ids[row].astype(np.int64) for ids in (counts.row_state, counts.row_action))
-    share = counts.count[shown] / (counts.visits[row] + 1.0)
+    row, successor = shown.row, shown.successor
+    state, action = shown.row_state[row], shown.row_action[row]
+    share = shown.times / (counts.visits[row] + 1.0)
     known = (number[state] >= 0) & (number[successor] >= 0)
-    lists = np.repeat(np.arange(len(listed.start) - 1), np.diff(listed.start))
-    asking, part = np.divmod(lists, len(PARTS))
-    of_state, of_action = (
-        ids[asking].astype(np.int64) for ids in (counts.row_state, counts.row_action)
-    )
+    of_state, of_action = shown.row_state[listed.row], shown.row_action[listed.row]
     steps, wanted = number[successor] - number[state], number[listed.state] - number[of_state]
-    looked_up = (  # group of rows, what they show, their shares; group and candidate asked for
-        (state, successor, share, of_state, listed.state),
-        (action[known], steps[known], share[known], of_action, wanted),
-        (action, successor, share, of_action, listed.state),
-        (np.zeros_like(action), successor, share, np.zeros_like(of_action), listed.state),
-    )
-    hidden = np.ones(len(lists))
-    for k, (group, what, shares, asked, candidate) in enumerate(looked_up):
-        mine = part == k
-        tries = counts.visits[asking[mine]]
-        hidden[mine] = _hidden(group, what, shares, asked[mine], candidate[mine], tries)
-    return _reweighed(listed, hidden)
+    by_action = Pattern(action, successor, share, of_action, listed.state)
+    nobody = np.zeros_like(action), np.zeros_like(of_action)
+    patterns = {
+        0: Pattern(state, successor, share, of_state, listed.state),
+        1: Pattern(action[known], steps[known], share[known], of_action, wanted),
+        2: by_action,
+        3: by_action._replace(group=nobody[0], asked=nobody[1]),
+    }
+    hidden = np.ones(len(slot))
+    for part, pattern in patterns.items():
+        mine = listed.part == part
+        asked = pattern._replace(asked=pattern.asked[mine], candidate=pattern.candidate[mine])
+        hidden[mine] = hidden_shares(asked, counts.visits[listed.row[mine]])
+    return reweighed(slot, listed.weight, hidden)
 
 
 def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -> Destinations:
     """Return the candidates that declared counts list, with the rest as the last part.
 
     In an open row the rest is the unseen state; in a row whose successors are all declared it is
-    every one of them that was not seen, with equal weights.
+    every one of them that was not seen, with equal weights. Steps past the last known state lead to
+    the unseen state too.
     """
     parts, states = len(PARTS), counts.num_states
     owner = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
@@ -232,93 +296,23 @@ def on_entries(found: Destinations, counts: Any, open_rows: NDArray[np.bool_]) -
         is_rest = (counts.successor[new] == counts.unseen) | ~open_rows[counts.entry_row[new]]
     row = counts.entry_row[new[is_rest]].astype(np.int64)
     size = np.bincount(row, minlength=counts.num_rows)
-    slot = np.concatenate(
-        ((owner // parts * (parts + 1) + owner % parts)[listed], row * (parts + 1) + parts)
-    )
+    leaving = np.flatnonzero((found.beyond > 0) & open_rows)
     # In open rows all candidates of the whole log are entries; a part of the log may list others.
     part = np.bincount(owner[listed], found.weight[listed], len(found.start) - 1)
     whole = np.where(open_rows[owner // parts] & (part[owner] > 0), part[owner], 1.0)
-    weight = np.concatenate(((found.weight / whole)[listed], 1.0 / size[row]))
-    state = np.concatenate((found.state[listed], counts.successor[new[is_rest]]))
+    staying = np.where(owner % parts == MOVES, 1.0 - found.beyond[owner // parts], 1.0)
+    slot = np.concatenate(
+        ((owner // parts * (parts + 1) + owner % parts)[listed], leaving * (parts + 1) + MOVES,
+         row * (parts + 1) + parts)
+    )  # fmt: skip
+    weight = np.concatenate(
+        ((found.weight / whole * staying)[listed], found.beyond[leaving], 1.0 / size[row])
+    )
+    unseen = np.full(len(leaving), -1 if counts.unseen is None else counts.unseen)
+    state = np.concatenate((found.state[listed], unseen, counts.successor[new[is_rest]]))
     order = np.argsort(slot, kind="stable")
     start = np.searchsorted(slot[order], np.arange(counts.num_rows * (parts + 1) + 1))
-    return Destinations(
-        start=start, state=state[order].astype(np.int64), weight=weight[order],
-        shares=found.shares,
-    )  # fmt: skip
-
-
-def _numbering(counts: Any) -> tuple[Ints, Ints]:
-    """Return the number of every state, from 0 up and -1 for none, and the state of each number.
-
-    Where two labels have one number ("s1" and "s01"), it names the first of them.
-    """
-    found = state_numbers(counts.state_labels, counts.num_states)
-    number = np.full(counts.num_states, -1, dtype=np.int64)
-    if found is None:
-        return number, np.full(1, -1)
-    if counts.unseen is not None:
-        found[counts.unseen] = np.nan
-    numbered = np.flatnonzero(~np.isnan(found))
-    if len(numbered) == 0:
-        return number, np.full(1, -1)
-    values, first = np.unique(found[numbered].astype(np.int64), return_index=True)
-    span = int(values[-1] - values[0]) + 1
-    if span > MOST_NUMBERS_EACH * len(values):
-        return number, np.full(1, -1)
-    number[numbered[first]] = values - values[0]
-    state_of = np.full(span, -1)
-    state_of[values - values[0]] = numbered[first]
-    return number, state_of
-
-
-def shown_patterns(counts: Any) -> tuple[Ints, Ints]:
-    """Return two ``(E,)`` arrays that number what entries show: successor, and step (-1: none)."""
-    number, _ = _numbering(counts)
-    state, successor = counts.entry_state, counts.successor.astype(np.int64)
-    known = (number[state] >= 0) & (number[successor] >= 0)
-    span = int(number.max(initial=0)) + 1
-    return successor, np.where(known, number[successor] - number[state] + span, -1)
-
-
-def _hidden(
-    group: Ints, what: Ints, share: Floats, asked: Ints, candidate: Ints, tries: Floats
-) -> Floats:
-    """Return the mean of ``p (1 - p) ** tries`` over the rows that have shown a candidate.
-
-    ``group, what, share``: what rows of a group have shown, and their share ``p`` of it. ``asked,
-    candidate, tries``: group, candidate and tries of each mean. Tries are rounded down to powers of
-    two.
-    """
-    if len(candidate) == 0:  # otherwise something was shown: candidates come from it
-        return np.zeros(0)
-    low = min(int(what.min()), int(candidate.min()))
-    span = max(int(what.max()), int(candidate.max())) - low + 1
-    keys, key = np.unique(group.astype(np.int64) * span + (what - low), return_inverse=True)
-    at = np.searchsorted(keys, asked * span + (candidate - low))
-    rows, found = np.bincount(key), np.zeros(len(candidate))
-    level = np.log2(np.maximum(tries, 1.0)).astype(np.int64)
-    for one in np.unique(level):
-        here = level == one
-        mass = np.bincount(key, share * (1.0 - share) ** (2.0**one))
-        found[here] = (mass / rows)[at[here]]
-    return found
-
-
-def _reweighed(found: Destinations, factor: Floats) -> Floats:
-    """Return the weights of candidates times a factor; each list keeps its sum.
-
-    A small share ``BY_ROWS`` of each weight stays as it was: shares of few tries do not prove that
-    a candidate is impossible.
-    """
-    lists = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
-    made = found.weight * factor
-    before = np.bincount(lists, found.weight, len(found.start) - 1)
-    after = np.bincount(lists, made, len(found.start) - 1)
-    told = after > LEAST_HIDDEN  # with very many tries, the factors underflow
-    ratio = np.divide(before, after, out=np.zeros(len(before)), where=told)
-    made = np.where(told[lists], made * ratio[lists], found.weight)
-    return (1.0 - BY_ROWS) * made + BY_ROWS * found.weight
+    return replace(found, start=start, state=state[order].astype(np.int64), weight=weight[order])
 
 
 def _most_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_], seen: Ints) -> Ints:
@@ -334,7 +328,17 @@ def _most_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_], seen: Int
     large = usual <= 1
     most = np.maximum(np.maximum(max(1, usual), (seen - large) // 3), hidden)
     others = np.where(hidden >= MUCH_HIDDEN, hidden, 0) if large else most
-    return np.stack([most] * (len(PARTS) - 1) + [others])
+    return np.stack([most] * (len(POOLS) - 1) + [others])
+
+
+def _shades(start: Ints, most: Ints) -> int:
+    """Return how many kinds of states get random numbers of their own for the pools of actions.
+
+    One where all pools are listed whole. Few where they are long: there are many states then.
+    """
+    if int(np.diff(start).max(initial=0)) <= int(most.min(initial=MOST_EACH)):
+        return 1
+    return int(np.clip(RANKED // max(1, start[-1]), FEWEST_SHADES, SHADES))
 
 
 def _hidden_candidates(counts: Any, row: Ints, shown: NDArray[np.bool_]) -> Ints:

@@ -14,7 +14,7 @@ from surefoot.data.additive import (
     predict_by_less,
 )
 from surefoot.data.count_arrays import CountArrays, Entries
-from surefoot.data.destinations import state_numbers
+from surefoot.data.state_order import state_numbers
 
 
 def fill_by_pattern(

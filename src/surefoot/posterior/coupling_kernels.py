@@ -4,12 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._compile import kernel
-from surefoot.posterior.learned_kernels import (
-    draw_masses,
-    row_law,
-    row_likelihood,
-    shown_places,
-)
+from surefoot.posterior.law_kernels import row_likelihood
+from surefoot.posterior.learned_kernels import draw_masses, row_law, shown_places
 from surefoot.posterior.philox_kernels import CONTROL, WORDS, Words, uniform
 from surefoot.posterior.unseen_kernels import (
     candidate,
@@ -60,10 +56,10 @@ def landed(
 @kernel(lean=True)
 def row_parts(
     count: Floats, begin: int, end: int, row: int, action: int, distinct: int, log: Floats,
-    scaled: Floats, laws: Floats, alpha: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints,
-    open_row: bool, key0: np.uint64, key1: np.uint64, first: int, words: Words, control: Words,
-    place: Ints, shape: Floats, d: Floats, c: Floats, filled: Ints, known: NDArray[np.bool_],
-    picked: Floats, used: Ints, landing: Floats, mass: Floats,
+    scaled: Floats, laws: Floats, alpha: Floats, strength: Floats, sizes: Floats, size_law: Ints,
+    alpha_law: Ints, open_row: bool, key0: np.uint64, key1: np.uint64, first: int, words: Words,
+    control: Words, place: Ints, shape: Floats, d: Floats, c: Floats, filled: Ints,
+    known: NDArray[np.bool_], picked: Floats, used: Ints, landing: Floats, mass: Floats,
 ) -> int:  # fmt: skip
     """Draw one row except for where its unseen successors lead; return how many were seen.
 
@@ -88,8 +84,8 @@ def row_parts(
             mass[i, 0] = 1.0
         else:
             draw_masses(
-                count, place, shown, used[i], a, alpha, most, filled, shape, d, c, words, control,
-                i, mass,
+                count, place, shown, used[i], a, size_law[i, action], alpha, strength, most, filled,
+                shape, d, c, words, control, i, mass,
             )  # fmt: skip
     return int(shown)
 
@@ -221,8 +217,9 @@ def deal_draws(
 def couple_rows(
     count: Floats, row_start: Ints, rows: Ints, columns: Ints, action: Ints, fine: Ints,
     group: Ints, distinct: Ints, shape: Floats, marginal: Floats, laws: Floats, alpha: Floats,
-    sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats, part_start: Ints,
-    part_entry: Ints, part_cumulative: Floats, key0: np.uint64, key1: np.uint64, first: int,
+    strength: Floats, sizes: Floats, size_law: Ints, alpha_law: Ints, shares: Floats,
+    part_start: Ints, part_entry: Ints, part_cumulative: Floats, key0: np.uint64, key1: np.uint64,
+    first: int,
     states: Ints, values: Floats, classes: Floats, numbers: Floats, usual_shares: Floats,
     rare: Floats, open_to: Floats, landing: Floats, out: Floats,
 ) -> None:  # fmt: skip
@@ -258,7 +255,7 @@ def couple_rows(
             row_likelihood(marginal[fine[row], s], shape[row], log[s], scaled[s])
         room = running_shares(row, usual_shares, part_start, usual)
         shown = row_parts(
-            count, begin, end, row, act, distinct[row], log, scaled, laws, alpha,
+            count, begin, end, row, act, distinct[row], log, scaled, laws, alpha, strength,
             sizes[group[row]], size_law, alpha_law, room > 0.0, key0, key1, first, words, control,
             place, shapes, d, c, filled, known, picked, used, bits, mass,
         )  # fmt: skip

@@ -17,8 +17,8 @@ from surefoot.data.destinations import (
     carried_over,
     learn_destinations,
     on_entries,
-    shown_patterns,
 )
+from surefoot.data.state_order import shown_patterns
 from surefoot.model.mdp import MDP
 from surefoot.posterior import learned_kernels as kernels
 from surefoot.posterior.coupling_kernels import couple_rows
@@ -27,7 +27,7 @@ from surefoot.posterior.mean_model import mean_model
 from surefoot.posterior.of_counts import Key, OfCounts
 from surefoot.posterior.rare_events import RareEvents
 from surefoot.posterior.rare_kernels import add_rare
-from surefoot.posterior.row_laws import ALPHA, LAWS, RowLaws
+from surefoot.posterior.row_laws import ALPHA, LAWS, STRENGTH, RowLaws
 from surefoot.posterior.rows import Floats, Ints
 from surefoot.posterior.threads import fill_rows
 
@@ -239,7 +239,7 @@ class LearnedPosterior(OfCounts):
         laws = self.laws
         return (
             laws.action, laws.fine, laws.group, laws.distinct, laws.shape, laws.marginal, LAWS,
-            ALPHA, laws.sizes,
+            ALPHA, STRENGTH[laws.usual], laws.sizes,
         )  # fmt: skip
 
     @cached_property
@@ -260,7 +260,9 @@ class LearnedPosterior(OfCounts):
         counter = np.array([first * (width // 4), 0, 0, 1], dtype=np.uint64)
         bits = np.random.Philox(key=np.array(key, dtype=np.uint64), counter=counter)
         uniform = np.random.Generator(bits).random((last - first, width))
-        gamma = gammaincinv(self.destinations.shares, uniform[:, laws : laws + parts])
+        given = self.destinations.shares
+        gamma = gammaincinv(np.where(given > 0, given, 1.0), uniform[:, laws : laws + parts])
+        gamma *= given > 0
         rare = self.rare.draw(uniform[:, laws + parts : laws + parts + actions])
         return *self.laws.draw(uniform[:, :laws]), gamma / gamma.sum(axis=1, keepdims=True), rare
 
@@ -340,9 +342,12 @@ class LearnedPosterior(OfCounts):
     def _facts(self) -> list[tuple[str, str]]:
         missing = np.where(self.counts.count == 0, self.mean(), 0.0)
         share = np.add.reduceat(missing, self.row_start[:-1])[self.open_rows]
-        usual = self.laws.row_alphas()[0].mean(axis=0)
+        weight = self.laws.row_alphas()[0].mean(axis=0)
+        heavy, even = weight @ (ALPHA < 0), np.where(ALPHA > 0, weight, 0.0)
+        usual = float(np.exp(even @ np.log(np.abs(ALPHA)) / max(even.sum(), 1e-300)))
         return [
             ("prior", self.prior_words),
-            ("concentration", f"{float(np.exp(usual @ np.log(ALPHA) / usual.sum())):.2g}"),
+            ("heavy-tailed rows", f"{heavy:.0%}"),
+            ("concentration of the others", f"{usual:.2g}" if heavy < 1 else "none"),
             ("mass never seen", f"{share.mean():.2%} of a row" if len(share) else "none"),
         ]

@@ -6,6 +6,14 @@ of ``k`` distinct successors its likelihood is
 law of ``K`` are unknown. They lie on grids, with a flat prior for the law of ``a`` and
 ``SIZE_PRIOR`` for that of ``K``, and actions may share these laws or not. So the posterior of the
 laws is a finite sum, sampled exactly: its draws are independent, as strict order statistics need.
+
+Rows of measured data are often *heavy-tailed*: a few successors take most tries, and new ones keep
+turning up. No symmetric law fits both, and the best one takes mass from the successors that are
+usual. Such a row follows the process of Pitman and Yor (1997) with discount ``d`` and strength
+``t``, whose likelihood is
+``(t+d)...(t+(k-1)d) Gamma(t+1)/Gamma(t+n) prod_j Gamma(n_j-d)/Gamma(1-d)``: that of a symmetric row
+with ``a = -d`` and ``K = -t/d``. So discounts are negative parameters, and the size law says the
+strength.
 """
 
 from collections.abc import Callable
@@ -20,17 +28,19 @@ from scipy.special import logsumexp
 
 from surefoot._compile import COMPILES
 from surefoot._cores import available_cores, on_threads
-from surefoot.posterior import learned_arrays, learned_kernels
+from surefoot.posterior import law_arrays, law_kernels
 
-kernels: Any = learned_kernels if COMPILES else learned_arrays
+kernels: Any = law_kernels if COMPILES else law_arrays
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-ALPHA = np.array([0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0])
-"""Dirichlet parameters that a row may have."""
-SPREADS = (0.0, 0.8, 1.6)
+EVEN = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+DISCOUNTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+ALPHA = np.array(EVEN + tuple(-discount for discount in DISCOUNTS))
+"""Dirichlet parameters that a row may have; negative ones are discounts of heavy-tailed rows."""
+SPREADS, HEAVY_SPREADS = (0.0, 0.8, 1.6), (0.0, 0.8)
 """Standard deviations of rows' parameters around their centre, in steps of the grid."""
 GEOMETRIC = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POISSON = (1.0, 2.0, 4.0, 7.0, 12.0, 20.0, 35.0)
@@ -39,8 +49,12 @@ SIZE_PRIOR = np.append(1.0 / (1.0 + np.array(GEOMETRIC + POISSON)), 1.0)
 SIZE_PRIOR /= SIZE_PRIOR.sum()
 """Laws of K with a mean of m further successors have prior weight 1/(1+m): long rows need evidence.
 Under the last law a row has all the successors it may have."""
+STRENGTH = np.array((*GEOMETRIC, *POISSON, 1.0))
+"""The strength of heavy-tailed rows under every law of K: its mean number of further successors."""
 NEGLIGIBLE = 1e-6
 """Laws of K less probable than this, for every action, are left out."""
+IMPOSSIBLE = -1e100
+"""The logarithm of a probability that no draw meets."""
 FINE_VISITS = 100
 """Above this, visits are rounded down to two digits in the posterior of K that draws use: K hardly
 depends on them. Likelihoods use exact visits: concentrations do depend on them."""
@@ -50,16 +64,22 @@ WORTH_A_THREAD = 1000
 
 
 def alpha_laws() -> Floats:
-    """Return ``(laws, alphas)``: a law of ``a`` for every centre on the grid and every spread."""
-    step = np.arange(len(ALPHA))
-    laws = [
-        (step == centre).astype(np.float64)
-        if spread == 0
-        else np.exp(-0.5 * ((step - centre) / spread) ** 2)
-        for spread in SPREADS
-        for centre in step
-    ]
-    return np.array([law / law.sum() for law in laws])
+    """Return ``(laws, alphas)``: a law of ``a`` for every centre on the grid and every spread.
+
+    Rows of a law are all heavy-tailed or none is.
+    """
+    laws = np.zeros((0, len(ALPHA)))
+    for first, size, spreads in (
+        (0, len(EVEN), SPREADS),
+        (len(EVEN), len(DISCOUNTS), HEAVY_SPREADS),
+    ):
+        step = np.arange(size)
+        for spread in spreads:
+            away = np.abs(step - step[:, None]) / max(spread, 1e-9)
+            some = np.zeros((size, len(ALPHA)))
+            some[:, first : first + size] = np.exp(-0.5 * np.minimum(away, 1e3) ** 2)
+            laws = np.concatenate((laws, some / some.sum(axis=1, keepdims=True)))
+    return laws
 
 
 def log_size_laws(most: int) -> Floats:
@@ -84,6 +104,8 @@ def log_size_laws(most: int) -> Floats:
 LAWS = alpha_laws()
 LAWS.setflags(write=False)
 """The laws of concentration, ``(laws, alphas)``."""
+FIRST_HEAVY = len(EVEN) * len(SPREADS)
+"""Laws from here on are those of heavy-tailed rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,7 +163,7 @@ class RowLaws:
         prior = _log_prior(*kinds.T.astype(np.int64))
         alike, fine = _alike(visits, distinct, kind.ravel())
         marginal = np.empty((len(alike[0]), prior.shape[1], len(ALPHA)))
-        kernels.size_marginals(*alike, prior, ALPHA, marginal)
+        kernels.size_marginals(*alike, prior, ALPHA, STRENGTH, marginal)
         shape = np.empty((len(action), len(ALPHA)))
         _by_rows(
             lambda first, last: kernels.shape_likelihood(
@@ -158,9 +180,11 @@ class RowLaws:
         usual = np.flatnonzero((posterior.sum(axis=2) > NEGLIGIBLE).any(axis=0))
         rough, group_of = _alike(_grouped(alike[0]), *alike[1:])
         sizes = np.empty((len(rough[0]), len(usual), len(ALPHA), prior.shape[2]))
-        kernels.size_posteriors(*rough, prior[:, usual], ALPHA, sizes)
+        strength = STRENGTH[usual]
+        caps = kinds[:, 0].astype(np.int64)
+        kernels.size_posteriors(*rough, prior[:, usual], caps, ALPHA, strength, sizes)
         missing = np.empty((len(alike[0]), len(usual), len(ALPHA)))
-        kernels.missing_mass(*alike[:2], group_of, ALPHA, sizes, missing)
+        kernels.missing_mass(*alike[:2], group_of, ALPHA, strength, sizes, missing)
         return cls(
             action=action, distinct=distinct, fine=fine, group=group_of[fine], shape=shape,
             marginal=np.ascontiguousarray(marginal[:, usual]), sizes=sizes, missing=missing,
@@ -171,6 +195,11 @@ class RowLaws:
     def structure(self) -> Floats:
         """``(3,)``: the probabilities that actions share the alpha law, nothing, or both laws."""
         return _structure(self.evidence)
+
+    @cached_property
+    def heavy(self) -> bool:
+        """Whether rows may be heavy-tailed: otherwise no draw has such rows."""
+        return bool(self.posterior[:, :, FIRST_HEAVY:].sum(axis=(1, 2)).max(initial=0) > NEGLIGIBLE)
 
     @property
     def uniforms(self) -> int:
@@ -198,8 +227,11 @@ class RowLaws:
     @cached_property
     def _cumulative(self) -> tuple[Floats, ...]:
         """The cumulative tables that :meth:`draw` uses, one for each step of a draw."""
-        log = self.evidence[:, self.usual] + np.log(SIZE_PRIOR[self.usual, None])
-        both = self.evidence[:, self.usual].sum(axis=0) + np.log(SIZE_PRIOR[self.usual, None])
+        evidence = self.evidence[:, self.usual]
+        if not self.heavy:
+            evidence[:, :, FIRST_HEAVY:] = IMPOSSIBLE
+        log = evidence + np.log(SIZE_PRIOR[self.usual, None])
+        both = evidence.sum(axis=0) + np.log(SIZE_PRIOR[self.usual, None])
         return (
             _running(np.log(np.maximum(self.structure, 1e-300))),
             _running(logsumexp(log, axis=1).sum(axis=0)),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import ndtri
+from tests.heavy_rows import heavy_counts
 
 from surefoot import LearnedPosterior, machine_replacement, read_transitions
 from surefoot.solvers.evaluation.draws import Draws
@@ -69,11 +70,15 @@ def test_the_unseen_land_where_whole_arrays_say() -> None:
     assert not mine[0, 1].any()
 
 
-def test_learned_rows_are_the_same_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("heavy", [False, True])
+def test_learned_rows_are_the_same_with_kernels(
+    heavy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import jax
 
     log = machine_replacement().log(episodes=20, rng=np.random.default_rng(0))
-    posterior = LearnedPosterior(read_transitions(log, episode="episode", step="step"))
+    counts = read_transitions(log, episode="episode", step="step")
+    posterior = LearnedPosterior(heavy_counts(12, 6) if heavy else counts)
     mdp = posterior.to_mdp(discount=0.9)
     rewards = rewards_of(mdp, posterior, objective="max")
     made = of_all(Draws.take(posterior, mdp, rewards, 16, np.random.default_rng(1)))

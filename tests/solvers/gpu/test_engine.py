@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.heavy_rows import heavy_counts
 
 from surefoot import (
     MDP,
@@ -96,9 +97,9 @@ def by_entry(batches: Batches, tiles: Any) -> Any:
     return chance, gain
 
 
-@pytest.mark.parametrize("kind", ["dirichlet", "learned"])
+@pytest.mark.parametrize("kind", ["dirichlet", "learned", "heavy"])
 def test_draws_have_the_mean_of_the_posterior(kind: str) -> None:
-    counts = machines()
+    counts = heavy_counts(12, 6) if kind == "heavy" else machines()
     posterior: Any = LearnedPosterior(counts)
     mdp = posterior.to_mdp(discount=0.9)
     if kind == "dirichlet":

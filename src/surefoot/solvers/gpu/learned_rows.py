@@ -2,7 +2,8 @@
 
 The law is that of `surefoot.posterior.learned_kernels.learned_rows`, rearranged for whole arrays:
 unseen successors that land on one entry are counted, and one gamma variate has their shapes
-together, since independent gamma variates of one scale add up to one.
+together, since independent gamma variates of one scale add up to one. In heavy-tailed rows the
+unseen successors share a gamma variate of their own.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.posterior.row_laws import ALPHA, LAWS
+from surefoot.posterior.row_laws import ALPHA, LAWS, STRENGTH
 from surefoot.solvers.gpu.arrays import Array, Arrays
 from surefoot.solvers.gpu.landing_pallas import LONGEST, landings
 from surefoot.solvers.gpu.philox import philox, uniforms
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from surefoot.posterior.learned import LearnedPosterior
 
 Ints = NDArray[np.int64]
-GAMMAS, KINDS, LANDINGS = 0, 1, 2
-"""Streams: gamma variates of entries; concentration and size of rows; where the unseen land."""
+GAMMAS, KINDS, LANDINGS, TOTALS = 0, 1, 2, 3
+"""Streams: gamma variates of entries; concentration and size of rows; where the unseen land; what
+the unseen of heavy-tailed rows share."""
 NEVER = -1e300
 """The logarithm of no chance at all."""
 
@@ -39,7 +41,9 @@ def learned_fixed(
     listed = np.where(tile.entry < 0, weight.shape[1] - 1, entry)
     count = np.where(tile.entry < 0, 0.0, posterior._count[entry])
     likelihood = laws.marginal[laws.fine[row]] + laws.shape[row][..., None, :]
+    heavy = {"strength": STRENGTH[laws.usual]} if laws.heavy else {}
     return {
+        **heavy,
         "count": count[..., None],
         "row": row[..., None].astype(np.uint32),
         "action": laws.action[row].astype(np.int32),
@@ -88,15 +92,38 @@ def learned_probabilities(
     alpha = arrays.settled(xp.asarray(ALPHA)[kind])
     times = _landed(arrays, key, fixed, drawn["shares"], draw, unseen)
     seen = fixed["count"] > 0.0
-    shape = xp.where(seen, fixed["count"] + alpha, 0.0) + alpha * times
+    each = xp.where(alpha > 0.0, alpha, 1.0)
+    shape = xp.where(seen, fixed["count"] + alpha, 0.0) + each * times
     shape = xp.where(fixed["alone"], xp.where(seen, shape, 0.0), shape)
     logs = log_gammas(arrays, key, fixed["place"], draw, GAMMAS, shape, small=True)
+    if "strength" in fixed:
+        rest = fixed["strength"][size_law] - fixed["distinct"] * alpha
+        logs = _heavy_tailed(arrays, key, fixed, draw, xp.where(alpha < 0.0, rest, 0.0), logs)
     first = xp.arange(len(logs))[:, None, None, None] == 0
     landing = fixed["rare_landing"]
     share = 1.0 - (1.0 - drawn["rare"][action]) ** fixed["rare_open"]
     rare = xp.where(landing.sum(axis=0) > 0.0, share, 0.0)
     mixed = (1.0 - rare) * shares(xp, logs) + rare * landing
     return xp.where(fixed["alone"], first * 1.0, mixed)
+
+
+def _heavy_tailed(
+    arrays: Arrays, key: Array, fixed: dict[str, Array], draw: Array, rest: Array, logs: Array
+) -> Array:
+    """Return the logarithms with unseen successors that together have the shape ``rest``, if any.
+
+    ``rest`` is 0 in rows that are not heavy-tailed; nothing changes there.
+    """
+    xp = arrays.xp
+    unseen = (fixed["count"] == 0.0) & (logs > -xp.inf)
+    largest = xp.where(unseen, logs, -xp.inf).max(axis=0)
+    some = (rest > 0.0) & (largest > -xp.inf)
+    largest = xp.where(some, largest, 0.0)
+    parts = xp.where(unseen, xp.exp(logs - largest), 0.0).sum(axis=0)
+    row = fixed["row"][None]
+    total = log_gammas(arrays, key, row, draw, TOTALS, rest[None], small=True)[0]
+    shift = xp.where(some, total - largest - xp.log(xp.where(some, parts, 1.0)), 0.0)
+    return xp.where(unseen, logs + shift, logs)
 
 
 def _alphas(xp: Any, likelihood: Array, size_law: Array, alpha_law: Array, u: Array) -> Array:

@@ -1,7 +1,7 @@
 """The learned prior's computations over all rows, on whole arrays, without numba.
 
 Each function computes the same numbers as the function of the same name in
-`surefoot.posterior.learned_kernels`; a test compares them. Draws of rows are not here: without
+`surefoot.posterior.law_kernels`; a test compares them. Draws of rows are not here: without
 numba, a device makes them (`surefoot.solvers.gpu.learned_rows`).
 """
 
@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from surefoot._cores import available_cores, on_threads, plain_blas
+from surefoot.posterior.law_kernels import MOST_ATOMS, TINY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TINY = 1e-250
-"""As in the kernels: smaller sums of scaled terms are computed again in logarithms."""
 BLOCK = 2**17
 """How many numbers are processed at a time, so that they stay in a core's cache."""
 
@@ -38,6 +37,21 @@ def size_likelihood(visits: Floats, distinct: Ints, alpha: Floats, most: int) ->
     return np.where(possible, terms, -np.inf)
 
 
+def heavy_likelihood(visits: Floats, distinct: Ints, discount: Floats, strength: Floats) -> Floats:
+    """Return ``[g, l, a]``: the log likelihood of heavy-tailed rows in each group."""
+    n, k = visits[:, None, None], distinct[:, None, None]
+    d, t = discount, strength[:, None]
+    new = (k - 1) * np.log(d) + gammaln(t / d + np.maximum(k, 1)) - gammaln(t / d + 1.0)
+    return np.where(k > 0, new + gammaln(t + 1.0) - gammaln(t + n), 0.0)
+
+
+def heavy_atoms(distinct: Ints, discount: Floats, strength: Floats, room: Ints) -> Ints:
+    """Return ``[g, l, a]``: into how many parts the unseen mass of heavy-tailed rows is split."""
+    k = distinct[:, None, None]
+    alike = 2.0 * (1.0 + strength[:, None] + k * discount) / (1.0 - discount) - 1.0
+    return np.minimum(np.minimum(alike.astype(np.int64), MOST_ATOMS), room[:, None, None])
+
+
 def log_sum_weighted(log: Floats) -> Floats:
     """Return ``log sum exp`` over the last axis, without underflow."""
     largest = log.max(axis=-1, keepdims=True)
@@ -49,21 +63,33 @@ def log_sum_weighted(log: Floats) -> Floats:
 
 
 def size_marginals(
-    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, out: Floats
-) -> None:
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, strength: Floats,
+    out: Floats,
+) -> None:  # fmt: skip
     """Write ``out[g, l, a]``: the log likelihood of a group of rows, K summed out."""
-    for part in _blocks(len(visits), log_prior[0].size * len(alpha)):
-        out[part] = log_sum_weighted(_weighed(visits, distinct, kind, log_prior, alpha, part))
+    heavy = alpha < 0
+    out[..., heavy] = heavy_likelihood(visits, distinct, -alpha[heavy], strength)
+    even = alpha[~heavy]
+    for part in _blocks(len(visits), log_prior[0].size * len(even)):
+        out[part][..., ~heavy] = log_sum_weighted(
+            _weighed(visits, distinct, kind, log_prior, even, part)
+        )
 
 
 def size_posteriors(
-    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, alpha: Floats, out: Floats
-) -> None:
+    visits: Floats, distinct: Ints, kind: Ints, log_prior: Floats, cap: Ints, alpha: Floats,
+    strength: Floats, out: Floats,
+) -> None:  # fmt: skip
     """Write ``out[g, l, a, K]``: the cumulative posterior of K in a group of rows."""
-    for part in _blocks(len(visits), log_prior[0].size * len(alpha)):
-        log = _weighed(visits, distinct, kind, log_prior, alpha, part)
+    heavy = alpha < 0
+    size = np.arange(log_prior.shape[2])
+    atoms = heavy_atoms(distinct, -alpha[heavy], strength, cap[kind] - distinct)
+    out[:, :, heavy] = size >= (distinct[:, None, None] + atoms)[..., None]
+    even = alpha[~heavy]
+    for part in _blocks(len(visits), log_prior[0].size * len(even)):
+        log = _weighed(visits, distinct, kind, log_prior, even, part)
         running = np.cumsum(np.exp(log - log_sum_weighted(log)[..., None]), axis=-1)
-        out[part] = running / running[..., -1:]
+        out[part][:, :, ~heavy] = running / running[..., -1:]
 
 
 def _weighed(
@@ -75,23 +101,31 @@ def _weighed(
 
 
 def missing_mass(
-    visits: Floats, distinct: Ints, group: Ints, alpha: Floats, sizes: Floats, out: Floats
-) -> None:
+    visits: Floats, distinct: Ints, group: Ints, alpha: Floats, strength: Floats, sizes: Floats,
+    out: Floats,
+) -> None:  # fmt: skip
     """Write ``out[f, l, a]``: the mean probability of all successors that a row has not shown."""
+    heavy = alpha < 0
+    even, discount, t = alpha[~heavy], -alpha[heavy], strength[:, None]
     size = np.arange(1, sizes.shape[3])
     for part in _blocks(len(visits), sizes[0].size):
         n, k = visits[part, None, None], distinct[part, None, None]
-        unseen = np.where(size >= k, size - k, 0) * alpha[:, None] / (n + size * alpha[:, None])
-        share = np.diff(sizes[group[part]], axis=-1)
-        out[part] = (share * unseen[:, None]).sum(axis=-1)
+        of_group = sizes[group[part]]
+        unseen = np.where(size >= k, size - k, 0) * even[:, None] / (n + size * even[:, None])
+        share = np.diff(of_group[:, :, ~heavy], axis=-1)
+        out[part][:, :, ~heavy] = (share * unseen[:, None]).sum(axis=-1)
+        full = np.take_along_axis(of_group[:, :, heavy], k[..., None], axis=-1)[..., 0]
+        out[part][:, :, heavy] = (1.0 - full) * (t + k * discount) / (t + n)
 
 
 def shape_likelihood(count: Floats, row_start: Ints, alpha: Floats, out: Floats) -> None:
     """Write ``out[r, a] = sum_j log Gamma(a + n_j) - log Gamma(a)``; terms come from a table."""
     known, which = np.unique(count, return_inverse=True)
+    base = gammaln(np.where(alpha > 0, alpha, alpha + 1.0))
 
     def fill(a: int) -> None:
-        table = np.where(known > 0, gammaln(alpha[a] + known) - gammaln(alpha[a]), 0.0)
+        some = np.where(known > 0, known, 1.0)
+        table = np.where(known > 0, gammaln(alpha[a] + some) - base[a], 0.0)
         out[:, a] = np.add.reduceat(table[which], row_start[:-1])
 
     on_threads(fill, range(len(alpha)), available_cores())
