@@ -73,18 +73,18 @@ def _unseen_no_worse(
 
 @_tells
 def _unseen_learned(
-    state: str | None = None, declared: bool = False, objective: str = "max"
+    state: str | None = None, declared: bool = False, objective: str = "max", kind: str = ""
 ) -> Told:
     return (
         "What never happened in the log follows its patterns, or is at least no worse than "
-        f"{_worst(state, objective, declared)}.",
+        f"{_worst(state, objective, declared, kind)}.",
         f"If something worse can happen, the promise is {_too(objective)}.",
     )
 
 
-def _worst(state: str | None, objective: str, declared: bool) -> str:
+def _worst(state: str | None, objective: str, declared: bool, kind: str = "") -> str:
     then = "" if state is None else f", followed by {state}"
-    return f"the {worst_of(objective, declared=declared)}{then}"
+    return f"the {worst_of(objective, declared=declared, kind=kind)}{then}"
 
 
 @_tells
@@ -96,11 +96,13 @@ def _unseen_both_ways() -> Told:
 
 
 @_tells
-def _unseen_taken(state: str | None = None, declared: bool = False, objective: str = "max") -> Told:
+def _unseen_taken(
+    state: str | None = None, declared: bool = False, objective: str = "max", kind: str = ""
+) -> Told:
     then = "" if state is None else f", and then in {state}"
     return (
         "What never happened in the log ends at the "
-        f"{worst_of(objective, declared=declared)}{then}.",
+        f"{worst_of(objective, declared=declared, kind=kind)}{then}.",
         f"If something worse can happen, the promise is {_too(objective)}.",
     )
 

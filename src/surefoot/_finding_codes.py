@@ -54,7 +54,11 @@ def worst_words(objective: str) -> str:
     return "lowest reward" if objective == "max" else "highest cost"
 
 
-def worst_of(objective: str, *, declared: bool) -> str:
+AFTER_WORST = {"": "", "end": ", followed by an end", "on": " in a step that goes on"}
+"""What is said of the worst amount, by the kind of step that brings it."""
+
+
+def worst_of(objective: str, *, declared: bool, kind: str = "") -> str:
     """Return the words for the worst amount that was seen, or that was declared.
 
     Examples
@@ -62,4 +66,5 @@ def worst_of(objective: str, *, declared: bool) -> str:
     >>> worst_of("max", declared=False), worst_of("min", declared=True)
     ('lowest reward seen', 'highest cost declared')
     """
-    return f"{worst_words(objective)} {'declared' if declared else 'seen'}"
+    known = "declared" if declared else "seen"
+    return f"{worst_words(objective)} {known}{AFTER_WORST[kind]}"

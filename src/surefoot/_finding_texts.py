@@ -95,14 +95,11 @@ def _unseen_no_worse(
 
 @says("assumption", lead="assuming that")
 def _unseen_learned(
-    state: str | None = None, declared: bool = False, objective: str = "max"
+    state: str | None = None, declared: bool = False, objective: str = "max", kind: str = ""
 ) -> str:
-    worst = worst_of(objective, declared=declared)
+    known = "what was never observed follows the patterns of the log, or else is no worse than the"
     then = "" if state is None else f" and leads to no state worse than {state}"
-    return (
-        "what was never observed follows the patterns of the log, or else is no worse than the "
-        f"{worst}{then}"
-    )
+    return f"{known} {worst_of(objective, declared=declared, kind=kind)}{then}"
 
 
 @says("assumption", lead="taking")
@@ -242,9 +239,11 @@ def _backtest_rewards_worse(p_value: float, short: float) -> str:
 
 
 @says("assumption", lead="taking")
-def _unseen_taken(state: str | None = None, declared: bool = False, objective: str = "max") -> str:
+def _unseen_taken(
+    state: str | None = None, declared: bool = False, objective: str = "max", kind: str = ""
+) -> str:
     then = "" if state is None else f", and then to {state}"
-    worst = worst_of(objective, declared=declared)
+    worst = worst_of(objective, declared=declared, kind=kind)
     return f"what was never observed to lead to the {worst}{then}"
 
 

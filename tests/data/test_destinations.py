@@ -296,12 +296,25 @@ def test_an_end_is_as_likely_as_it_was_in_rows_that_had_not_shown_it():
 
 
 def test_strays_are_what_no_pattern_names():
-    entries = {(s, 0, s + 1): 4 for s in range(6)} | {(0, 0, 6): 1, (3, 0, 0): 1}
-    counts = log(entries, 7)
+    entries = {(s, 0, s + 1): 4 for s in range(7)} | {(0, 0, 6): 1, (3, 0, 0): 1}
+    counts = log(entries, 8)
     # Both were seen once, and no three rows show them: a row lists those it has not shown.
     assert candidates(counts, 1, 0, "strays") == pytest.approx({0: 0.5, 6: 0.5})
     assert candidates(counts, 0, 0, "strays") == {0: 1.0}
     assert candidates(counts, 3, 0, "strays") == {6: 1.0}
+
+
+def test_a_successor_that_the_log_knows_from_one_visit_alone_is_no_stray():
+    """Without that visit nothing would be known of it: it is evidence of unknown states."""
+    entries = {(s, 0, s + 1): 4 for s in range(6)} | {(0, 0, 5): 1, (3, 0, 0): 1, (1, 0, 7): 1}
+    often = log({**entries, (7, 0, 0): 2}, 8)
+    once = log({**entries, (7, 0, 0): 1}, 8)
+    assert set(candidates(often, 2, 0, "strays")) == {0, 5, 7}
+    assert set(candidates(once, 2, 0, "strays")) == {0, 5}
+    shares = [learn_destinations(counts).shares for counts in (often, once)]
+    rest = [share[-1] / share[-2:].sum() for share in shares]
+    assert rest[0] == pytest.approx(1.25 / 4.25)
+    assert rest[1] > 0.5
 
 
 def test_candidates_are_never_what_the_row_has_shown(monkeypatch):

@@ -20,7 +20,7 @@ from surefoot.model.mdp import MDP
 from surefoot.posterior.dirichlet import DirichletPosterior
 from surefoot.posterior.learned import LearnedPosterior
 from surefoot.posterior.protocol import Posterior, check_posterior
-from surefoot.solvers.unseen import landing_of
+from surefoot.solvers.unseen import landing_of, least_rewards
 
 
 def model_fingerprint(mdp: MDP) -> str:
@@ -79,11 +79,22 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
     support = "" if counts.report is None else counts.report.support
     found = assumed(support, declared=counts.reward_range is not None)
     if support in ("unseen", "learned") and counts.unseen is not None:
-        target = landing_of(mdp, counts.unseen)
-        if target != counts.unseen:
-            name = mdp.state_name(target)
-            found = tuple(replace(one, values={"state": name, **one.values}) for one in found)
+        worst = _worst_case(counts, mdp)
+        found = tuple(replace(one, values={**worst, **one.values}) for one in found)
     return (*found, *_about_rewards(counts, mdp), *counts.findings)
+
+
+def _worst_case(counts: Counts, mdp: MDP) -> dict[str, str]:
+    """Return the state that the unseen leads to, and the kind of step that it takes, in words."""
+    unseen = counts.unseen
+    target = landing_of(mdp, unseen)
+    if target == unseen:
+        return {}
+    if least_rewards(counts).differ:
+        if counts.is_terminal[target]:
+            return {"kind": "end"}
+        return {"state": mdp.state_name(target), "kind": "on"}
+    return {"state": mdp.state_name(target)}
 
 
 def _about_rewards(counts: Counts, mdp: MDP) -> tuple[Finding, ...]:

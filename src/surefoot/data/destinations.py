@@ -30,8 +30,8 @@ from surefoot.data.destination_weights import Pattern, hidden_shares, reweighed
 from surefoot.data.frontier import past_the_edge
 from surefoot.data.plain_patterns import (
     ENDS,
-    Part,
-    Shown,
+    PartCandidates,
+    ShownEntries,
     common_ends,
     ending,
     staying,
@@ -61,6 +61,8 @@ HIDDEN_EACH = 16
 """Candidates per part for a row whose tries all reached different successors. Such a row has shown
 little, and its value is mostly that of its candidates: with only one or two of them it would look
 good or bad by chance, and a search would find the good ones."""
+MOST_STRAYS = 12
+"""The most strays that a row lists: their share is small, and actions of a state list the same."""
 SHADES, FEWEST_SHADES, RANKED = 64, 4, 2**22
 """How many kinds of states draw their candidates apart from each other, and how many members of
 pools are ranked in all. What one kind leaves out by chance, others list: their errors cancel."""
@@ -146,7 +148,7 @@ def _learn(counts: Any) -> Destinations:
     known = (number[state] >= 0) & (number[successor] >= 0)
     steps = (number[successor] - number[state])[known]
     actions, states = counts.num_actions, counts.num_states
-    seen_by = Shown(
+    seen_by = ShownEntries(
         counts.row_state.astype(np.int64), counts.row_action.astype(np.int64), row, successor,
         counts.count[shown], once, actions, states,
     )  # fmt: skip
@@ -193,7 +195,7 @@ class _Lists(NamedTuple):
     state: Ints
     weight: Floats
 
-    def adding(self, part: int, found: Part) -> "_Lists":
+    def adding(self, part: int, found: PartCandidates) -> "_Lists":
         """Return the lists with those of one more part."""
         more = found.row, np.full(len(found.row), part), found.state, found.weight
         return _Lists._make(np.concatenate(pair) for pair in zip(self, more, strict=True))
@@ -204,7 +206,13 @@ class _Lists(NamedTuple):
 
 
 def _completed(
-    counts: Any, shown: Shown, listed: _Lists, named: Floats, ends: Ints, most: Ints, number: Ints
+    counts: Any,
+    shown: ShownEntries,
+    listed: _Lists,
+    named: Floats,
+    ends: Ints,
+    most: Ints,
+    number: Ints,
 ) -> Destinations:
     """Return all candidates, those of pools and others, with the learned shares of the parts."""
     plain = [staying(shown), *(ending(shown, int(end)) for end in ends)]
@@ -214,12 +222,15 @@ def _completed(
     for place, part in enumerate(plain):
         listed = listed.adding(len(POOLS) + place, part)
     learned = _learned_shares(listed, shown, of_parts, np.where(unnamed, named[:, -1], 0.0))
+    unknown = unnamed & _known_by_one_visit(counts)[shown.successor[shown.once]]
+    unnamed &= ~unknown
     strays = float(np.count_nonzero(unnamed))
-    worst = PRIOR_REST + min(strays, ONE_STRAY)
+    worst = PRIOR_REST + min(strays, ONE_STRAY) + float(np.count_nonzero(unknown))
     split = np.array([strays, worst]) / (strays + worst)
     shares = np.concatenate((learned[:-1], learned[-1] * split))
     if strays:
-        listed = listed.adding(STRAYS, straying(shown, unnamed, (most[-1] + 1) // 2, SHADES))
+        few = np.minimum((most[-1] + 1) // 2, MOST_STRAYS)
+        listed = listed.adding(STRAYS, straying(shown, unnamed, few, SHADES))
     if not most[-1].all():  # a large model
         listed = listed.having((shares >= LEAST_SHARE * shares.sum())[listed.part])
     slot = listed.row * len(PARTS) + listed.part
@@ -232,7 +243,17 @@ def _completed(
     )  # fmt: skip
 
 
-def _learned_shares(listed: _Lists, shown: Shown, named: Floats, rest: Floats) -> Floats:
+def _known_by_one_visit(counts: Any) -> NDArray[np.bool_]:
+    """``(S,)``: states that go on and were left at most once.
+
+    If the one transition that led there is left out, the log does not know them at all: such a
+    successor says how often the unnamed lead to states of which nothing is known.
+    """
+    left = np.bincount(counts.row_state, counts.visits, counts.num_states)
+    return np.asarray((left <= 1) & ~counts.is_terminal)
+
+
+def _learned_shares(listed: _Lists, shown: ShownEntries, named: Floats, rest: Floats) -> Floats:
     """Return the Dirichlet parameters of the parts before strays, and of all that none names.
 
     A part counts only where the row has a candidate of it: a row that has shown the only end hides
@@ -253,7 +274,7 @@ def _learned_shares(listed: _Lists, shown: Shown, named: Floats, rest: Floats) -
     return prior
 
 
-def _weighed(listed: _Lists, slot: Ints, counts: Any, shown: Shown, number: Ints) -> Floats:
+def _weighed(listed: _Lists, slot: Ints, counts: Any, shown: ShownEntries, number: Ints) -> Floats:
     """Return candidate weights, by how much of a candidate rows that showed it would still hide."""
     row, successor = shown.row, shown.successor
     state, action = shown.row_state[row], shown.row_action[row]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.data.destination_pools import FEWEST_ROWS
-from surefoot.data.plain_patterns import Shown
+from surefoot.data.plain_patterns import ShownEntries
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ WALL = 3.0
 1 in 20 if it is none."""
 
 
-class _Rows(NamedTuple):
+class _NumberedRows(NamedTuple):
     """The rows of numbered states, by action and number, with running totals of their tries."""
 
     row: Ints
@@ -45,7 +45,7 @@ class _Rows(NamedTuple):
         return np.asarray(self.tries[last] - self.tries[first])
 
 
-class _Steps(NamedTuple):
+class _SharedSteps(NamedTuple):
     """Steps that enough rows of an action have shown, and their share of the tries."""
 
     action: Ints
@@ -53,7 +53,7 @@ class _Steps(NamedTuple):
     share: Floats
 
 
-def past_the_edge(shown: Shown, number: Ints, state_of: Ints, visits: Floats) -> Floats:
+def past_the_edge(shown: ShownEntries, number: Ints, state_of: Ints, visits: Floats) -> Floats:
     """Return ``(R,)``: of the steps that a row may still show, the share that leads past the edge.
 
     ``number``: the number of every state from 0 up, -1 for none; ``state_of``: the state of each
@@ -87,16 +87,16 @@ def _still_hidden(share: Floats, tries: Floats) -> Floats:
     return np.asarray(share * (1.0 - share) ** tries)
 
 
-def _sorted_rows(shown: Shown, number: Ints, visits: Floats, span: int) -> _Rows:
+def _sorted_rows(shown: ShownEntries, number: Ints, visits: Floats, span: int) -> _NumberedRows:
     origin = number[shown.row_state]
     row = np.flatnonzero(origin >= 0)
     key = shown.row_action[row] * span + origin[row]
     order = np.argsort(key, kind="stable")
     row = row[order]
-    return _Rows(row, key[order], np.concatenate(([0.0], np.cumsum(visits[row]))), span)
+    return _NumberedRows(row, key[order], np.concatenate(([0.0], np.cumsum(visits[row]))), span)
 
 
-def _shared_steps(shown: Shown, number: Ints, rows: _Rows) -> _Steps:
+def _shared_steps(shown: ShownEntries, number: Ints, rows: _NumberedRows) -> _SharedSteps:
     origin, target = number[shown.row_state[shown.row]], number[shown.successor]
     known = (origin >= 0) & (target >= 0)
     width = 2 * rows.span
@@ -106,11 +106,16 @@ def _shared_steps(shown: Shown, number: Ints, rows: _Rows) -> _Steps:
     kept = often >= FEWEST_ROWS
     action, step = pair[kept] // width, pair[kept] % width - rows.span
     tries = rows.tried(*rows.between(action, -step, rows.span - 1 - step))
-    return _Steps(action, step, np.minimum(times[kept] / np.maximum(tries, 1.0), 1.0))
+    return _SharedSteps(action, step, np.minimum(times[kept] / np.maximum(tries, 1.0), 1.0))
 
 
 def _inside(
-    shown: Shown, number: Ints, state_of: Ints, visits: Floats, steps: _Steps, edge: Ints
+    shown: ShownEntries,
+    number: Ints,
+    state_of: Ints,
+    visits: Floats,
+    steps: _SharedSteps,
+    edge: Ints,
 ) -> Floats:
     """Return the chance that rows at the edge next show a new step to a known state."""
     first = np.searchsorted(steps.action, shown.row_action[edge])

@@ -25,7 +25,7 @@ PASSED_OVER = 8
 """Strays that a row has shown are passed over, up to this many."""
 
 
-class Shown(NamedTuple):
+class ShownEntries(NamedTuple):
     """What the rows of a log have shown.
 
     ``row_state, row_action``: ``(R,)``. ``row, successor, times``: one entry for each successor of
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
         return np.asarray(known[at] == wanted) if len(known) else np.zeros(row.shape, np.bool_)
 
 
-class Part(NamedTuple):
+class PartCandidates(NamedTuple):
     """Candidates: the row, the state and the weight of each, by row.
 
     ``named``: with which probability the part would have named each successor that was left out.
@@ -61,17 +61,17 @@ class Part(NamedTuple):
     named: Floats
 
 
-def staying(shown: Shown) -> Part:
+def staying(shown: ShownEntries) -> PartCandidates:
     """Return the state itself for rows that never stayed, if enough rows of their action did."""
     return _single(shown, shown.row_state)
 
 
-def ending(shown: Shown, end: int) -> Part:
+def ending(shown: ShownEntries, end: int) -> PartCandidates:
     """Return an end for rows that have not shown it, if enough rows of their action have."""
     return _single(shown, np.full(len(shown.row_state), end))
 
 
-def _single(shown: Shown, target: Ints) -> Part:
+def _single(shown: ShownEntries, target: Ints) -> PartCandidates:
     """Return the part of one candidate for each row, its ``target``."""
     reached = shown.successor == target[shown.row]
     rows = np.bincount(shown.row_action[shown.row[reached]], minlength=shown.actions)
@@ -80,17 +80,17 @@ def _single(shown: Shown, target: Ints) -> Part:
     listed = np.flatnonzero(~done & (rows[shown.row_action] >= FEWEST_ROWS))
     others = rows[shown.row_action[shown.row]] - 1
     named = (reached & (others >= FEWEST_ROWS))[shown.once].astype(np.float64)
-    return Part(listed, target[listed], np.ones(len(listed)), named)
+    return PartCandidates(listed, target[listed], np.ones(len(listed)), named)
 
 
-def common_ends(shown: Shown, terminal: Bools) -> Ints:
+def common_ends(shown: ShownEntries, terminal: Bools) -> Ints:
     """Return the ends of episodes that most rows have shown, at most `ENDS`."""
     rows = np.where(terminal, np.bincount(shown.successor, minlength=shown.states), 0)
     first = np.argsort(-rows, kind="stable")[:ENDS]
     return np.asarray(first[rows[first] >= FEWEST_ROWS])
 
 
-def straying(shown: Shown, unnamed: Bools, most: Ints, shades: int) -> Part:
+def straying(shown: ShownEntries, unnamed: Bools, most: Ints, shades: int) -> PartCandidates:
     """Return, for every row, some of the states that were named by nothing when left out.
 
     ``unnamed`` marks them among the successors left out. Row ``r`` lists at most ``most[r]``;
@@ -111,4 +111,4 @@ def straying(shown: Shown, unnamed: Bools, most: Ints, shades: int) -> Part:
     owner, which = np.nonzero(new)
     weight = 1.0 / np.maximum(1, new.sum(axis=1))[owner]
     nothing = np.zeros(np.count_nonzero(shown.once))
-    return Part(rows[owner], state[candidate[owner, which]], weight, nothing)
+    return PartCandidates(rows[owner], state[candidate[owner, which]], weight, nothing)

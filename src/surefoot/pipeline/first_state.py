@@ -13,6 +13,7 @@ from surefoot.pipeline.model import Model
 from surefoot.pipeline.reward_ends import least_return
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import counted_steps
+from surefoot.solvers.unseen import least_rewards
 
 Floats = NDArray[np.float64]
 
@@ -134,9 +135,12 @@ def _worth_of_unknown(model: Model, value: Floats, lost: float) -> float:
 
     ``lost``: the share of them that may earn the least there is.
     """
-    worst = float(value.min())
+    worst, steps = float(value.min()), least_rewards(model.placed)
     led = min(worst, float(model.mdp.reward.min()) + model.mdp.discount * worst)
     least = least_return(model)
+    if steps.differ:  # an episode ends at the lowest reward, or goes on without it
+        led = min(worst, steps.at_an_end, steps.going_on + model.mdp.discount * worst)
+        least = max(least, min(steps.at_an_end, steps.going_on * counted_steps(model.mdp)))
     if not math.isfinite(least):
         return led
     return lost * least + (1.0 - lost) * max(min(led, _worst_trap(model)), least)
