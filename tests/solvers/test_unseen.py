@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.solvers.unseen import known_states, landing_of, lead_to_best
+from surefoot.solvers.unseen import known_states, landing_of, lead_to_best, least_rewards
 
 
 def as_logged(declared):
@@ -116,3 +116,74 @@ def test_without_an_unseen_state_nothing_leads_on():
     counts = sf.riverswim().simulate(5, np.random.default_rng(0))
     mdp = counts.to_mdp(discount=0.9, prior=1.0)
     assert lead_to_best(mdp, counts) is mdp
+
+
+def games(steps_pay=0.0, losing=-1.0, episodes=40):
+    """Episodes of three to five steps that end well or badly; only ends pay the least."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for episode in range(episodes):
+        last, state = int(rng.integers(2, 5)), "door"
+        for step in range(last + 1):
+            over = step == last
+            lost = over and rng.random() < 0.5
+            pays = (losing if lost else 1.0) if over else steps_pay
+            following = ("lost" if lost else "won") if over else f"room {rng.integers(0, 9)} x"
+            rows.append((episode, step, state, "go", pays, following, over))
+            state = following
+    names = ("episode", "step", "state", "action", "reward", "next_state", "terminal")
+    return dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
+
+
+def read(columns):
+    counts = sf.read_transitions(columns, episode="episode", step="step", terminal="terminal")
+    posterior = sf.LearnedPosterior(counts)
+    return posterior, posterior.to_mdp(discount=0.99)
+
+
+def test_where_only_ends_pay_the_least_the_unseen_does_not_pay_it_and_go_on():
+    posterior, mdp = read(games())
+    counts = posterior.counts
+    least = least_rewards(counts)
+    on = int(counts.count[~counts.is_terminal[counts.successor]].sum())
+    assert least.at_an_end == -1.0
+    assert least.going_on == pytest.approx(-3 / on)
+    entry = mdp.row_start[mdp.state_start[counts.unseen]]
+    into = (mdp.successor == counts.unseen) & (mdp.entry_state != counts.unseen)
+    value = sf.solve(mdp, tolerance=1e-9).value
+    landing = mdp.entry_reward[into] + mdp.discount * value[counts.unseen]
+    # The worse of an end now, and one more step followed by an end or the worst known state.
+    worst = value[known_states(counts)].min()
+    later = min(least.at_an_end, least.going_on + mdp.discount * worst)
+    by_hand = min(least.at_an_end, least.going_on + mdp.discount * later)
+    np.testing.assert_allclose(landing, by_hand, rtol=1e-6)
+    assert mdp.entry_reward[entry] in (0.0, least.at_an_end, least.going_on)
+    rng = np.random.default_rng(1)
+    policy = sf.solve(mdp).policy
+    made = sf.certify(policy, posterior, mdp, delta=0.1, draws=500, rng=rng)
+    kind = next(found for found in made.findings if found.code == "unseen_learned").values["kind"]
+    assert {"end": "followed by an end", "on": "in a step that goes on"}[kind] in made.sentence
+    assert sf.verify(made, posterior, mdp).stands
+
+
+def test_where_steps_pay_and_an_end_pays_nothing_the_unseen_may_end_at_once():
+    """A rest that survives one more step before it ends would be worth more than an end."""
+    posterior, mdp = read(games(steps_pay=1.0, losing=0.0))
+    counts = posterior.counts
+    into = (mdp.successor == counts.unseen) & (mdp.entry_state != counts.unseen)
+    value = sf.solve(mdp, tolerance=1e-9).value
+    landing = mdp.entry_reward[into] + mdp.discount * value[counts.unseen]
+    np.testing.assert_allclose(landing, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["steps", "scatter", "range"])
+def test_otherwise_the_unseen_pays_the_least_and_goes_on(case):
+    columns = games(steps_pay=-1.0 if case == "steps" else 0.0)
+    if case == "scatter":
+        columns["reward"] = columns["reward"] + np.arange(len(columns["reward"])) % 2
+    more = {"reward_range": (-2.0, 1.0)} if case == "range" else {}
+    counts = sf.read_transitions(
+        columns, episode="episode", step="step", terminal="terminal", **more
+    )
+    posterior = sf.LearnedPosterior(counts)
+    assert not least_rewards(posterior.counts).differ

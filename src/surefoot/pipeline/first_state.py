@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 from surefoot.data.counts import Counts
+from surefoot.model.mdp import MDP
 from surefoot.model.policies import AnyPolicy
 from surefoot.pipeline.model import Model
 from surefoot.pipeline.reward_ends import least_return
 from surefoot.solvers.solver import evaluate
 from surefoot.solvers.steps import counted_steps
-from surefoot.solvers.unseen import least_rewards
+from surefoot.solvers.unseen import LeastRewards, least_rewards
 
 Floats = NDArray[np.float64]
 
@@ -140,10 +141,29 @@ def _worth_of_unknown(model: Model, value: Floats, lost: float) -> float:
     least = least_return(model)
     if steps.differ:  # an episode ends at the lowest reward, or goes on without it
         led = min(worst, steps.at_an_end, steps.going_on + model.mdp.discount * worst)
-        least = max(least, min(steps.at_an_end, steps.going_on * counted_steps(model.mdp)))
+        least = max(least, _least_by_kind(model.mdp, steps))
     if not math.isfinite(least):
         return led
     return lost * least + (1.0 - lost) * max(min(led, _worst_trap(model)), least)
+
+
+def _least_by_kind(mdp: MDP, least: LeastRewards) -> float:
+    """Return the least return of an episode in which only a last step pays the least.
+
+    It ends at once, or goes on for all steps that count. If these are finitely many, or count in
+    full, it may also end after having gone on.
+    """
+    on = least.going_on * counted_steps(mdp)
+    if mdp.horizon is None:
+        late = 1.0 if mdp.discount == 1.0 else 0.0
+        return min(least.at_an_end, on, min(on, 0.0) + late * least.at_an_end)
+    final = 0.0 if mdp.final_reward is None else float(mdp.final_reward.min())
+    late = mdp.discount ** (mdp.horizon - 1.0)
+    return min(
+        least.at_an_end,
+        on + mdp.discount ** float(mdp.horizon) * final,
+        min(on, 0.0) + late * least.at_an_end,
+    )
 
 
 def _worst_trap(model: Model) -> float:
