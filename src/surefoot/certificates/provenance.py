@@ -79,14 +79,13 @@ def findings_of(posterior: Posterior, mdp: MDP) -> tuple[Finding, ...]:
     support = "" if counts.report is None else counts.report.support
     found = assumed(support, declared=counts.reward_range is not None)
     if support in ("unseen", "learned") and counts.unseen is not None:
-        worst = _worst_case(counts, mdp)
+        worst = _worst_case(counts, mdp, counts.unseen)
         found = tuple(replace(one, values={**worst, **one.values}) for one in found)
     return (*found, *_about_rewards(counts, mdp), *counts.findings)
 
 
-def _worst_case(counts: Counts, mdp: MDP) -> dict[str, str]:
+def _worst_case(counts: Counts, mdp: MDP, unseen: int) -> dict[str, str]:
     """Return the state that the unseen leads to, and the kind of step that it takes, in words."""
-    unseen = counts.unseen
     target = landing_of(mdp, unseen)
     if target == unseen:
         return {}

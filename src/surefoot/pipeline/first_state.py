@@ -158,7 +158,7 @@ def _least_by_kind(mdp: MDP, least: LeastRewards) -> float:
         late = 1.0 if mdp.discount == 1.0 else 0.0
         return min(least.at_an_end, on, min(on, 0.0) + late * least.at_an_end)
     final = 0.0 if mdp.final_reward is None else float(mdp.final_reward.min())
-    late = mdp.discount ** (mdp.horizon - 1.0)
+    late = float(mdp.discount ** (mdp.horizon - 1.0))
     return min(
         least.at_an_end,
         on + mdp.discount ** float(mdp.horizon) * final,
