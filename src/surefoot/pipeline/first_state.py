@@ -161,7 +161,7 @@ def _least_by_kind(mdp: MDP, least: LeastRewards) -> float:
     late = float(mdp.discount ** (mdp.horizon - 1.0))
     return min(
         least.at_an_end,
-        on + mdp.discount ** float(mdp.horizon) * final,
+        on + late * mdp.discount * final,
         min(on, 0.0) + late * least.at_an_end,
     )
 
