@@ -127,9 +127,21 @@ def test_learned_support_fills_rewards_by_the_pattern():
 
 
 @pytest.mark.parametrize("change", [{"noise": 0.1}, {"noise": 1e-6}, {"odd": 0.5}])
-def test_a_log_without_the_pattern_keeps_the_lowest_reward_of_the_action(change):
+def test_a_log_that_contradicts_the_pattern_predicts_by_averages(change):
     counts = read_transitions(stock_log(**change)).on_support("learned")
     unseen = unseen_entries(counts)
+    lowest = counts.reward_low[counts.entry_action[unseen]]
+    assert np.all(counts.reward_mean[unseen] >= lowest)
+    assert not np.allclose(counts.reward_mean[unseen], truth(counts, unseen))
+    assert counts.reward_mean[unseen].mean() < truth(counts, unseen).mean()
+
+
+@pytest.mark.parametrize("change", [{"noise": 0.1}, {"odd": 0.5}])
+def test_without_a_prior_it_keeps_the_lowest_reward_of_the_action(change):
+    every = np.indices((9, 3, 9)).reshape(3, -1)
+    pairs = dict(zip(("state", "action", "next_state"), every, strict=True))
+    counts = read_transitions(stock_log(**change)).on_support(pairs, steady=False)
+    unseen = np.flatnonzero((counts.count == 0) & (counts.entry_state < 9))
     lowest = counts.reward_low[counts.entry_action[unseen]]
     np.testing.assert_array_equal(counts.reward_mean[unseen], lowest)
 

@@ -190,6 +190,11 @@ def reward_bounds(counts: Counts) -> tuple[float, float]:
     return float(np.nanmin(counts.reward_low)), float(np.nanmax(counts.reward_high))
 
 
+HARDLY_KNOWN = 0.5
+"""How many of its rewards an entry of a long row leaves out. Frequencies that a prior makes surer
+than those seen do not scatter as in Gaffke's law; the mean of a few rewards has to."""
+
+
 class BoundedLaw(NamedTuple):
     """``lowest + width Beta(successes, failures)`` for every entry; 0 successes give the lowest."""
 
@@ -203,35 +208,51 @@ def bounded_law(counts: Counts) -> BoundedLaw:
     """Return the law of every uncertain mean reward in a range.
 
     Gaffke (2005) gives the n rewards seen, and one more at the low end, random weights from
-    Dirichlet(1, ..., 1): a lower quantile of the weighted mean is a lower confidence bound. Counts
-    keep only mean and variance. Among all rewards with this mean and variance, those that are
-    either the lowest or ``width`` above it reach furthest down (their third moment is smallest).
-    Their law is a Beta with the same mean and variance as Gaffke's. No upper end of the range is
-    needed.
+    Dirichlet(1, ..., 1): a lower quantile of the weighted mean is a lower confidence bound. What a
+    policy earns depends on the mean of a whole row, so a row has one more reward, and its entries
+    share it by their tries: if frequencies have the weights of Gaffke too, the row's law is his.
+
+    Counts keep only mean and variance. Among all rewards with this mean and variance, those that
+    are either the lowest or ``width`` above it reach furthest down (their third moment is
+    smallest). Their law is a Beta with the same mean and variance as Gaffke's. No upper end of the
+    range is needed. In rows with several entries, one that was seen a few times hardly shows its
+    variance: it counts as if it had been seen once more, with the variance of its action.
 
     Examples
     --------
     >>> from surefoot.data.transitions import read_transitions
     >>> log = {"state": [0, 0, 1], "action": [0, 0, 1], "next_state": [1, 1, 0],
-    ...        "reward": [0.0, 4.0, 3.0]}
-    >>> law = bounded_law(read_transitions(log, reward_range=(0.0, 10.0)))
+    ...        "reward": [0.0, 0.0, 3.0]}
+    >>> law = bounded_law(read_transitions(log, reward_range=(-1.0, 10.0)))
     >>> law.width.tolist(), law.successes.tolist(), law.failures.tolist()
-    ([4.0, 3.0], [1.0, 1.0], [2.0, 1.0])
+    ([1.0, 4.0], [2.0, 1.0], [1.0, 1.0])
     """
     low, high = reward_bounds(counts)
     which = uncertain_rewards(counts)
     size = np.where(which, counts.count, 0).astype(np.float64)
+    tries = np.bincount(counts.entry_row, size, counts.num_rows)[counts.entry_row]
+    more = np.divide(size, tries, out=np.ones_like(size), where=tries > 0)
     # Rounding may move a mean out of the range.
     above = np.clip(np.where(which, mean_rewards(counts), low) - low, 0.0, high - low)
-    widest = above * (high - low - above)
-    spread = np.where(np.isnan(_variance(counts)), widest, _variance(counts))
-    spread = np.where(size > 1, spread * (size - 1) / np.maximum(size, 1.0), 0.0)
-    some = above > 0
     width = above + np.divide(
-        np.minimum(spread, widest), above, out=np.zeros_like(above), where=some
-    )
-    share = np.divide(above, width, out=np.zeros_like(above), where=some)
-    return BoundedLaw(low, width, size * share, size * (1.0 - share) + 1.0)
+        _spread(counts, size, 1.0 - more, above * (high - low - above)), above,
+        out=np.zeros_like(above), where=above > 0,
+    )  # fmt: skip
+    share = np.divide(above, width, out=np.zeros_like(above), where=above > 0)
+    known = np.maximum(size - HARDLY_KNOWN * (1.0 - more), 0.0)
+    return BoundedLaw(low, width, known * share, known * (1.0 - share) + more)
+
+
+def _spread(counts: Counts, size: Floats, more: Floats, widest: Floats) -> Floats:
+    """Return the variance of the rewards of every entry, as if it had been seen ``more`` often.
+
+    The further ones have the variance of their action. Without any variance it is the ``widest``.
+    """
+    variance = _variance(counts)
+    own = np.where(size > 1, variance * np.maximum(size - 1.0, 0.0), 0.0)
+    own = np.where(np.isnan(own), widest * np.maximum(size - 1.0, 0.0), own)
+    common = pooled_variance(counts)[0][counts.entry_action]
+    return np.asarray(np.minimum((own + more * common) / np.maximum(size, 1.0), widest))
 
 
 def pooled_variance(counts: Counts) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from surefoot.data.additive import (
     predict_by_less,
 )
 from surefoot.data.count_arrays import CountArrays, Entries
+from surefoot.data.noisy_rewards import fit_noisy
 from surefoot.data.state_order import state_numbers
 
 
@@ -23,17 +24,26 @@ def fill_by_pattern(
 ) -> None:  # fmt: skip
     """Fill in the rewards of unseen entries that a pattern of the log predicts.
 
-    Nothing is filled in where rewards vary within a transition, or where a declared range makes
-    them uncertain. Without ``lowest``, only the exact additive pattern is used.
+    Where rewards vary within a transition, or a declared range makes them uncertain, averages
+    predict them. Without ``lowest``, only the exact additive pattern is used.
     """
     seen = ~np.isnan(mean) & possible
-    if rewards.range_declared(counts) or not np.all(np.nan_to_num(variance[seen]) == 0.0):
+    scatter = rewards.range_declared(counts) or bool(np.any(np.nan_to_num(variance[seen]) != 0.0))
+    if scatter and lowest is None:
         return
     rows, row = np.unique(listed.state * counts.num_actions + listed.action, return_inverse=True)
     every = Transitions(row, listed.action, listed.successor, _kinds(counts, listed))
     unknown = np.flatnonzero(np.isnan(mean) & possible)
     shown, asked = every.where(seen), every.where(unknown)
     sizes = (max(len(rows), counts.num_actions), counts.num_states)
+    if scatter and lowest is not None:
+        tried = seen & (tries > 0)
+        size = len(rows), counts.num_actions, sizes[1]
+        noisy = fit_noisy(every.where(tried), mean[tried], variance[tried], tries[tried], size)
+        if noisy is not None:
+            value = noisy.predict(asked, lowest[asked.action])
+            _write(unknown, value, mean, variance)
+        return
     fit = fit_additive(shown.row, shown.successor, mean[seen], *sizes)
     if fit is not None:
         value = fit.predict(asked.row, asked.successor)
@@ -46,6 +56,10 @@ def fill_by_pattern(
         if steady is None or lowest is None:
             return
         value = steady.predict(asked, lowest[asked.action])
+    _write(unknown, value, mean, variance)
+
+
+def _write(unknown: Ints, value: NDArray[np.float64], mean: Any, variance: Any) -> None:
     known = ~np.isnan(value)
     mean[unknown[known]], variance[unknown[known]] = value[known], 0.0
 
