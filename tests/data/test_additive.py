@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import beta
 
-from surefoot import read_transitions
+from surefoot import DirichletPosterior, certify, read_transitions, solve
 from surefoot.data.additive import (
     FEWEST_TESTS,
     SURE,
@@ -144,6 +144,20 @@ def test_without_a_prior_it_keeps_the_lowest_reward_of_the_action(change):
     unseen = np.flatnonzero((counts.count == 0) & (counts.entry_state < 9))
     lowest = counts.reward_low[counts.entry_action[unseen]]
     np.testing.assert_array_equal(counts.reward_mean[unseen], lowest)
+
+
+@pytest.mark.parametrize(("change", "low"), [({"noise": 0.1}, True), ({}, False)])
+def test_predictions_at_their_lower_end_are_no_costs(change, low):
+    every = np.indices((9, 3, 9)).reshape(3, -1)
+    pairs = dict(zip(("state", "action", "next_state"), every, strict=True))
+    counts = read_transitions(stock_log(**change)).on_support(pairs, steady=True)
+    assert counts.report.filled_rewards == 0
+    assert counts.report.filled_low == low
+    posterior, mdp = DirichletPosterior(counts, 1.0), counts.to_mdp(discount=0.9, prior=1.0)
+    if low:
+        with pytest.raises(ValueError, match="best case"):
+            certify(solve(mdp).policy, posterior, mdp, delta=0.1, draws=200, objective="min",
+                    rng=np.random.default_rng(0))  # fmt: skip
 
 
 def test_seen_rewards_stay_as_they_are():

@@ -51,6 +51,8 @@ class SupportReport:
         Entries without a known reward, which got the lowest reward seen under their action.
     lowest_reward
         The reward of stuck and unseen states; None where the log has no rewards.
+    lowered_rewards
+        Whether patterns predicted rewards at their lower ends.
     """
 
     support: str
@@ -61,11 +63,13 @@ class SupportReport:
     stuck_states: int
     filled_rewards: int
     lowest_reward: float | None
+    lowered_rewards: bool = False
 
     @property
     def filled_low(self) -> bool:
-        """Whether the lowest reward is used for something never seen: for costs, the best case."""
-        return self.support in (UNSEEN, LEARNED) or self.stuck_states > 0 or self.filled_rewards > 0
+        """Whether something never seen got a reward that is low on purpose: kind to costs."""
+        filled = self.stuck_states > 0 or self.filled_rewards > 0 or self.lowered_rewards
+        return self.support in (UNSEEN, LEARNED) or filled
 
 
 class Entries(NamedTuple):

@@ -212,7 +212,7 @@ def _assemble(
     at, found = _positions(counts, listed, num_states, rowless)
     count = np.zeros(len(order), dtype=counts.count.dtype)
     count[at] = counts.count[found]
-    fields, filled, floor = _rewards(counts, listed, rowless, terminal, at, found, steady)
+    fields, filled, lowered, floor = _rewards(counts, listed, rowless, terminal, at, found, steady)
     labels = counts.state_labels
     if has_unseen and labels is not None:
         labels = (*labels, free_label(UNSEEN_LABEL, labels))
@@ -236,6 +236,7 @@ def _assemble(
             stuck_states=int(np.count_nonzero(~terminal[loops])) - has_unseen,
             filled_rewards=filled,
             lowest_reward=floor,
+            lowered_rewards=lowered,
         ),
     )
 
@@ -264,7 +265,7 @@ def _positions(
 def _rewards(
     counts: CountArrays, listed: Entries, rowless: NDArray[np.bool_], terminal: NDArray[np.bool_],
     at: Ints, found: NDArray[np.bool_], steady: bool,
-) -> tuple[dict[str, Any], int, float | None]:  # fmt: skip
+) -> tuple[dict[str, Any], int, bool, float | None]:  # fmt: skip
     """Fill every mean: seen or given, else by a pattern, else the lowest reward of the action.
 
     Loops get the lowest reward of all, terminal ones 0. ``steady``: rows that always paid the same
@@ -279,7 +280,7 @@ def _rewards(
         or counts.reward_low is None
         or floor is None
     ):
-        return {}, 0, None
+        return {}, 0, False, None
     mean, variance = rewards.RewardStatistics.unseen(len(listed.state))
     mean[at], variance[at] = counts.reward_mean[found], counts.reward_var[found]
     loop = rowless[listed.state]
@@ -299,11 +300,12 @@ def _rewards(
     tries = np.zeros(len(mean), dtype=np.int64)
     tries[at] = counts.count[found]
     worst = lowest if steady else None
-    fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, worst)
+    lowered = fill_by_pattern(counts, listed, mean, variance, ~loop & ~foreign, tries, worst)
     empty = np.isnan(mean) & ~loop
     mean[empty] = np.where(foreign[empty], floor, lowest[listed.action[empty]])
     mean[loop] = np.where(terminal[listed.state[loop]], 0.0, floor)
-    return {"reward_mean": mean, "reward_var": variance}, int(np.count_nonzero(empty)), floor
+    filled = int(np.count_nonzero(empty))
+    return {"reward_mean": mean, "reward_var": variance}, filled, lowered, floor
 
 
 def free_label(wanted: str, labels: tuple[Any, ...]) -> str:
