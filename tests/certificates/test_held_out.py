@@ -8,9 +8,9 @@ from surefoot.certificates.curse import WHOLE, balanced_halves
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import LogBuckets
 from surefoot.certificates.held_out import backtest
-from surefoot.certificates.plays import visits_of
 from surefoot.data.buckets import BucketCounts, deal
 from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation.visits import visits_of
 
 NO_LUCK = Curse(mean=0.0, spread=0.0)
 HELD = next(i for i in range(16) if i not in balanced_halves(1, seed=0)[0])

@@ -24,9 +24,11 @@ from surefoot.certificates.json_fields import to_plain
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import as_step_policy, check_policy, row_shares
 from surefoot.model.step_policy import StepPolicy
-from surefoot.posterior.protocol import Posterior
+from surefoot.posterior.protocol import Posterior, stream_key
+from surefoot.solvers.evaluation.missed_losses import missed_by_luck, missed_losses
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.evaluation.visits import plays_of_rows
 from surefoot.solvers.gpu.choice import choose_engine
 from surefoot.solvers.solver import counted, evaluate
 
@@ -183,16 +185,20 @@ def compare(
     # Equal generators give equal draws of every row: both policies are evaluated in equal models.
     twin = deepcopy(rng)
     engine, on_device = choose_engine(device, mdp, posterior)
-    a = policy_returns(
-        posterior, mdp, check_policy(mdp, policy_a), n, rng, rewards=rewards, engine=engine
-    )
+    play_a = check_policy(mdp, policy_a)
+    a = policy_returns(posterior, mdp, play_a, n, rng, rewards=rewards, engine=engine, missed=False)
     kind = mdp if mdp_b is None else mdp_b
-    if mdp_b is not None:
-        rewards = rewards_of(mdp_b, posterior, objective=objective)
-    b = policy_returns(
-        posterior, kind, check_policy(kind, policy_b), n, twin, rewards=rewards, engine=engine
+    play_b = check_policy(kind, policy_b)
+    paid = rewards if mdp_b is None else rewards_of(mdp_b, posterior, objective=objective)
+    b = policy_returns(posterior, kind, play_b, n, twin, rewards=paid, engine=engine, missed=False)
+    more = plays_of_rows(mdp, play_a) - plays_of_rows(kind, play_b)
+    missed = missed_losses(mdp, more, rewards.of_one_policy).total(
+        missed_by_luck(stream_key(rng.spawn(1)[0]), n)
     )
-    at_least = np.sort(a.lower - b.upper) - luck
+    gap = a.lower - b.upper
+    if missed.any():
+        gap = np.nextafter(gap - missed, -np.inf)
+    at_least = np.sort(gap) - luck
     better = int(np.count_nonzero(at_least > 0))
     made = Comparison(
         probability_a_better=better / n,

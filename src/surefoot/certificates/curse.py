@@ -19,7 +19,8 @@ goes for rows of the final policy that the whole log tried once or twice: no hal
 
 The final policy is also valued by the plain frequencies of the whole log, which chose it: luck
 is in both values, so whatever the posterior adds comes from the prior. At least that much is taken
-off.
+off, and at least what its rewards lose when they regress to those of their action, together with
+that (`surefoot.certificates.lucky_rewards`).
 
 There is no proof behind it: how much it leaves broken is counted, not derived (docs/guarantee.md).
 """
@@ -35,12 +36,14 @@ from surefoot._workers import all_parts
 from surefoot.certificates.by_step import Policy
 from surefoot.certificates.evidence import Curse
 from surefoot.certificates.halves import Half, LogBuckets, as_seen
+from surefoot.certificates.lucky_rewards import lucky_rewards
 from surefoot.certificates.plays import plays_of, row_values, standard_error
 from surefoot.certificates.usual import CLEAR, PREFERRED, lost_by_regression, usual_rows
 from surefoot.data.buckets import NUM_BUCKETS
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import AnyPolicy, row_shares
+from surefoot.model.policies import AnyPolicy, check_policy, row_shares
 from surefoot.model.step_policy import StepPolicy
+from surefoot.solvers.evaluation.visits import plays_of_rows
 from surefoot.solvers.solver import evaluate
 
 DEFAULT_HALVES = 6
@@ -106,7 +109,9 @@ def curse_of_choosing(
     usual = max(0.0, gained / possible) if possible > 0 else 0.0
     mean = curse.mean + usual * _hardly_tried(log, policy)
     mean = _with_departures(log, policy, found, mean)
-    return replace(curse, mean=max(mean, flattery(log, policy)))
+    plays = plays_of_rows(log.mdp, check_policy(log.mdp, policy))
+    lucky = lucky_rewards(log.mdp, log.posterior.counts, plays)
+    return replace(curse, mean=max(mean, flattery(log, policy) + lucky))
 
 
 def _with_departures(log: LogBuckets, policy: Policy, losses: list[Loss], mean: float) -> float:
@@ -160,6 +165,8 @@ def curse_of_preferring(
     theirs = max(1.0, sum(loss.departures for loss in losses)) / len(losses)
     more = max(1.0, _departures(log.mdp, policy, given) / theirs)
     least = _regressing(log, policy, given, clear=PREFERRED)
+    one, other = (plays_of_rows(log.mdp, check_policy(log.mdp, each)) for each in (policy, given))
+    least += lucky_rewards(log.mdp, log.posterior.counts, one - other)
     return replace(found, mean=max(more * found.mean, least), spread=more * found.spread)
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.certificates.plays import visits_of
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.rewards import rewards_of
+from surefoot.solvers.evaluation.visits import visits_of
 from surefoot.solvers.solver import evaluate
 
 DRAWS, VALUES = 500, 2**22

@@ -90,6 +90,7 @@ def upper_bound(
     that plays the rows ``start``, unless the bound must cover ``randomised`` policies too.
     ``tolerance`` is how wide the numerical brackets of best returns may be.
     """
+    rewards = rewards.of_one_policy
     policies = count_policies(mdp)
     first = mdp.state_start[:-1] if start is None else start
     plain_rng, listing_rng = rng.spawn(2)

@@ -6,22 +6,16 @@ worth.
 """
 
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from surefoot.certificates.by_step import Policy, rows_at
 from surefoot.model.mdp import MDP
-from surefoot.model.policies import RowPolicy, check_policy
+from surefoot.model.policies import check_policy
+from surefoot.solvers.evaluation.visits import plays_of_rows
 from surefoot.solvers.solver import evaluate
-from surefoot.solvers.steps import counted_steps, ends_of, until_the_end
-
-SETTLED = 1e-6
-"""Visits are summed until the remaining ones are at most this share of them."""
-DENSE = 200
-"""Models with at most this many states solve one dense system for their visits."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,9 +47,7 @@ def plays_of(mdp: MDP, policy: Policy) -> Plays:
     """Return the plays of a policy that takes one action in each state (and step)."""
     found = evaluate(mdp, policy)
     if mdp.horizon is None:
-        played = check_policy(mdp, policy)
-        weight = np.zeros(mdp.num_rows)
-        weight[played.rows] = visits_of(mdp, played)
+        weight = plays_of_rows(mdp, check_policy(mdp, policy))
         ahead = mdp.discount * found.value[mdp.successor]
     else:
         weight, ahead = _over_steps(mdp, policy, mdp.horizon)
@@ -82,45 +74,6 @@ def standard_error(deviation: Floats, visits: NDArray[np.number]) -> Floats:
     [2.0, 1.0]
     """
     return np.asarray(deviation / np.sqrt(visits + 1.0))
-
-
-def transition_matrix(mdp: MDP, played: RowPolicy) -> Any:
-    """Return the sparse ``(S, S)`` transition matrix of a policy."""
-    rows = played.rows.astype(np.int64)
-    sizes = np.diff(mdp.row_start)[rows]
-    entries = mdp.entries_of(rows)
-    chance = mdp.probability[entries] * np.repeat(played.share, sizes)
-    start = np.concatenate(([0], np.cumsum(sizes)))[played.start]
-    return sparse.csr_matrix((chance, mdp.successor[entries], start), shape=(mdp.num_states,) * 2)
-
-
-def visits_of(mdp: MDP, played: RowPolicy) -> Floats:
-    """Return ``(S,)``: the expected discounted visits of a policy to each state.
-
-    Examples
-    --------
-    >>> from surefoot import riverswim
-    >>> mdp = riverswim().mdp
-    >>> round(float(visits_of(mdp, check_policy(mdp, [1] * 6)).sum()), 6)  # 1/(1 - discount)
-    100.0
-    """
-    matrix = transition_matrix(mdp, played).T.tocsr()
-    visits = np.array(mdp.initial, dtype=np.float64)
-    step = visits.copy()
-    if mdp.horizon is not None:
-        for _ in range(mdp.horizon - 1):
-            step = mdp.discount * (matrix @ step)
-            visits += step
-        return visits
-    goes_on = ~ends_of(mdp) if until_the_end(mdp) else np.ones(mdp.num_states, dtype=np.bool_)
-    if mdp.num_states <= DENSE and mdp.discount < 1.0:
-        onward = mdp.discount * goes_on[:, None] * matrix.toarray()
-        return np.asarray(np.linalg.solve(np.eye(mdp.num_states) - onward, visits))
-    most = counted_steps(mdp)
-    while step.sum() * most > SETTLED * visits.sum():
-        step = mdp.discount * (matrix @ step) * goes_on
-        visits += step
-    return visits
 
 
 def _over_steps(mdp: MDP, policy: Policy, horizon: int) -> tuple[Floats, Floats]:

@@ -202,7 +202,10 @@ class _WorthOfAnswers:
         ]  # fmt: skip
 
     def rewarded(self) -> list[Question]:
-        """Return the questions about the worst reward of a row."""
+        """Return the questions about the worst reward of a row, and of all rows.
+
+        Where the doubt is about one reward that was missed somewhere, no row by itself removes it.
+        """
         mdp, doubt = self.mdp, self.doubt
         usual = self._usual_rewards()
         mean = self.posterior.mean()
@@ -210,9 +213,12 @@ class _WorthOfAnswers:
         assumed = np.add.reduceat(mean * lower, mdp.row_start[:-1])
         matters = doubt.amounts["rewards"] + doubt.weight * assumed[doubt.rows]
         order = np.argsort(-matters, kind="stable")[:ASKED]
+        asked: list[int | None] = [int(doubt.rows[k]) for k in order if matters[k] > 0]
+        if asked and len(doubt.rows) > 1:
+            asked.append(None)
         found = []
-        for row in (int(doubt.rows[k]) for k in order if matters[k] > 0):
-            here = mdp.entry_row == row
+        for row in asked:
+            here = mdp.entry_row == row if row is not None else np.ones_like(self.seen)
             known = replace(
                 self.rewards,
                 uncertain=self.rewards.uncertain & ~here,

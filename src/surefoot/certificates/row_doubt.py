@@ -30,6 +30,7 @@ from surefoot.model.policies import check_policy
 from surefoot.posterior.protocol import Posterior, at_most
 from surefoot.posterior.rows import RowLayout
 from surefoot.solvers.evaluation.draws import Draws
+from surefoot.solvers.evaluation.missed_losses import missed_by_luck, missed_losses
 from surefoot.solvers.evaluation.returns import policy_returns
 from surefoot.solvers.evaluation.rewards import Rewards, rewards_of
 
@@ -166,7 +167,7 @@ def row_doubt(
     (1.0, True)
     """
     played = check_policy(mdp, policy)
-    rewards = rewards_of(mdp, posterior, objective="max")
+    rewards = rewards_of(mdp, posterior, objective="max").of_one_policy
     plays = plays_of(mdp, policy)
     rows = np.flatnonzero(plays.weight > 0)
     work = draw_plan.policy_work(mdp, rewards, played)
@@ -190,18 +191,23 @@ def row_doubt(
     size = np.divide(single, variance, out=np.full(len(rows), np.inf), where=variance > 0) - 1.0
     returns = policy_returns(posterior, mdp, played, n, deepcopy(rng), rewards=rewards).lower
     mean = whole.values.mean(axis=0)
+    key = Draws.take(posterior, mdp, rewards, n, deepcopy(rng)).reward_key
+    losses = missed_losses(mdp, plays.weight, rewards)
+    missed = np.zeros((n, len(rows)))
+    missed[:, np.searchsorted(rows, losses.rows)] = losses.of_rows(missed_by_luck(key, n))
+    wide = missed.var(axis=0) / weight**2
     return RowDoubt(
         rows=rows,
         weight=weight,
-        variance=variance,
+        variance=variance + wide,
         unseen=np.clip(variance - closed.values.var(axis=0), 0.0, variance),
-        rewards=np.clip(variance - without_rewards.values.var(axis=0), 0.0, variance),
+        rewards=np.clip(variance - without_rewards.values.var(axis=0), 0.0, variance) + wide,
         unseen_shift=weight * (closed.values.mean(axis=0) - mean),
-        reward_shift=weight * (without_rewards.values.mean(axis=0) - mean),
+        reward_shift=weight * (without_rewards.values.mean(axis=0) - mean) + missed.mean(axis=0),
         unlisted=weight * worth.unlisted(posterior),
         size=np.maximum(size, LEAST_SIZE),
         returns=returns,
-        linear=(whole.values - mean) @ weight,
+        linear=(whole.values - mean) @ weight - (missed - missed.mean(axis=0)).sum(axis=1),
         delta=delta,
     )
 

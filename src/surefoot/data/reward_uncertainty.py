@@ -9,8 +9,10 @@ same transition; all other rewards are taken as exact.
 the same variance. Draws pool the means of an action (`surefoot.posterior.pooled_rewards`);
 intervals are Student's.
 
-``"bounded"``: rewards lie in a known range. Draws come from `bounded_law`, a law with one more
-reward than was seen, at the low end of the range; intervals are Hoeffding's.
+``"bounded"``: rewards lie in a known range. Where every row has to hold by itself, draws come from
+`bounded_law`, with one more reward in each row than was seen, at the low end of the range. For the
+return of one policy they come from `scattering_law`, and the policy as a whole pays for losses that
+the log may have missed (`surefoot.solvers.evaluation.missed_losses`). Intervals are Hoeffding's.
 """
 
 from dataclasses import replace
@@ -22,7 +24,7 @@ from scipy import stats
 
 from surefoot._arguments import check_inside
 from surefoot.data.counts import Counts
-from surefoot.data.rewards import GivenRewards, range_declared
+from surefoot.data.rewards import GivenRewards, RewardStatistics, pool, range_declared
 from surefoot.model.mdp import MDP
 
 Floats = NDArray[np.float64]
@@ -205,12 +207,12 @@ class BoundedLaw(NamedTuple):
 
 
 def bounded_law(counts: Counts) -> BoundedLaw:
-    """Return the law of every uncertain mean reward in a range.
+    """Return a law of every uncertain mean reward in a range under which each row holds by itself.
 
     Gaffke (2005) gives the n rewards seen, and one more at the low end, random weights from
-    Dirichlet(1, ..., 1): a lower quantile of the weighted mean is a lower confidence bound. What a
-    policy earns depends on the mean of a whole row, so a row has one more reward, and its entries
-    share it by their tries: if frequencies have the weights of Gaffke too, the row's law is his.
+    Dirichlet(1, ..., 1): a lower quantile of the weighted mean is a lower confidence bound. A row
+    has one more reward, and its entries share it by their tries: if frequencies have the weights of
+    Gaffke too, the row's law is his.
 
     Counts keep only mean and variance. Among all rewards with this mean and variance, those that
     are either the lowest or ``width`` above it reach furthest down (their third moment is
@@ -227,32 +229,82 @@ def bounded_law(counts: Counts) -> BoundedLaw:
     >>> law.width.tolist(), law.successes.tolist(), law.failures.tolist()
     ([1.0, 4.0], [2.0, 1.0], [1.0, 1.0])
     """
-    low, high = reward_bounds(counts)
-    which = uncertain_rewards(counts)
-    size = np.where(which, counts.count, 0).astype(np.float64)
+    size = uncertain_tries(counts)
     tries = np.bincount(counts.entry_row, size, counts.num_rows)[counts.entry_row]
     more = np.divide(size, tries, out=np.ones_like(size), where=tries > 0)
-    # Rounding may move a mean out of the range.
-    above = np.clip(np.where(which, mean_rewards(counts), low) - low, 0.0, high - low)
-    width = above + np.divide(
-        _spread(counts, size, 1.0 - more, above * (high - low - above)), above,
-        out=np.zeros_like(above), where=above > 0,
-    )  # fmt: skip
-    share = np.divide(above, width, out=np.zeros_like(above), where=above > 0)
+    common = pooled_variance(counts)[0][counts.entry_action]
+    width, share = _two_points(counts, (1.0 - more) * common, within=True)
     known = np.maximum(size - HARDLY_KNOWN * (1.0 - more), 0.0)
+    low = reward_bounds(counts)[0]
     return BoundedLaw(low, width, known * share, known * (1.0 - share) + more)
 
 
-def _spread(counts: Counts, size: Floats, more: Floats, widest: Floats) -> Floats:
-    """Return the variance of the rewards of every entry, as if it had been seen ``more`` often.
+def scattering_law(counts: Counts) -> BoundedLaw:
+    """Return a law of every uncertain mean reward in a range, around the mean that was seen.
 
-    The further ones have the variance of their action. Without any variance it is the ``widest``.
+    As `bounded_law`, without its further reward. Every entry counts as if it had been seen once
+    more, with the variance of its action, to which all rewards of the action together count as one
+    further repetition: where nothing was tried twice, nothing else tells how rewards scatter.
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0] * 4 + [1], "action": [0] * 5, "next_state": [1] * 4 + [0],
+    ...        "reward": [0.0, 0.0, 0.0, 4.0, 0.0]}
+    >>> law = scattering_law(read_transitions(log, reward_range=(-1.0, 10.0)))
+    >>> ((law.lowest + law.width * law.successes / (law.successes + law.failures))[:1]).tolist()
+    [1.0]
     """
-    variance = _variance(counts)
+    size = uncertain_tries(counts)
+    common = _common_variance(counts)[counts.entry_action]
+    width, share = _two_points(counts, common, within=False)
+    known = np.maximum(size - HARDLY_KNOWN, 0.0)
+    return BoundedLaw(reward_bounds(counts)[0], width, known * share, known * (1.0 - share))
+
+
+def uncertain_tries(counts: Counts) -> Floats:
+    """Return ``(E,)``: how often each entry whose mean reward is uncertain was seen."""
+    return np.where(uncertain_rewards(counts), counts.count, 0).astype(np.float64)
+
+
+def above_lowest(counts: Counts) -> Floats:
+    """Return ``(E,)``: how far uncertain mean rewards lie above the low end of the range."""
+    low, high = reward_bounds(counts)
+    mean = np.where(uncertain_rewards(counts), mean_rewards(counts), low)
+    return np.asarray(np.clip(mean - low, 0.0, high - low))  # rounding may move a mean out of it
+
+
+def _two_points(counts: Counts, more: Floats, *, within: bool) -> tuple[Floats, Floats]:
+    """Return the width above the lowest reward, and how often it occurs, of laws on two points.
+
+    They have the mean that was seen and its variance, with squares ``more`` added; without any
+    variance it is the largest in the range. Laws ``within`` the range have no more than that. Where
+    rows are added up they need it all: a row that was tried once, and showed the highest reward,
+    would not scatter at all.
+    """
+    low, high = reward_bounds(counts)
+    size, variance = uncertain_tries(counts), _variance(counts)
+    above = above_lowest(counts)
+    widest = above * (high - low - above)
     own = np.where(size > 1, variance * np.maximum(size - 1.0, 0.0), 0.0)
     own = np.where(np.isnan(own), widest * np.maximum(size - 1.0, 0.0), own)
-    common = pooled_variance(counts)[0][counts.entry_action]
-    return np.asarray(np.minimum((own + more * common) / np.maximum(size, 1.0), widest))
+    spread = (own + more) / np.maximum(size, 1.0)
+    spread = np.minimum(spread, widest) if within else spread
+    width = above + np.divide(spread, above, out=np.zeros_like(above), where=above > 0)
+    return width, np.divide(above, width, out=np.zeros_like(above), where=above > 0)
+
+
+def _common_variance(counts: Counts) -> Floats:
+    """Return, per action, the variance of rewards, all of them together as one repetition more."""
+    size, (within, _) = uncertain_tries(counts), pooled_variance(counts)
+    repeats = np.bincount(counts.entry_action, np.maximum(size - 1.0, 0.0), counts.num_actions)
+    seen = RewardStatistics(mean_rewards(counts), np.nan_to_num(_variance(counts)))
+    total = pool(counts.entry_action.astype(np.int64), size, seen, counts.num_actions).variance
+    everywhere = pool(np.zeros(len(size), dtype=np.int64), size, seen, 1).variance[0]
+    low, high = reward_bounds(counts)
+    largest = (high - low) ** 2 / 4.0  # of any rewards in the range
+    total = np.where(np.isnan(total), np.fmin(everywhere, largest), total)
+    return np.asarray((repeats * within + total) / (repeats + 1.0))
 
 
 def pooled_variance(counts: Counts) -> tuple[Floats, Floats]:

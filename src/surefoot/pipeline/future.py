@@ -31,7 +31,7 @@ from surefoot.certificates.curse import (
 from surefoot.certificates.halves import LogBuckets
 from surefoot.data.buckets import NUM_BUCKETS, BucketCounts
 from surefoot.data.counts import Counts
-from surefoot.data.reward_uncertainty import bounded_law, pooled_variance, uncertain_rewards
+from surefoot.data.reward_uncertainty import pooled_variance, uncertain_rewards
 from surefoot.data.rewards import RewardStatistics, pool
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
@@ -143,7 +143,7 @@ class Future:
 
     @cached_property
     def _rewards(self) -> Rewards:
-        return rewards_of(self.model.mdp, self.posterior, objective="max")
+        return rewards_of(self.model.mdp, self.posterior, objective="max").of_one_policy
 
     @cached_property
     def _from_counts(self) -> NDArray[np.bool_]:
@@ -256,7 +256,7 @@ class Future:
             spread = pooled_variance(counts)[0][counts.entry_action[entry]]
             seen = mean + np.sqrt(spread / number) * rng.standard_normal(len(mean))
             return seen, np.where(number > 1, spread, np.nan)
-        law = bounded_law(counts)
+        law = self._rewards.means.law
         width = np.maximum(law.width[entry], mean - law.lowest)
         share = np.divide(mean - law.lowest, width, out=np.zeros_like(mean), where=width > 0)
         got = rng.binomial(number, np.clip(share, 0.0, 1.0)) / number

@@ -273,6 +273,11 @@ SHOWN = 5
 
 def _asked(model: Model, one: Question) -> tuple[str, str]:
     worst = "worst reward" if not model.settings.costs else "highest cost"
+    if one.row is None and one.kind == "reward":
+        return (
+            f"For every state and action of the policy: what is its {worst}?",
+            "nothing worse than what was seen (declare the range of rewards with --reward-range)",
+        )
     if one.row is None:
         return (
             "For every state and action of the policy: can anything follow but what was seen?",

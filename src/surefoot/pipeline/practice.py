@@ -163,7 +163,7 @@ def _by_model(model: Model, rng: np.random.Generator) -> Interval | None:
     draws = at_most(model.posterior, min(affordable, model.settings.draws or MODEL_DRAWS))
     drawn = policy_returns(
         model.posterior, model.mdp, rows, draws, rng.spawn(1)[0], rewards=rewards,
-        tolerance=usual_tolerance(model.mdp),
+        tolerance=usual_tolerance(model.mdp), missed=False,
     )  # fmt: skip
     low, high = np.quantile(drawn.lower, [0.025, 0.975])
     return Interval(mean=float(drawn.lower.mean()), lower=float(low), upper=float(high))

@@ -16,9 +16,13 @@ from surefoot._cores import available_cores, on_threads
 from surefoot.data.counts import Counts
 from surefoot.data.reward_uncertainty import (
     BoundedLaw,
+    above_lowest,
     bounded_law,
     mean_rewards,
+    reward_bounds,
+    scattering_law,
     uncertain_rewards,
+    uncertain_tries,
 )
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS, dirichlet_rows, prepare
 from surefoot.posterior.normal_kernels import normal_columns
@@ -32,6 +36,9 @@ from surefoot.posterior.threads import WORTH_A_THREAD
 @dataclass(frozen=True, eq=False)
 class MeanRewards:
     """The posterior of the mean rewards of declared counts.
+
+    ``each_row``: whether rewards in a range have one more reward in each row at the low end
+    (`bounded_law`), or none (`scattering_law`).
 
     Examples
     --------
@@ -48,6 +55,7 @@ class MeanRewards:
     """
 
     counts: Counts
+    each_row: bool = True
 
     @cached_property
     def mean(self) -> Floats:
@@ -65,7 +73,7 @@ class MeanRewards:
         begin = first - first % BLOCK_DRAWS
         out = np.empty((last - begin, len(chosen)))
         out[:] = self.mean[chosen]
-        columns = np.flatnonzero(self.uncertain[chosen])
+        columns = np.flatnonzero(self.drawn[chosen])
         if len(columns):
             fill = self._normal if self.counts.reward_model == "normal" else self._bounded
             fill(key, begin, last, chosen[columns], columns, out)
@@ -75,7 +83,7 @@ class MeanRewards:
         self, key: Key, begin: int, last: int, entries: Ints, columns: Ints, out: Floats
     ) -> None:
         """Write ``lowest + width Beta(successes, failures)``; 0 successes give the lowest."""
-        law = self._law
+        law = self.law
         shape, d, c, start, logarithmic = self._gammas
 
         def fill(part: Ints) -> None:
@@ -91,13 +99,39 @@ class MeanRewards:
         _on_threads(fill, len(columns), 2 * (last - begin) * len(columns))
 
     @cached_property
-    def _law(self) -> BoundedLaw:
-        return bounded_law(self.counts)
+    def law(self) -> BoundedLaw:
+        """The law of mean rewards in a range."""
+        if self.each_row:
+            return bounded_law(self.counts)
+        return scattering_law(self.counts)
+
+    @cached_property
+    def above(self) -> Floats:
+        """``(E,)``: how far uncertain means lie above the low end of the range."""
+        return above_lowest(self.counts)
+
+    @cached_property
+    def below(self) -> Floats:
+        """``(E,)``: how far uncertain means lie below the high end of the range."""
+        low, high = reward_bounds(self.counts)
+        return np.where(self.uncertain, high - low - self.above, 0.0)
+
+    @cached_property
+    def tries(self) -> Floats:
+        """``(E,)``: how often each entry whose mean is uncertain was seen."""
+        return uncertain_tries(self.counts)
+
+    @cached_property
+    def drawn(self) -> NDArray[np.bool_]:
+        """``(E,)``: which mean rewards differ from draw to draw."""
+        if self.counts.reward_model == "normal":
+            return self.uncertain
+        return np.asarray(self.uncertain & (self.law.failures > 0.0))
 
     @cached_property
     def _gammas(self) -> tuple[Floats, Floats, Floats, Ints, NDArray[np.bool_]]:
         """Successes and failures of every entry, as rows of two for the Dirichlet kernel."""
-        shape = np.column_stack((self._law.successes, self._law.failures)).ravel()
+        shape = np.column_stack((self.law.successes, self.law.failures)).ravel()
         d, c = np.empty_like(shape), np.empty_like(shape)
         prepare(shape, d, c, len(shape))
         size = len(self.mean)

@@ -142,6 +142,41 @@ def pool_rewards(counts: Counts) -> PooledRewards:
     return _pooled[counts]
 
 
+def pooled_means(counts: Counts) -> Floats:
+    """Return ``(R,)``: the mean of each row's uncertain rewards, by the tries, after pooling.
+
+    It is NaN where a row has none. O(GRID entries + GRID^2 rows).
+
+    Examples
+    --------
+    >>> from surefoot.data.transitions import read_transitions
+    >>> log = {"state": [0, 0, 1, 1, 2, 2], "action": [0] * 6, "next_state": [1, 1, 2, 2, 0, 0],
+    ...        "reward": [0.0, 1.0, 0.0, 1.0, 1.0, 1.0]}
+    >>> pooled_means(read_transitions(log)).round(2).tolist()  # two ones are luck, mostly
+    [0.62, 0.62, 0.76]
+    """
+    pooled, which = pool_rewards(counts), np.flatnonzero(uncertain_rewards(counts))
+    row, action = counts.entry_row[which].astype(np.int64), counts.entry_action[which]
+    size, seen = counts.count[which].astype(np.float64), mean_rewards(counts)[which]
+    weight = np.diff(pooled.cumulative, axis=1, prepend=0.0).reshape(-1, GRID, GRID)
+    level = pooled.level.reshape(weight.shape)
+    total = np.zeros(counts.num_rows)
+    for place in range(GRID):
+        pull = 1.0 / (1.0 + pooled.ratio[action, place] * size)
+        own = np.bincount(row, size * (1.0 - pull) * seen, counts.num_rows)
+        shared = np.bincount(row, size * pull, counts.num_rows)
+        for other in range(GRID):
+            chance = weight[counts.row_action, place, other]
+            mean = pooled.row_mean[place]
+            toward = 1.0 / (
+                1.0 + pooled.ratio[counts.row_action, other] * pooled.row_precision[place]
+            )
+            mean = mean + toward * (level[counts.row_action, place, other] - mean)
+            total += chance * (own + shared * mean)
+    tries = np.bincount(row, size, counts.num_rows)
+    return np.asarray(np.divide(total, tries, out=np.full_like(total, np.nan), where=tries > 0))
+
+
 def _pool(counts: Counts) -> PooledRewards:
     """Return the pooled posterior of the uncertain entries. O(GRID entries + GRID^2 rows)."""
     which = np.flatnonzero(uncertain_rewards(counts))

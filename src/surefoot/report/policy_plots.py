@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.certificates.plays import transition_matrix, visits_of
 from surefoot.data.label_order import natural_key
 from surefoot.data.side_files import label_text
 from surefoot.model.mdp import MDP
 from surefoot.model.policies import check_policy
 from surefoot.report.svg import PALETTE, action_colours, own_axes
 from surefoot.report.tables import PolicyLine, _label
+from surefoot.solvers.evaluation.visits import transition_matrix, visits_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

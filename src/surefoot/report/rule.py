@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._display import number_of
-from surefoot.certificates.plays import transition_matrix, visits_of
 from surefoot.data.counts import Counts
 from surefoot.data.side_files import label_text
 from surefoot.data.step_layers import step_of, without_step
@@ -18,6 +17,7 @@ from surefoot.model.policies import AnyPolicy, check_policy
 from surefoot.model.step_policy import StepPolicy
 from surefoot.report.margins import qualities
 from surefoot.report.tables import LineKey, PolicyLine, _label
+from surefoot.solvers.evaluation.visits import transition_matrix, visits_of
 from surefoot.solvers.solver import evaluate
 
 LONGEST = 130

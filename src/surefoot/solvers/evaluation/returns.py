@@ -10,7 +10,9 @@ from surefoot.model.policies import RowPolicy
 from surefoot.posterior.protocol import Posterior
 from surefoot.solvers.evaluation.draws import Draws
 from surefoot.solvers.evaluation.engines import Engine, usual_engine
+from surefoot.solvers.evaluation.missed_losses import missed_by_luck, missed_losses
 from surefoot.solvers.evaluation.rewards import Rewards
+from surefoot.solvers.evaluation.visits import plays_of_rows
 from surefoot.solvers.steps import counted_steps
 
 Floats = NDArray[np.float64]
@@ -40,14 +42,24 @@ def policy_returns(
     rewards: Rewards,
     tolerance: float | None = None,
     engine: Engine | None = None,
+    missed: bool = True,
 ) -> ReturnDraws:
     """Return brackets of the policy's return in ``n`` fresh draws.
 
-    If the rows are independent, only those that the policy plays are drawn.
+    If the rows are independent, only those that the policy plays are drawn. Where rewards are
+    uncertain in a range, the lower ends pay for losses that the log may have ``missed``
+    (`missed_losses`); without that they are no lower bounds. The upper ends never do.
     """
-    draws = Draws.take(posterior, mdp, rewards, n, rng)
+    draws = Draws.take(posterior, mdp, rewards.of_one_policy, n, rng)
     engine = engine or usual_engine()
-    return _bracketed(engine.policy_ends(draws, policy, _near(mdp, rewards, tolerance)))
+    ends = engine.policy_ends(draws, policy, _near(mdp, rewards, tolerance))
+    if missed and rewards.uncertain.any():
+        plays = plays_of_rows(mdp, policy)
+        less = missed_losses(mdp, plays, draws.rewards).total(missed_by_luck(draws.reward_key, n))
+        ends = np.array(ends)
+        lowest = np.minimum(ends[:, 0], _lowest_return(draws.rewards))
+        ends[:, 0] = np.maximum(np.nextafter(ends[:, 0] - less, -np.inf), lowest)
+    return _bracketed(ends)
 
 
 def best_returns(
@@ -63,9 +75,10 @@ def best_returns(
 ) -> ReturnDraws:
     """Return brackets of the best return of any policy in each of ``n`` fresh draws.
 
-    ``start`` is ``(S,)``: the rows of the policy that policy iteration starts from.
+    ``start`` is ``(S,)``: the rows of the policy that policy iteration starts from. Uncertain
+    rewards in a range scatter around the means that were seen: this is no lower bound.
     """
-    draws = Draws.take(posterior, mdp, rewards, n, rng)
+    draws = Draws.take(posterior, mdp, rewards.of_one_policy, n, rng)
     first = mdp.state_start[:-1] if start is None else start
     engine = engine or usual_engine()
     return _bracketed(engine.best_ends(draws, first, _near(mdp, rewards, tolerance)))
@@ -81,6 +94,16 @@ def _bracketed(ends: Floats) -> ReturnDraws:
         for end, none in zip(ends.T, (-np.inf, np.inf), strict=True)
     )
     return ReturnDraws(lower=lower, upper=upper)
+
+
+def _lowest_return(rewards: Rewards) -> float:
+    """Return 0 if no reward of any draw is below 0, and -inf otherwise."""
+    least = [float(rewards.fixed.min())]
+    if rewards.uncertain.any():
+        least.append(float(np.min(rewards.means.law.lowest)))
+    if rewards.final is not None:
+        least.append(float(rewards.final.min()))
+    return 0.0 if min(least) >= 0.0 else -np.inf
 
 
 def usual_tolerance(mdp: MDP) -> float:

@@ -1,6 +1,6 @@
 """The rewards of drawn models: certain rewards as given, uncertain ones drawn with each model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,8 @@ class Rewards:
     """The rewards of every entry, and which of them are uncertain means (with their counts).
 
     ``places`` are the indices of these entries in the counts; None if they are all entries, in
-    order. ``final`` is the reward of each state after the last step, or None.
+    order. ``final`` is the reward of each state after the last step, or None. ``each_row``: whether
+    every row leans towards the low end of the range by itself (`MeanRewards`).
     """
 
     fixed: Floats
@@ -30,13 +31,23 @@ class Rewards:
     uncertain: NDArray[np.bool_]
     places: Ints | None = None
     final: Floats | None = None
+    each_row: bool = True
+
+    @cached_property
+    def of_one_policy(self) -> "Rewards":
+        """Rewards around the means that were seen, for the return of a single policy.
+
+        Losses that the log may have missed are counted for the policy, not for every row by itself
+        (`surefoot.solvers.evaluation.missed_losses`).
+        """
+        return replace(self, each_row=False) if self.each_row else self
 
     def of(self, entries: Ints) -> "Rewards":
         """Return the rewards of some entries."""
         places = entries if self.places is None else self.places[entries]
         return Rewards(
             fixed=self.fixed[entries], counts=self.counts, uncertain=self.uncertain[entries],
-            places=places, final=self.final,
+            places=places, final=self.final, each_row=self.each_row,
         )  # fmt: skip
 
     def final_values(self, size: int) -> Floats:
@@ -59,7 +70,7 @@ class Rewards:
     @cached_property
     def means(self) -> MeanRewards:
         """The posterior of the mean rewards."""
-        return MeanRewards(self.counts)
+        return MeanRewards(self.counts, self.each_row)
 
 
 def rewards_of(mdp: MDP, posterior: Posterior, *, objective: str) -> Rewards:

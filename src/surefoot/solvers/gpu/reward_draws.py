@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.data.reward_uncertainty import bounded_law
 from surefoot.posterior.dirichlet_kernels import BLOCK_DRAWS
 from surefoot.posterior.of_counts import Key
 from surefoot.posterior.pooled_rewards import pool_rewards
@@ -68,7 +67,8 @@ def certain_rewards(
 def _bounded(
     rewards: Rewards, uncertain: NDArray[np.bool_], fixed: NDArray[np.float64], places: Ints
 ) -> RewardSource:
-    law = bounded_law(rewards.counts)
+    law = rewards.means.law
+    uncertain = uncertain & rewards.means.drawn[places]
 
     def numbers(tile: Tile) -> Numbers:
         return {
