@@ -172,3 +172,17 @@ def test_verify_finds_a_limit_that_is_too_low():
     found = sf.verify(lower, made, mdp, rng=np.random.default_rng(1))
     assert not found.stands
     assert "more than the limit" in found.message
+
+
+def test_limit_pays_nothing_after_the_end():
+    """One decision, then the end: with rewards in (0, 1) no policy can be promised more than 1."""
+    rng = np.random.default_rng(4)
+    state = np.repeat(np.arange(6), 40)
+    log = {"state": state, "action": np.tile([0, 1], 120), "reward": rng.integers(0, 2, 240) * 1.0,
+           "next_state": np.full(240, 6), "terminal": np.full(240, True)}  # fmt: skip
+    counts = sf.read_transitions(log, terminal="terminal", reward_range=(0.0, 1.0))
+    counts = counts.on_support("observed")
+    mdp = counts.to_mdp(discount=0.99, prior=1.0, initial=np.eye(7)[0])
+    policy = np.zeros(7, dtype=np.int64)
+    made = sf.certify(policy, sf.DirichletPosterior(counts), mdp, rng=rng)
+    assert made.lower_bound < 0.5 < made.upper_bound <= 1.0

@@ -222,7 +222,8 @@ def _at_best(
     best = own if counts.unseen is None else lead_to_best(own, counts)
     paid, uncertain = best.entry_reward, rewards.uncertain & (best.entry_reward == own.entry_reward)
     if leans:
-        paid = np.where(counts.count > 0, paid, np.maximum(paid, own.entry_reward.max()))
+        known = (counts.count > 0) | counts.is_terminal[mdp.entry_state]
+        paid = np.where(known, paid, np.maximum(paid, own.entry_reward.max()))
         uncertain = np.zeros_like(uncertain)
     return best, replace(rewards, fixed=paid, uncertain=uncertain, final=best.final_reward)
 
