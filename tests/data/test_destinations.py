@@ -417,6 +417,18 @@ def test_numbers_of_candidates_are_uniform():
         assert np.diff(beside).max() < 2.7 / 8
 
 
+@pytest.mark.parametrize("groups", [1, 7, 2 * destination_pools.FEW_GROUPS])
+@pytest.mark.parametrize("levels", [3, 10**9])
+def test_priorities_are_ranked_within_groups_and_ties_keep_their_order(groups, levels):
+    rng = np.random.default_rng(groups)
+    group = np.sort(rng.integers(0, groups, 4000))
+    start = np.searchsorted(group, np.arange(groups + 1))
+    rows = rng.integers(1, levels, 4000).astype(float)
+    found = destination_pools._falling(rows, start, group)
+    wanted = sorted(range(4000), key=lambda place: (group[place], -rows[place], place))
+    assert found.tolist() == wanted
+
+
 def test_candidates_depend_on_the_log_alone(monkeypatch):
     """Declaring the support adds and removes rows; the others keep their candidates."""
     monkeypatch.setattr(destinations, "MOST_EACH", 2)

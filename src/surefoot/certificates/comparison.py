@@ -191,12 +191,11 @@ def compare(
     play_b = check_policy(kind, policy_b)
     paid = rewards if mdp_b is None else rewards_of(mdp_b, posterior, objective=objective)
     b = policy_returns(posterior, kind, play_b, n, twin, rewards=paid, engine=engine, missed=False)
-    more = plays_of_rows(mdp, play_a) - plays_of_rows(kind, play_b)
-    missed = missed_losses(mdp, more, rewards.of_one_policy).total(
-        missed_by_luck(stream_key(rng.spawn(1)[0]), n)
-    )
     gap = a.lower - b.upper
-    if missed.any():
+    if rewards.may_have_missed:
+        more = plays_of_rows(mdp, play_a) - plays_of_rows(kind, play_b)
+        losses = missed_losses(mdp, more, rewards.of_one_policy)
+        missed = losses.total(missed_by_luck(stream_key(rng.spawn(1)[0]), n))
         gap = np.nextafter(gap - missed, -np.inf)
     at_least = np.sort(gap) - luck
     better = int(np.count_nonzero(at_least > 0))

@@ -1,5 +1,7 @@
 """Pools of candidate successors: what enough rows of a group have shown, by falling priority."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 """The golden ratio, whose multiples fill the unit interval most evenly."""
 EVENLY = 8
 """How many numbers fill it one after the other."""
+FEW_GROUPS = 256
+"""At most so many groups are sorted one by one."""
 MOST_PAIRS = 2**22
 """About how many pairs of an action and a state entered by others are listed. If there are more,
 only the states that most rows entered are kept."""
@@ -60,8 +64,25 @@ def ranked(pool: tuple[Ints, Ints, Floats], shades: int) -> tuple[Ints, Ints, Fl
     priority = np.empty((shades, len(what)))
     for shade in range(shades):
         priority[shade] = rows / number_of(what, group if shades == 1 else shade)
-        rank[shade] = np.lexsort((-priority[shade], group)) - start[group]
+        rank[shade] = _falling(priority[shade], start, group) - start[group]
     return start, what, np.concatenate(([0.0], np.cumsum(rows))), rank, priority
+
+
+def _falling(priority: Floats, start: Ints, group: Ints) -> Ints:
+    """Return the places of priorities by falling priority, group by group; ties keep their order.
+
+    A few large groups are sorted one by one, several times as fast as all of them by two keys.
+    """
+    rising = -priority
+    if len(start) > FEW_GROUPS:
+        return np.lexsort((rising, group))
+    order = np.empty(len(priority), dtype=np.int64)
+    for begin, end in pairwise(start.tolist()):
+        order[begin:end] = begin + np.argsort(rising[begin:end])
+    ahead = rising[order]
+    if np.any((ahead[1:] == ahead[:-1]) & (group[1:] == group[:-1])):  # hardly ever
+        return np.lexsort((rising, group))
+    return order
 
 
 def number_of(what: Ints, beside: Ints | int) -> Floats:

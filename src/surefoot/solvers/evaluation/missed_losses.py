@@ -118,10 +118,9 @@ def missed_losses(mdp: MDP, plays: Floats, rewards: Rewards) -> MissedLosses:
     >>> bool(abs(paid.mean() - 2 / (18 + 1)) < 0.01)  # as one more reward in eighteen tries
     True
     """
-    counts = rewards.counts
     entries = mdp.entries_of(np.flatnonzero(plays))
     entries = entries[rewards.uncertain[entries]]
-    if counts is None or counts.reward_model != "bounded" or not len(entries):
+    if not (rewards.may_have_missed and len(entries)):
         nothing = np.zeros(0)
         return MissedLosses(rows=np.zeros(0, dtype=np.int64), tries=nothing, cost=nothing)
     places = entries if rewards.places is None else rewards.places[entries]

@@ -53,7 +53,7 @@ def policy_returns(
     draws = Draws.take(posterior, mdp, rewards.of_one_policy, n, rng)
     engine = engine or usual_engine()
     ends = engine.policy_ends(draws, policy, _near(mdp, rewards, tolerance))
-    if missed and rewards.uncertain.any():
+    if missed and rewards.may_have_missed:
         plays = plays_of_rows(mdp, policy)
         less = missed_losses(mdp, plays, draws.rewards).total(missed_by_luck(draws.reward_key, n))
         ends = np.array(ends)

@@ -42,6 +42,15 @@ class Rewards:
         """
         return replace(self, each_row=False) if self.each_row else self
 
+    @property
+    def may_have_missed(self) -> bool:
+        """Whether rewards lie in a range, so that the log may have missed low ones."""
+        return bool(
+            self.counts is not None
+            and self.counts.reward_model == "bounded"
+            and self.uncertain.any()
+        )
+
     def of(self, entries: Ints) -> "Rewards":
         """Return the rewards of some entries."""
         places = entries if self.places is None else self.places[entries]
