@@ -145,7 +145,7 @@ def difference(
     >>> difference(7.02942, a="policy a", b="policy b", objective="max")
     'policy a earns at least 7.029 more than policy b'
     >>> difference(-0.5, a="it", b="that", objective="min", unit="EUR")
-    'it costs at most 0.5000 EUR more than that, and perhaps less'
+    'it costs at most 0.5000 EUR more than that; that it costs less is not shown'
     """
     verb, gain, loss = (
         ("earns", "more", "less") if objective == "max" else ("costs", "less", "more")
@@ -154,7 +154,7 @@ def difference(
     if lower >= 0:
         claim = f"{a} {verb} at least {bound} {gain} than {b}"
     else:
-        claim = f"{a} {verb} at most {bound} {loss} than {b}, and perhaps {gain}"
+        claim = f"{a} {verb} at most {bound} {loss} than {b}; that it {verb} {gain} is not shown"
     if mean is None or chance is None:
         return claim
     way = gain if mean >= 0 else loss
