@@ -1,5 +1,6 @@
 """The wording of findings about doubt: where it comes from, and what else the log says about it."""
 
+from surefoot._display import number_of
 from surefoot._finding_codes import says
 from surefoot._rounding import lower_text, upper_text
 from surefoot._rounding import rough_text as rough
@@ -51,6 +52,9 @@ def _doubt_by_cause(
         f"(without: {rough(given[f'{name}_without'], 5)})"
         for name in listed
     ]
+    rest = sum(given[name] or 0.0 for name in CAUSES if name not in listed)
+    if abs(rest) > SMALL_SHARE * between:
+        said.append(f"{rough(rest, 2)} for the rest")
     verb = "earn" if objective == "max" else "cost"
     side = "below" if promise < as_seen else "above"
     return (
@@ -67,6 +71,33 @@ def _curse_not_measured() -> str:
     return (
         "The policy was chosen and evaluated on the same data. How much that flatters it was not "
         "measured, because the log cannot be divided."
+    )
+
+
+_NO_GAIN = {
+    "no episodes": "the log has no whole episodes",
+    "few episodes": "the log has fewer than ten episodes, and no interval holds for so few",
+    "cut off": (
+        "what its episodes would still have brought after they were cut off may be more than the "
+        "gain. A horizon (horizon=) compares as many steps as they have"
+    ),
+    "no limit of a return": (
+        "nothing limits what an episode can bring. Declare a range of rewards (reward_range=)"
+    ),
+}
+
+
+@says("note")
+def _gain_not_certified(reason: str) -> str:
+    why = _NO_GAIN.get(reason, reason)
+    return f"How much better the policy is than what was done in the log is not certified: {why}."
+
+
+@says("warning")
+def _few_transitions(transitions: int) -> str:
+    return (
+        f"The log has only {number_of(transitions, 'transition')}. So few can hardly show what may "
+        "go wrong, and the promise assumes that nothing does which is worse than what they show."
     )
 
 
@@ -97,13 +128,14 @@ def _range_costs(
     low: float, high: float, seen_low: float, seen_high: float, less: float, promise: float,
     error: float, objective: str = "max",
 ) -> str:  # fmt: skip
-    what, read = ("rewards", "at least") if objective == "max" else ("costs", "at most")
+    what = "rewards" if objective == "max" else "costs"
+    digits = 4 if error < 0.01 * abs(promise) else 2
     declared, seen = sorted((low, high)), sorted((seen_low, seen_high))
     return (
         f"The declared range of {what}, {declared[0]:g} to {declared[1]:g}, is wider than what was "
         f"seen, {seen[0]:g} to {seen[1]:g}. That takes {rough(less)} off the promise (standard "
-        f"error {rough(error, 2)}): within the range seen it would be {read} "
-        f"{_safe(promise, objective)}."
+        f"error {rough(error, 2)}): within the range seen it would be about "
+        f"{rough(promise, digits)}."
     )
 
 

@@ -111,8 +111,14 @@ def _unseen_both_ways() -> str:
 
 
 @says("assumption", lead="assuming that")
-def _returns_within_log() -> str:
-    return "no episode brings more than the best path through the transitions of the log"
+def _returns_within_log(objective: str = "max") -> str:
+    than = "brings more" if objective == "max" else "costs less"
+    return f"no episode {than} than the best path through the transitions of the log"
+
+
+def _taken(objective: str) -> str:
+    """Return what is done with a doubt and a promise: costs rise by it."""
+    return "subtracted from" if objective == "max" else "added to"
 
 
 @says("note", amounts=("promise",))
@@ -121,7 +127,7 @@ def _curse_taken_off(mean: float, spread: float, promise: float, objective: str 
     return (
         "The policy was chosen and evaluated on the same data, which flatters it. The log's own "
         f"halves and frequencies put that at {rough(mean)} (standard error {rough(spread, 2)}); "
-        "both are subtracted from the promise, which would otherwise be a "
+        f"both are {_taken(objective)} the promise, which would otherwise be a "
         f"{read} {rough(promise, 6)}."
     )
 
@@ -167,10 +173,10 @@ def _backtest_passed(
 
 
 @says("note")
-def _first_state_unsure(starts: int, amount: float) -> str:
+def _first_state_unsure(starts: int, amount: float, objective: str = "max") -> str:
     return (
         f"Where episodes start is known from only {number_of(starts, 'episode')}; {rough(amount)} "
-        "is subtracted from the promise for that."
+        f"is {_taken(objective)} the promise for that."
     )
 
 

@@ -131,38 +131,54 @@ def _brought(short: float, objective: str) -> str:
     return f"brought {amount} {'less' if less else 'more'} than expected"
 
 
+def _worse(objective: str) -> str:
+    return "less" if objective == "max" else "more"
+
+
+def _unknown(unknown: int) -> str:
+    if unknown == 0:
+        return ""
+    has = "has a state or an action" if unknown == 1 else "have states or actions"
+    return f" {number_of(unknown, 'transition')} {has} that the run does not know."
+
+
 @says("note")
-def _new_data_silent(transitions: int) -> str:
+def _new_data_silent(transitions: int, unknown: int = 0) -> str:
     return (
         f"The new data say nothing about the promise: none of their "
         f"{number_of(transitions, 'transition')} is a step that the policy would take."
+        f"{_unknown(unknown)}"
     )
 
 
 @says("note")
 def _new_data_agree(
     steps: int, transitions: int, short: float, bearable: float, evidence: float,
+    unknown: int = 0,
     objective: str = "max",
 ) -> str:  # fmt: skip
     return (
         f"The promise agrees with the new data: {steps:,} of {transitions:,} transitions are steps "
         f"that the policy would take, and they {_brought(short, objective)} on average. The "
-        f"promise can bear a shortfall of {rough(bearable, 3)} a step (evidence {evidence:.2g}; "
-        "100 is an alarm)."
+        f"promise can bear {rough(bearable, 3)} {_worse(objective)} a step (evidence "
+        f"{evidence:.2g}; 100 is an alarm)."
+        f"{_unknown(unknown)}"
     )
 
 
 @says("failed")
 def _new_data_disagree(
     steps: int, transitions: int, short: float, bearable: float, evidence: float,
+    unknown: int = 0,
     objective: str = "max",
 ) -> str:  # fmt: skip
     return (
         f"The promise does not agree with the new data: {steps:,} of {transitions:,} transitions "
         f"are steps that the policy would take, and they {_brought(short, objective)} on average, "
-        f"where the promise can bear a shortfall of {rough(bearable, 3)} a step (evidence "
+        f"where the promise can bear {rough(bearable, 3)} {_worse(objective)} a step (evidence "
         f"{evidence:.2g}; 100 is an alarm, which a promise that holds raises in at most one run "
         "in a hundred, however often you look)."
+        f"{_unknown(unknown)}"
     )
 
 

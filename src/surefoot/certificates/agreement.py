@@ -45,6 +45,8 @@ class Agreement(Shown):
         An upper bound on the probability of a false alarm, however often one looks.
     objective
         ``"max"`` for rewards, ``"min"`` for costs.
+    unknown
+        How many of the new transitions have a state or an action that the run does not know.
     """
 
     agrees: bool
@@ -55,16 +57,18 @@ class Agreement(Shown):
     evidence: float
     level: float = ALARM
     objective: str = "max"
+    unknown: int = 0
 
     @property
     def finding(self) -> Finding:
         """The result as a finding."""
         if self.shortfall is None:
-            return Finding.of("new_data_silent", transitions=self.transitions)
+            return Finding.of("new_data_silent", transitions=self.transitions, unknown=self.unknown)
         code = "new_data_agree" if self.agrees else "new_data_disagree"
         return Finding.of(
             code, steps=self.steps, transitions=self.transitions, short=self.shortfall,
-            bearable=self.bearable, evidence=self.evidence, objective=self.objective,
+            bearable=self.bearable, evidence=self.evidence, unknown=self.unknown,
+            objective=self.objective,
         )  # fmt: skip
 
     @property

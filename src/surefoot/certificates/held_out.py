@@ -121,6 +121,8 @@ def _look(
     chosen = np.array(balanced_halves(1, seed)[0])
     rest = np.setdiff1d(np.arange(NUM_BUCKETS), chosen)
     first, second = (part(counts, parts, half) for half in (chosen, rest))
+    if not (first.count.any() and second.count.any()):  # a log of a few rows
+        return Looked(new_successors=None, steps=None, rewards=None)
     return Looked(
         new_successors=_new_successors(log.posterior, first, second, rng),
         steps=_steps(log, log.half(chosen), log.half(rest), rng),

@@ -57,6 +57,8 @@ def step_kind(connection: Connection, source: Source, step: str, asked: str | No
             "AND try_strptime(v, '%Y%m%d') IS NOT NULL) "
             f"FROM ({first})"
         ).fetchall()[0]
+        if numbers is None:  # there are no steps
+            return StepKind(type="DOUBLE")
         if months:  # 01.2026 is a month; as numbers, 01.2027 would come before 02.2026
             return StepKind(type="TIMESTAMP", format="%m.%Y")
         if days:  # 20260131 is followed by 20260201

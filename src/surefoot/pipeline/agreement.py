@@ -120,11 +120,13 @@ def weigh(model: Model, certificate: Certificate, steps: dict[str, NDArray[Any]]
     x = reward + mdp.discount * values.after - values.quality[own]
     ceiling = np.maximum(_highest(model) + mdp.discount * values.best - values.quality, 0.0)
     every = _policy_rows(model, stored.policy, mdp.row_state, mdp.row_action)
-    return weigh_steps(
+    made = weigh_steps(
         x, ceiling[own], steps["n"][used], highest=float(ceiling[every[every >= 0]].max()),
         bearable=(values.expected - float(stored.lower_bound)) / counted_steps(mdp),
         transitions=int(steps["n"].sum()), objective=certificate.objective,
     )  # fmt: skip
+    strange = (steps["s"] < 0) | (steps["a"] < 0)
+    return replace(made, unknown=int(steps["n"][strange].sum()))
 
 
 def _step_values(

@@ -22,6 +22,8 @@ from surefoot.pipeline.practice import practice, return_limits
 from surefoot.pipeline.reward_ends import least_return
 from surefoot.pipeline.rough_promises import about_split, about_whole
 
+FEW_TRANSITIONS = 30
+"""With fewer, a promise comes with a warning: it is mostly the assumptions that hold it up."""
 FAILS = 0.01
 """A check of the log that falls below this takes the promise back: the two that look for memory
 and the backtest together do so for at most 3% of the logs that deserve none of it."""
@@ -40,6 +42,9 @@ def weigh(
     test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
     curse: Curse | None = None
     made = certificate
+    transitions = int(model.counts.count.sum())
+    if transitions < FEW_TRANSITIONS:
+        made = made.adding(Finding.of("few_transitions", transitions=transitions))
     tested = _tested(model, parts.buckets, _one_action(certificate), test_rng)
     if tested is not None:
         _, luck, held = tested

@@ -272,11 +272,11 @@ SHOWN = 5
 
 
 def _asked(model: Model, one: Question) -> tuple[str, str]:
-    worst = "worst reward" if not model.settings.costs else "highest cost"
+    brings, brought = ("cost", "cost") if model.settings.costs else ("bring", "brought")
     if one.row is None and one.kind == "reward":
         return (
-            f"For every state and action of the policy: what is its {worst}?",
-            "nothing worse than what was seen (declare the range of rewards with --reward-range)",
+            f"For every state and action of the policy: what does it {brings} on average?",
+            f"what it {brought} in the log (declare it with --reward-table)",
         )
     if one.row is None:
         return (
@@ -293,7 +293,7 @@ def _asked(model: Model, one: Question) -> tuple[str, str]:
             f"no (never seen; taken as {_percent(one.mass)})",
         )
     if one.kind == "reward":
-        return f"What is the {worst} of {here}?", "nothing worse than what was seen"
+        return f"What does {here} {brings} on average?", f"what it {brought} in the log"
     mdp = model.mdp
     own = slice(*mdp.row_start[one.row : one.row + 2])
     seen = mdp.successor[own][model.placed.count[own] > 0]

@@ -119,6 +119,8 @@ def practice(
     bound = _policy_bound(model, certificate, curse, delta_policy, rng)
     made: Gain = gain(bound, shown, delta_policy=delta_policy)
     told = replace(told, gain=made)
+    if made.reason is not None:
+        told = told.adding(Finding.of("gain_not_certified", reason=made.reason))
     if model.placed.reward_range is None and made.lower_bound is not None:
         told = told.adding(Finding.of("returns_within_log"))
     return told.adding(*_mismatch(shown, by_model))

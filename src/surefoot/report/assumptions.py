@@ -6,6 +6,9 @@ from typing import NamedTuple
 from surefoot._assumption_texts import plain
 from surefoot._findings import Finding
 
+WARNED = {"memory_seen", "drift_seen", "steps_differ", "past_matters", "not_markov"}
+"""What checks say where the past, the step or the time matters."""
+
 
 class Assumption(NamedTuple):
     """What is assumed, and what happens if it does not hold."""
@@ -34,13 +37,14 @@ def assumptions(
     >>> [one.text for one in assumptions(found, [], first_state="40 episode starts", prior=None)][1]
     'The list of what can happen is complete.'
     """
+    findings = tuple(findings)
     own = [_told(found) for found in findings if found.level == "assumption"]
     return [
         Assumption(
             "Things go on as in the log, and what happens next depends on the present state and "
             "decision alone.",
             "If the process changes, or something matters that is not part of the state, no number "
-            f"here holds. {_checked(checks)}",
+            f"here holds. {_checked([*checks, *findings])}",
         ),
         *own,
         *([] if prior is None else [_prior(prior)]),
@@ -73,8 +77,8 @@ def _prior(words: str) -> Assumption:
 
 def _checked(checks: Iterable[Finding]) -> str:
     codes = {found.code for found in checks}
+    if codes & WARNED:
+        return "The log was checked for both: see the warnings above."
     if {"no_memory_seen", "no_drift_seen"} <= codes:
         return "The log was checked for both and shows neither."
-    if codes & {"memory_seen", "drift_seen"}:
-        return "The log was checked for both: see the warnings above."
     return "The log could not be checked for all of this."

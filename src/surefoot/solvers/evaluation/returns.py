@@ -1,6 +1,6 @@
 """Brackets of a policy's return, and of the best return, in models drawn from a posterior."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,19 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReturnDraws:
-    """Lower and upper bounds on the return in each drawn model, ``(n,)`` each."""
+    """Lower and upper bounds on the return in each drawn model.
+
+    Attributes
+    ----------
+    lower, upper
+        ``(n,)`` each.
+    numerical_error
+        The width of the widest numerical bracket.
+    """
 
     lower: Floats
     upper: Floats
-
-    @property
-    def numerical_error(self) -> float:
-        """The width of the widest bracket."""
-        return float((self.upper - self.lower).max())
+    numerical_error: float
 
 
 def policy_returns(
@@ -53,13 +57,14 @@ def policy_returns(
     draws = Draws.take(posterior, mdp, rewards.of_one_policy, n, rng)
     engine = engine or usual_engine()
     ends = engine.policy_ends(draws, policy, _near(mdp, rewards, tolerance))
-    if missed and rewards.may_have_missed:
-        plays = plays_of_rows(mdp, policy)
-        less = missed_losses(mdp, plays, draws.rewards).total(missed_by_luck(draws.reward_key, n))
-        ends = np.array(ends)
-        lowest = np.minimum(ends[:, 0], _lowest_return(draws.rewards))
-        ends[:, 0] = np.maximum(np.nextafter(ends[:, 0] - less, -np.inf), lowest)
-    return _bracketed(ends)
+    found = _bracketed(ends)
+    if not (missed and rewards.may_have_missed):
+        return found
+    plays = plays_of_rows(mdp, policy)
+    less = missed_losses(mdp, plays, draws.rewards).total(missed_by_luck(draws.reward_key, n))
+    lowest = np.minimum(found.lower, _lowest_return(draws.rewards))
+    lower = np.maximum(np.nextafter(found.lower - less, -np.inf), lowest)
+    return replace(found, lower=lower)
 
 
 def best_returns(
@@ -93,7 +98,7 @@ def _bracketed(ends: Floats) -> ReturnDraws:
         np.where(np.isnan(end), none, end)
         for end, none in zip(ends.T, (-np.inf, np.inf), strict=True)
     )
-    return ReturnDraws(lower=lower, upper=upper)
+    return ReturnDraws(lower=lower, upper=upper, numerical_error=float((upper - lower).max()))
 
 
 def _lowest_return(rewards: Rewards) -> float:

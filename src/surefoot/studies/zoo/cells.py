@@ -180,7 +180,7 @@ CELLS = (
     _greedy("clinic-mixed", "clinic-mixed", 5000, 0.3, replications=SLOW),
 )
 """All cells; those of the development half come first."""
-SMOKE = ("riverswim-tries", "lake4-greedy", "survival-greedy", "machine-few", "garnet-.1-two")
+SMOKE = ("riverswim-tries", "gambler-greedy", "survival-greedy", "machine-few", "garnet-.1-two")
 SMOKE_REPLICATIONS = 2
 """Cells of both halves, and replications, for a quick check that everything runs."""
 
