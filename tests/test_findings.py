@@ -80,6 +80,7 @@ VALUES = {
     "text": "Something was said.",
     "transitions": 50,
     "tried": 12,
+    "unknown": 7,
     "unseen": 1.5,
     "unseen_without": -7.0,
     "unlike": "discount",
@@ -94,6 +95,7 @@ REASONS = {
     "fewer_draws": ("memory", "posterior"),
     "memory_not_checked": UNCHECKED,
     "drift_not_checked": UNCHECKED,
+    "gain_not_certified": ("no episodes", "few episodes", "cut off", "no limit of a return"),
 }
 
 

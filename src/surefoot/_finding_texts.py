@@ -118,7 +118,7 @@ def _returns_within_log(objective: str = "max") -> str:
 
 def _taken(objective: str) -> str:
     """Return what is done with a doubt and a promise: costs rise by it."""
-    return "subtracted from" if objective == "max" else "added to"
+    return "subtracted from the promise" if objective == "max" else "added to the promised cost"
 
 
 @says("note", amounts=("promise",))
@@ -127,7 +127,7 @@ def _curse_taken_off(mean: float, spread: float, promise: float, objective: str 
     return (
         "The policy was chosen and evaluated on the same data, which flatters it. The log's own "
         f"halves and frequencies put that at {rough(mean)} (standard error {rough(spread, 2)}); "
-        f"both are {_taken(objective)} the promise, which would otherwise be a "
+        f"both are {_taken(objective)}, which would otherwise be a "
         f"{read} {rough(promise, 6)}."
     )
 
@@ -175,8 +175,8 @@ def _backtest_passed(
 @says("note")
 def _first_state_unsure(starts: int, amount: float, objective: str = "max") -> str:
     return (
-        f"Where episodes start is known from only {number_of(starts, 'episode')}; {rough(amount)} "
-        f"is {_taken(objective)} the promise for that."
+        f"Where episodes start is known from only {number_of(starts, 'episode')}; "
+        f"{rough(abs(amount))} is {_taken(objective)} for that."
     )
 
 

@@ -104,6 +104,15 @@ def test_a_fixed_truth_lies_below_the_quantile_as_often_as_claimed(
         assert times <= stats.binom.isf(1e-3, trials, delta), (name, rows, tries, delta)
 
 
+def test_what_is_missed_is_no_numerical_error() -> None:
+    counts = ring(np.ones((4, 10)), 0.0, 1.0)
+    mdp = counts.to_mdp(discount=0.9, prior=1.0, initial=np.eye(5)[0])
+    policy = (np.arange(5) == 4).astype(np.int64)
+    made = sf.certify(policy, sf.DirichletPosterior(counts), mdp, rng=np.random.default_rng(0))
+    assert made.nominal_return - made.lower_bound > 0.1
+    assert made.numerical_error < 1e-6
+
+
 def test_counts_with_other_rewards_are_those_of_their_log() -> None:
     seen = np.random.default_rng(2).random((4, 3))
     read, made = ring(seen, 0.0, 1.0), with_rewards(ring(np.ones((4, 3)), 0.0, 1.0), seen)

@@ -309,3 +309,9 @@ def test_a_bad_file_with_steps_names_the_line(tmp_path: Path) -> None:
     path = write(tmp_path, "state,action,reward,e,k\na,x,1,0,0\nb,x,1,0,soon\n")
     with pytest.raises(ValueError, match="line 3: k is 'soon', not a number"):
         read_transitions(path, episode="e", step="k")
+
+
+def test_a_header_without_rows(tmp_path: Path) -> None:
+    path = write(tmp_path, "state,action,reward,next_state,e,k\n")
+    with pytest.raises(ValueError, match="the log has no rows"):
+        read_transitions(path, episode="e", step="k")

@@ -109,6 +109,15 @@ def test_data_without_a_step_of_the_policy_say_nothing(made, tmp_path):
     found = agreement_with(made.folder, path)
     assert found.agrees
     assert "say nothing" in found.message
+    assert found.unknown == 30
+
+
+def test_transitions_that_the_run_does_not_know_are_told(made, tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("state,action,reward,next_state\n" + "up,mend,1.0,up\n" * 30 + "UP,mend,1.0,up")
+    assert "1 transition has a state or an action that the run does not" in (
+        agreement_with(made.folder, path).message
+    )
 
 
 def test_the_command(made, tmp_path, capsys):

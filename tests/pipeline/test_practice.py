@@ -22,6 +22,7 @@ from surefoot.pipeline.model import build_model, read_log
 from surefoot.pipeline.parts import LogParts, divide_log
 from surefoot.pipeline.practice import practice, return_limits
 from surefoot.pipeline.promises import certify_policy, difference, find
+from surefoot.pipeline.runs import run
 from surefoot.pipeline.settings import Settings
 from surefoot.solvers.solver import evaluate, solve
 
@@ -183,6 +184,22 @@ def test_no_gain_without_episodes_or_from_other_first_states(machines):
     told = practice(uniform, parts, certificate, None, np.random.default_rng(1))
     assert told.gain is None
     assert told.behaviour.log.episodes == 40
+
+
+def test_a_gain_that_is_not_certified_is_explained(tmp_path):
+    """Five episodes: no interval for what was done holds for so few."""
+    lines = ["episode,step,state,action,reward,next_state"]
+    for episode in range(5):
+        lines += [f"{episode},{k},{'ab'[k % 2]},go,{k % 2},{'ba'[k % 2]}" for k in range(40)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines) + "\n")
+    settings = Settings(
+        log=str(path), episode="episode", step="step", discount=0.9, draws=300, eta=0.02
+    )
+    made = run(settings, tmp_path / "run").certificate
+    assert made.gain is not None
+    assert made.gain.lower_bound is None
+    assert "is not certified: the log has fewer than ten" in "".join(made.notes)
 
 
 def test_actions_hardly_tried_are_not_chosen_where_others_were_tried(tmp_path):

@@ -284,6 +284,15 @@ def test_a_log_that_cannot_be_read_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_log_of_one_row_makes_a_run_that_warns(tmp_path):
+    """No half of it can be held out; it shows next to nothing, and the run says so."""
+    log = tmp_path / "log.csv"
+    log.write_text("state,action,reward,next_state\ngood,operate,12,fair\n")
+    made = run(Settings(log=str(log), discount=0.9, draws=300, eta=0.02), tmp_path / "run")
+    assert any("only 1 transition" in text for text in made.certificate.warnings)
+    assert not made.certificate.has("backtest_passed")
+
+
 def test_a_killed_run_leaves_no_folder(settings, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text(settings.in_full().to_toml())
