@@ -93,6 +93,12 @@ def _gain_not_certified(reason: str) -> str:
     return f"How much better the policy is than what was done in the log is not certified: {why}."
 
 
+@says("assumption", lead="assuming that")
+def _returns_within_log(objective: str = "max") -> str:
+    than = "brings more" if objective == "max" else "costs less"
+    return f"no episode {than} than the best path through the transitions of the log"
+
+
 @says("warning")
 def _few_transitions(transitions: int) -> str:
     return (

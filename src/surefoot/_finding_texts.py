@@ -110,12 +110,6 @@ def _unseen_both_ways() -> str:
     )
 
 
-@says("assumption", lead="assuming that")
-def _returns_within_log(objective: str = "max") -> str:
-    than = "brings more" if objective == "max" else "costs less"
-    return f"no episode {than} than the best path through the transitions of the log"
-
-
 def _taken(objective: str) -> str:
     """Return what is done with a doubt and a promise: costs rise by it."""
     return "subtracted from the promise" if objective == "max" else "added to the promised cost"

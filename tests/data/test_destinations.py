@@ -502,9 +502,9 @@ def test_numbers_of_labels(labels, numbers):
 
 def test_many_unlike_labels_are_read_at_once():
     labels = tuple(f"{number / 7!r}" for number in range(30_000))
-    start = time.perf_counter()
+    start = time.process_time()  # on a busy machine a second soon passes
     state_numbers(labels, len(labels))
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_numbers_far_apart_are_names():

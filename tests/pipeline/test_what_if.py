@@ -18,6 +18,7 @@ ASKED = (
 )
 OF_EPISODES = {
     "practice_seen",
+    "gain_not_certified",
     "behaviour_mismatch",
     "returns_within_log",
     "worst_case_left_out",

@@ -104,7 +104,7 @@ def promise(
         steps = f" over at most {number_of(horizon, 'step')}"
     if discounted:
         word = f"discounted {word}"
-    first = "the initial distribution"
+    first = "the stated initial distribution"
     if starts is not None:
         first = f"first states as in {number_of(starts, 'episode')} of the log"
     rule = _rule(horizon, by_step=by_step)
