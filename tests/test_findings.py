@@ -12,6 +12,7 @@ from surefoot import Finding
 from surefoot._finding_codes import TEXTS
 from surefoot._finding_texts import parts
 from surefoot._findings import LEVELS, stated, texts_of
+from surefoot.certificates.behaviour import CUT_OFF, FEW_EPISODES, NO_EPISODES, NO_LIMIT
 
 SOURCE = Path(__file__).parents[1] / "src" / "surefoot"
 TEXT_FILES = ("_finding_texts.py", "_log_texts.py", "_doubt_texts.py")
@@ -95,7 +96,7 @@ REASONS = {
     "fewer_draws": ("memory", "posterior"),
     "memory_not_checked": UNCHECKED,
     "drift_not_checked": UNCHECKED,
-    "gain_not_certified": ("no episodes", "few episodes", "cut off", "no limit of a return"),
+    "gain_not_certified": (NO_EPISODES, FEW_EPISODES, CUT_OFF, NO_LIMIT),
 }
 
 
@@ -127,6 +128,11 @@ def test_every_code_has_words_and_survives_json(code):
         assert again == found
         assert hash(again) == hash(found)
         assert again.text == found.text
+
+
+@pytest.mark.parametrize("reason", REASONS["gain_not_certified"])
+def test_why_a_gain_is_not_certified_is_a_sentence_of_its_own(reason):
+    assert not Finding.of("gain_not_certified", reason=reason).text.endswith(f": {reason}.")
 
 
 @pytest.mark.parametrize("code", TEXTS)

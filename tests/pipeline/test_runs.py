@@ -293,6 +293,14 @@ def test_a_log_of_one_row_makes_a_run_that_warns(tmp_path):
     assert not made.certificate.has("backtest_passed")
 
 
+def test_a_split_of_a_few_rows_warns_too(tmp_path):
+    log = tmp_path / "log.csv"
+    rows = [f"{'ab'[k % 2]},go,{k % 3},{'ba'[k % 2]}" for k in range(24)]
+    log.write_text("state,action,reward,next_state\n" + "\n".join(rows) + "\n")
+    settings = Settings(log=str(log), discount=0.9, draws=300, eta=0.02, honest=True)
+    assert run(settings, tmp_path / "run").certificate.has("few_transitions")
+
+
 def test_a_killed_run_leaves_no_folder(settings, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text(settings.in_full().to_toml())

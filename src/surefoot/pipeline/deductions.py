@@ -41,10 +41,7 @@ def weigh(
     """
     test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
     curse: Curse | None = None
-    made = certificate
-    transitions = int(model.counts.count.sum())
-    if transitions < FEW_TRANSITIONS:
-        made = made.adding(Finding.of("few_transitions", transitions=transitions))
+    made = certificate.adding(*_few(model))
     tested = _tested(model, parts.buckets, _one_action(certificate), test_rng)
     if tested is not None:
         _, luck, held = tested
@@ -74,7 +71,7 @@ def weigh_split(
     test_rng, practice_rng, doubt_rng, other_rng, beyond_rng = rng.spawn(5)
     # What the checks found in the whole log holds for each of its parts.
     warned = [check.finding for check in whole.counts.checks if check.warns]
-    made = for_first_state(model, certificate).adding(*warned, *past(whole, parts))
+    made = for_first_state(model, certificate).adding(*warned, *_few(whole), *past(whole, parts))
     made = practice(model, parts, made, None, practice_rng, limits=return_limits(whole))
     made = look_beyond(whole, parts, explained(model, made, doubt_rng), beyond_rng)
     tested = _tested(whole, parts.buckets, None, test_rng)
@@ -83,6 +80,14 @@ def weigh_split(
     log, luck, held = tested
     made = replace(made, backtest=held).adding(*_verdict(held))
     return made.adding(*_other("whole", about_whole(whole, log, luck, other_rng)))
+
+
+def _few(model: Model) -> list[Finding]:
+    """Return the warning that a log shows next to nothing, if it is that small."""
+    transitions = int(model.counts.count.sum())
+    if transitions >= FEW_TRANSITIONS:
+        return []
+    return [Finding.of("few_transitions", transitions=transitions)]
 
 
 def _tested(
